@@ -36,6 +36,7 @@ _HELP: Final = {
     "uploaded_objects": "Objects that the last publish uploaded.",
     "deleted_objects": "Objects that the last publish deleted.",
     "requests": "Requests that the last publish made.",
+    "hold_since_timestamp_seconds": "Since when no build is published, with who holds and why; 0 without a hold.",
     "cost_usd_per_month": "Estimated cost of publishing such builds, by store.",
 }
 _PREFIX: Final = "public_markets_"

@@ -57,6 +57,7 @@ def values(published_site: PublishedSite) -> dict[str, float]:
 def test_no_alert_fires_after_a_run_that_went_well_and_each_fires_in_its_state(values: dict[str, float]) -> None:
     states: dict[str, dict[str, float]] = {
         "PublicMarketsRefused": {'public_markets_last_run_exit_code{command="rebuild"}': 3},
+        "PublicMarketsOnHold": {"public_markets_hold_since_timestamp_seconds": NOW - 60},
         "PublicMarketsFailed": {'public_markets_last_run_exit_code{command="rebuild"}': 1},
         "PublicMarketsQuarantined": {'public_markets_markets{state="quarantined"}': 1},
         "PublicMarketsFalseVersion": {'public_markets_remarks{topic="false_version"}': 1},

@@ -69,7 +69,7 @@ OWNERS: Final[Mapping[str, set[str]]] = {
     "psycopg": set(),
     "yaml": {"config.loader", "edge.packing"},
     "click": {f"cli.{name}" for name in (
-        "main", "command", "logs", "parameters", "progress_bar", "build", "check", "plan", "publish", "rebuild",
+        "main", "command", "logs", "parameters", "progress_bar", "build", "check", "hold", "plan", "publish", "rebuild",
         "serve", "takedown",
     )},
     "multiprocessing": {"site.worker_pool"},

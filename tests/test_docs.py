@@ -43,7 +43,7 @@ CHUNKS: Final = {"PUBLIC_MARKETS_LAYOUT": "chunks"}
 TERMS: Final = """
     row, hidden, quarantined, remark, as-of, list, generation, page, first page, cursor, walk, chunk, index, head,
     search index, bucket, vector, fold table, download, dump, partition, state, change feed, step, serial, session,
-    feed, artifact, object, key, retire, due, stale, manifest, record, shard, lease, dry run, withdraw,
+    feed, artifact, object, key, retire, due, stale, manifest, record, shard, lease, hold, dry run, withdraw,
     take down, blocked list, origin, edge, router, golden tree, bless, coordinator, worker, scheduler, range
 """
 
@@ -73,7 +73,7 @@ def test_every_section_for_contributors_fits_on_a_screen() -> None:
 
 def test_the_table_of_commands_is_complete() -> None:
     assert {*re.findall(rf"^\| `{PROGRAM} (\w+)", README, re.MULTILINE)} == COMMANDS.keys()
-    assert len(COMMANDS) == 8
+    assert len(COMMANDS) == 9
     assert all(command.help for command in COMMANDS.values())
 
 

@@ -21,6 +21,7 @@ from tests.support.sites.publishing import PublishedSite, hour, populate
 from tests.support.sites.rows import create_database, market_id
 
 PAGE: Final = "docs/operations.md"
+YESTERDAY: Final = "Bring yesterday's output back"
 #: Programs that no test can run.
 _ELSEWHERE: Final = {"systemctl"}
 
@@ -54,11 +55,11 @@ class Operator:
             if happens := before.pop(f"line_{number}", None):
                 happens()
             if line.split()[0] not in _ELSEWHERE:
-                outputs.append(self._type(line))
+                outputs.append(self.type(line))
         assert not before
         return outputs
 
-    def _type(self, line: str) -> str:
+    def type(self, line: str) -> str:
         if words := words_after_program(line):
             return self.done(*words)
         script = line.replace("/srv/", f"{self.folder}/srv/")
@@ -78,6 +79,12 @@ class Operator:
     def shows(self, text: str) -> bool:
         """Whether anything published contains the text, compressed or not."""
         return any(text.encode() in text_of(key, body) for key, body in files(self.target).items())
+
+    def asks(self, number: int) -> str:
+        """The question of a market, as its detail has it."""
+        detail = json.loads((self.target / keys.detail(market_id(number))).read_bytes())
+        question: str = detail["market"]["question"]
+        return question
 
     def takes_down(self, number: int) -> None:
         self.done("takedown", market_id(number))
@@ -178,6 +185,46 @@ def test_publishing_good_data_after_bad(operator: Operator) -> None:
     assert not operator.shows("restored text")
     assert not operator.shows(market_id(1))
     assert operator.shows(market_id(2))  # of which the page warns
+
+
+def test_bringing_back_the_output_of_before_the_mistake(operator: Operator) -> None:
+    def scheduled(code: int) -> None:
+        """The script of the page; its last line is typed here."""
+        (script,) = re.findall(
+            r"^```sh\n(.*)^exec public-markets rebuild$", section(PAGE, YESTERDAY), re.DOTALL | re.MULTILINE
+        )
+        operator.type(script)
+        assert operator.run("rebuild").returncode == code
+
+    def goes_wrong() -> None:
+        operator.question("wrong text")
+        scheduled(0)
+        assert operator.asks(2) == "wrong text"
+        (copy,) = copies.iterdir()
+        copy.rename(copies / "2026-06-01T00-07-00")
+
+    def is_brought_back() -> None:
+        assert operator.asks(2) == "Question 2?"
+
+    def is_corrected() -> None:
+        before = files(operator.target)
+        scheduled(3)
+        assert files(operator.target) == before
+        operator.takes_down(1)
+        operator.question("right text")
+        assert operator.asks(2) == "Question 2?"
+
+    copies = operator.folder / "copies"
+    good = json.loads((operator.target / "v1" / "build.json").read_bytes())["asOf"]
+    outputs = operator.follow(YESTERDAY, line_1=goes_wrong, line_3=is_brought_back, line_4=is_corrected)
+    listed, published, held, released, rebuilt = outputs
+    assert listed == "2026-06-01T00-07-00\n"
+    assert f" as of {good} to " in published
+    assert held.endswith(f": Prices of 2 June are wrong; what is published as of {good} stays\n")
+    assert ": released, builds can be published again" in released
+    assert rebuilt.splitlines()[-1].startswith("published 10 markets ")
+    assert operator.asks(2) == "right text"
+    assert not operator.shows(market_id(1))
 
 
 @pytest.mark.campaign(short=0)

@@ -19,6 +19,7 @@ _MODULES: Final[Mapping[str, str]] = MappingProxyType(
         "build": "build",
         "check": "check",
         "demo": "build",
+        "hold": "hold",
         "plan": "plan",
         "publish": "publish",
         "rebuild": "rebuild",

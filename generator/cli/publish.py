@@ -15,9 +15,10 @@ from generator.cli.target import both_ends
 from generator.config.settings import Config
 from generator.errors import GuardError, OtherSiteError, PublicMarketsError
 from generator.progress import Span
-from generator.publish import takedown
+from generator.publish import hold, takedown
 from generator.publish.content import sync_blocked
 from generator.publish.guards import LiftedGuards
+from generator.publish.hold import HeldError
 from generator.publish.protocol import Extras
 from generator.publish.run import Options, Outcome, Publication
 from generator.source.address import shape
@@ -81,9 +82,13 @@ def carry_out(publication: Publication) -> None:
     except OtherSiteError:
         raise
     except GuardError as error:
+        if isinstance(error, HeldError):
+            add_metrics(hold.samples(error.hold))
+            hold.tell_inspection(publication.folder, str(error))
         withdraw_hidden(publication, error)
         raise
     _tell_published(outcome, begin)
+    hold.tell_inspection(publication.folder, "")
     add_metrics(outcome.samples())
     _tell_outcome(outcome.summary(), outcome, is_dry=False)
 

@@ -100,14 +100,10 @@ class Lease:
 
     def refuse_if_busy(self) -> None:
         """Raise BusyError if another publisher holds the lease and its deadline has not passed."""
-        work = self._found
-        if work and is_running(work, self.now) and not process_identity.has_ended(work.process):
-            raise BusyError(
-                f"{self._store.name}: {work.who} has been publishing since {work.since} and holds the lease until "
-                f"{work.deadline} (now {self.now}, all by the store's clock); run again then"
-            )
+        if self._found:
+            refuse_running(self._store.name, self._found, self.now)
 
-    def hold(self, wanted: Published, touched: tuple[str, ...]) -> None:
+    def take(self, wanted: Published, touched: tuple[str, ...]) -> None:
         """Take or renew the lease: put `wanted` as the record, with this publisher at work on the `touched` objects."""
         self._put(wanted, touched)
 
@@ -208,6 +204,15 @@ class Lease:
 
     def _overtaken(self) -> BusyError:
         return BusyError(f"{self._store.name}: another publisher was faster; what it published is whole. run again")
+
+
+def refuse_running(store: str, work: Work, now: str) -> None:
+    """Raise BusyError if a publisher is at work, by its lease and, on this machine, its process."""
+    if is_running(work, now) and not process_identity.has_ended(work.process):
+        raise BusyError(
+            f"{store}: {work.who} has been publishing since {work.since} and holds the lease until {work.deadline} "
+            f"(now {now}, all by the store's clock); run again then"
+        )
 
 
 def is_running(work: Work, now: str) -> bool:

@@ -13,6 +13,7 @@ from generator.config.settings import Config
 from generator.errors import CheckError, StoreError
 from generator.findings import CLOCK_TOLERANCE, Finding, clocks, error, fine, tried, warning
 from generator.publish import exposure, record, store_checks
+from generator.publish.hold import sentence
 from generator.publish.lease import Lease, is_running
 from generator.publish.record import Published
 from generator.stores.factory import open_store
@@ -57,11 +58,14 @@ def require_fresh(config: Config) -> str:
     if _is_ahead(published, now):
         raise CheckError(f"{state}: {_AHEAD}")
     if _age(published, now) > STALE_AFTER * config.schedule:
-        raise CheckError(
-            f"{state}, which is more than {STALE_AFTER} schedules of {counted(config.schedule, 'minute')}; check that "
-            "cron runs, and how the last `public-markets rebuild` ended"
+        cause = (
+            sentence(published.hold)
+            if published.hold
+            else "check that cron runs, and how the last `public-markets rebuild` ended"
         )
-    return state
+        late = f"which is more than {STALE_AFTER} schedules of {counted(config.schedule, 'minute')}"
+        raise CheckError(f"{state}, {late}; {cause}")
+    return f"{state}; {published.hold}" if published.hold else state
 
 
 class _StoreCheck:
@@ -83,10 +87,12 @@ class _StoreCheck:
         state = f"{name}: {_state(published, now)}"
         if _is_ahead(published, now):
             yield warning(f"{state}: {_AHEAD}")
-        elif _age(published, now) > STALE_AFTER * self._config.schedule:
+        elif _age(published, now) > STALE_AFTER * self._config.schedule and not published.hold:
             yield warning(f"{state}; check that cron runs")
         else:
             yield fine(state)
+        if published.hold:
+            yield warning(f"{name}: {sentence(published.hold)}")
         if published.work and is_running(published.work, now):
             yield warning(f"{name}: {published.work.who} is publishing there, until {published.work.deadline} at most")
         site = published.built.settings.get("base_url", self._config.base_url)

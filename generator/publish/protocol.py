@@ -112,7 +112,7 @@ class Publisher:
         self._late_requests.take_over(before)
         update = {"abandoned": self._late_requests.abandoned()}
         touched = (*details, *sorted(before.unfinished().difference(details)))
-        self._lease.hold(replaced(before, **update), touched)
+        self._lease.take(replaced(before, **update), touched)
         self._applier.delete_details(details)
         self.content = self.content.without(ids)
 
@@ -222,7 +222,7 @@ class Publisher:
         touched = self._touched(plan)
         work = self._record().work
         if work is None or work.touched != touched:
-            self._lease.hold(self._record(), touched)
+            self._lease.take(self._record(), touched)
         self._applier.withdraw(plan, self._blocked_details(plan))
         self._sweep_leftovers(plan)
         self._applier.upload_generations(plan)
@@ -234,7 +234,7 @@ class Publisher:
             swept = {step.pair for step in plan.leftovers}
             published = self._record()
             due = tuple(entry for entry in published.due if entry.pair not in swept)
-            self._lease.hold(replaced(published, due=due), self._touched(plan))
+            self._lease.take(replaced(published, due=due), self._touched(plan))
 
     def _intend(self, plan: Plan, before: Published) -> None:
         final = plan.final
@@ -255,7 +255,7 @@ class Publisher:
             "abandoned": self._late_requests.abandoned(),
             "are_copies_long": before.are_copies_long or is_long,
         }
-        self._lease.hold(replaced(before, **update), self._touched(plan))
+        self._lease.take(replaced(before, **update), self._touched(plan))
 
     def _commit(self, plan: Plan, before: Published, put: Mapping[str, str]) -> None:
         published = self._record()
@@ -279,7 +279,7 @@ class Publisher:
         has_shards = self._lease.is_sharded or self._late_requests.may_have_put_shards
         has_more = plan.due or plan.purges or has_shards
         if plan.shows_markets or has_more:
-            self._lease.hold(committed, ())
+            self._lease.take(committed, ())
         else:
             self._lease.release(committed)
 

@@ -7,9 +7,9 @@ left behind, the next one finds in the record.
 import operator
 from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime, timedelta
-from typing import Final, Literal
+from typing import Annotated, Final, Literal
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from generator.api import keys
 from generator.api.contract import API_VERSION
@@ -29,6 +29,9 @@ _IN_FLIGHT: Final = timedelta(hours=1)
 
 #: The most keys of requests without an answer that the record names, some 100 bytes each: those of one deletion.
 MOST_NAMED: Final = 1_000
+
+#: The most characters of a hold's reason, and of who holds.
+LONGEST_LINE: Final = 200
 
 #: What to do about a record that cannot be parsed.
 _REMEDY: Final = (
@@ -101,6 +104,29 @@ def _others(entries: Iterable[Retired], known: Iterable[Retired]) -> tuple[Retir
     )
 
 
+def line(text: str) -> str:
+    """The text without blanks around it; raise ValueError unless it is one line that a terminal shows as it is."""
+    stripped = text.strip()
+    if not stripped:
+        raise ValueError("is empty")
+    if len(stripped) > LONGEST_LINE:
+        raise ValueError(f"has {len(stripped)} characters, {LONGEST_LINE} are allowed")
+    if not stripped.isprintable():
+        raise ValueError("must be one line of printable characters")
+    return stripped
+
+
+class Hold(StoredModel):
+    """The operator's stop on publishing builds: who set it, since when by the store's clock, and why."""
+
+    reason: Annotated[str, AfterValidator(line)]
+    who: Annotated[str, AfterValidator(line)]
+    since: Instant
+
+    def __str__(self) -> str:
+        return f"on hold since {self.since}, by {self.who}: {self.reason}"
+
+
 class Published(StoredModel):
     """The state of a store. `sequence` counts its changes.
 
@@ -111,7 +137,8 @@ class Published(StoredModel):
     while a CDN was known, so caches may keep them for a year. `probed_at` is when the store last proved that
     it honours conditional puts. `abandoned` is what requests of earlier publishers may still do. `stale_shards` are
     those that the record no longer names and that are still to be deleted. `retirements` says, for each shard of
-    retired generations, when these were retired; `built` has the retired generations that are in no shard.
+    retired generations, when these were retired; `built` has the retired generations that are in no shard. While there
+    is a `hold`, no build is published.
     """
 
     format: int = FORMAT
@@ -127,6 +154,7 @@ class Published(StoredModel):
     are_copies_long: bool = Field(default=False, exclude_if=operator.not_)
     stale_shards: tuple[str, ...] = Field(default=(), exclude_if=operator.not_)
     retirements: Mapping[str, Instant] = Field(default_factory=dict, exclude_if=operator.not_)
+    hold: Hold | None = Field(default=None, exclude_if=operator.not_)
 
     def encoded(self) -> bytes:
         """The object's bytes."""

@@ -49,7 +49,7 @@ class _After:
     new: Sequence[Together]
 
 
-class Hold(Protocol):
+class HeldLease(Protocol):
     """The lease of this run, as far as shards need it; each raises BusyError if it is lost or too old."""
 
     def confirm_held(self) -> None:
@@ -65,10 +65,10 @@ class Hold(Protocol):
 class StoredShards:
     """The shards of a store's record, as it was last read or written by this run, whose `owner` is a random id."""
 
-    def __init__(self, store: Store, owner: str, hold: Hold) -> None:
+    def __init__(self, store: Store, owner: str, held: HeldLease) -> None:
         self._store = store
         self._owner = owner
-        self._hold = hold
+        self._held = held
         self._names: tuple[str, ...] = ()
         self._rows: Sequence[Rows] = ()
         self._parts: list[Part | None] = []
@@ -148,7 +148,7 @@ class StoredShards:
         try:
             found = {place: part for place, (_, part) in self._read(places).items()}
         except DamagedShardError:
-            self._hold.confirm_held()
+            self._held.confirm_held()
             raise
         for place, part in found.items():
             self._parts[place] = part
@@ -254,11 +254,11 @@ class StoredShards:
 
     def _put(self, bodies: Mapping[str, bytes]) -> None:
         def put(item: tuple[str, bytes]) -> str:
-            return put_until_answered(self._store, *item, If.ALWAYS, self._hold.require_valid)
+            return put_until_answered(self._store, *item, If.ALWAYS, self._held.require_valid)
 
         if bodies:
             for _ in parallel_puts(self._store, put, bodies.items()):
-                self._hold.renew_if_needed()
+                self._held.renew_if_needed()
             self._store.flush()  # before the record names them
 
     def sweep(self, before_each: BeforeEach = nothing, *, is_thorough: bool = False) -> None:

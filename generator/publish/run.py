@@ -10,7 +10,7 @@ from generator.config.settings import Config
 from generator.cost import estimate, prices
 from generator.metrics import Samples, sample
 from generator.progress import Progress
-from generator.publish import guards
+from generator.publish import guards, hold
 from generator.publish.apply import Tally
 from generator.publish.content import BuiltFolder, sync_blocked
 from generator.publish.guards import LiftedGuards
@@ -71,6 +71,7 @@ class Outcome:
             sample("uploaded_objects"): self.tally.uploaded,
             sample("deleted_objects"): self.tally.deleted,
             sample("requests"): self.requests,
+            **hold.NONE,
         }
 
 
@@ -111,12 +112,14 @@ class Publication:
             lease = self._opened_lease(built.built)
             # Only now: another site's blocked list is none of this one's business.
             blocked = sync_blocked(self.folder, store).ids() if self.blocked is None else self.blocked
+            warnings = hold.refuse(store, lease, is_dry=self.options.extras.is_dry)
             content = self._content(built, blocked)
             self._refuse_accidents(content.built, lease, blocked)
             content = self._without_past(content, lease.published)
             target = Target(store, lease, self.config)
             publisher = Publisher(target, content, progress, self.options.extras, blocked)
             publisher.prepare()
+            publisher.tally.warnings += warnings
             plan = publisher.plan()
             guards.refuse_altered(plan, content.built, content.folder)
         was_published = lease.published is not None and lease.published.built.complete
@@ -166,7 +169,7 @@ class PlannedPublication:
 
     def carry_out(self) -> Outcome:
         """Bring the store to the state of the folder."""
-        with explaining_outage(self.store, is_published=self.was_published):
+        with hold.explained(self.store), explaining_outage(self.store, is_published=self.was_published):
             self.publisher.publish(self.plan)
         built, tally = self.publisher.content.built, self.publisher.tally
         objects = len(built.objects) + families.total(built.current_generations())

@@ -5,12 +5,10 @@ out, including a takedown that was killed and runs again.
 """
 
 import tempfile
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import Final, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
@@ -18,7 +16,7 @@ from generator import filesystem
 from generator.api import keys
 from generator.api.contract import API_VERSION
 from generator.config.settings import Config
-from generator.errors import BusyError, OutputError, StoreError
+from generator.errors import OutputError, StoreError
 from generator.progress import Progress
 from generator.publish import blocklist as store_blocklist
 from generator.publish import guards, invalidation, record, store_checks, withdrawal
@@ -27,6 +25,7 @@ from generator.publish.audit import stray_details
 from generator.publish.content import StoredSite
 from generator.publish.decisions import Change, Known, Request
 from generator.publish.protocol import Publisher, Target
+from generator.publish.waiting import Notify, retried_while_busy
 from generator.stores.requests import body_of, explaining_outage, with_retries
 from generator.stores.store import Store
 from generator.tree import blocklist, shrink
@@ -34,14 +33,6 @@ from generator.tree.blocklist import BlockedList
 from generator.tree.files import MANIFEST
 from generator.tree.folder import Output, locked, read_only
 from generator.tree.manifest import Manifest
-
-Result = TypeVar("Result")
-
-#: Seconds between two attempts at a store or folder that another run holds.
-_RETRY_S: Final = 0.5
-
-#: Shows the operator a line.
-Notify = Callable[[str], None]
 
 
 def known(config: Config, target: Target | None, request: Request) -> Known:
@@ -85,7 +76,7 @@ def from_store(target: Target, blocked: BlockedList, progress: Progress, notify:
     with _opened(target, progress) as opened:
         ids = store_blocklist.merge(target.store, blocked).ids()
         # A publisher at work reads the blocked list when it is done; if it hangs, its lease expires.
-        return _retried_while_busy(lambda: opened.withdraw(ids), notify, "blocked in every later publish; waiting")
+        return retried_while_busy(lambda: opened.withdraw(ids), notify, "blocked in every later publish; waiting")
 
 
 def withdraw_hidden(
@@ -202,17 +193,4 @@ def from_folder(config: Config, request: Request, notify: Notify, stored: Change
 def _folder_in_turn(root: Path, notify: Notify) -> Iterator[Output]:
     """Lock the folder, after any other run."""
     with ExitStack() as stack:
-        yield _retried_while_busy(lambda: stack.enter_context(locked(root)), notify, "waiting")
-
-
-def _retried_while_busy(attempt: Callable[[], Result], notify: Notify, what: str) -> Result:
-    """Try until no other run is at work; say once which run is."""
-    is_told = False
-    while True:
-        try:
-            return attempt()
-        except BusyError as error:
-            if not is_told:
-                notify(f"{what}: {error}")
-            is_told = True
-            time.sleep(_RETRY_S)
+        yield retried_while_busy(lambda: stack.enter_context(locked(root)), notify, "waiting")

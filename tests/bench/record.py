@@ -204,7 +204,7 @@ def record_as(store: Memory, built: Manifest, config: Any) -> None:
     published = lease.read()
     assert published
     wanted = published.model_copy(update={"built": built})
-    lease.hold(wanted, ())
+    lease.take(wanted, ())
     lease.release(wanted)
 
 

@@ -51,7 +51,7 @@ def put(s3: S3Server, body: bytes) -> None:
 
 def held_by(s3: S3Server, process: str) -> None:
     """Leave a record whose lease a process of this identity holds."""
-    opened(s3).hold(RECORD, ("v1/build.json",))
+    opened(s3).take(RECORD, ("v1/build.json",))
     found = stored(s3)
     assert found.work
     put(s3, found.model_copy(update={"work": found.work.model_copy(update={"process": process})}).encoded())
@@ -66,7 +66,7 @@ def test_a_store_without_a_record_is_read_as_none(s3: S3Server) -> None:
 def test_a_held_lease_names_its_holder_deadline_and_touched_keys(s3: S3Server) -> None:
     s3.behaviour.clock_offset_s = 86_400.0 * 365
     lease = opened(s3)
-    lease.hold(RECORD, ("v1/build.json",))
+    lease.take(RECORD, ("v1/build.json",))
     found = stored(s3)
     assert found.sequence == 1
     assert found.work
@@ -80,7 +80,7 @@ def test_a_held_lease_names_its_holder_deadline_and_touched_keys(s3: S3Server) -
 
 
 def test_a_busy_error_names_the_holder(s3: S3Server) -> None:
-    opened(s3).hold(RECORD, ())
+    opened(s3).take(RECORD, ())
     with pytest.raises(BusyError) as caught:
         opened(s3).refuse_if_busy()
     assert re.fullmatch(
@@ -91,7 +91,7 @@ def test_a_busy_error_names_the_holder(s3: S3Server) -> None:
 
 
 def test_a_lease_expires_by_the_stores_clock(s3: S3Server) -> None:
-    opened(s3).hold(RECORD, ())
+    opened(s3).take(RECORD, ())
     s3.behaviour.clock_offset_s = LEASE.total_seconds() - 5
     with pytest.raises(BusyError):
         opened(s3).refuse_if_busy()
@@ -101,7 +101,7 @@ def test_a_lease_expires_by_the_stores_clock(s3: S3Server) -> None:
 
 def test_a_lease_from_a_time_when_the_stores_clock_was_years_ahead_has_expired(s3: S3Server) -> None:
     s3.behaviour.clock_offset_s = 86_400.0 * 365 * 3
-    opened(s3).hold(RECORD, ())
+    opened(s3).take(RECORD, ())
     with pytest.raises(BusyError):
         opened(s3).refuse_if_busy()
     s3.behaviour.clock_offset_s = 0
@@ -109,7 +109,7 @@ def test_a_lease_from_a_time_when_the_stores_clock_was_years_ahead_has_expired(s
 
 
 def test_the_longest_lease_that_can_be_set_keeps_others_out(s3: S3Server) -> None:
-    opened(s3, LONGEST_LEASE).hold(RECORD, ())
+    opened(s3, LONGEST_LEASE).take(RECORD, ())
     with pytest.raises(BusyError):
         opened(s3).refuse_if_busy()
 
@@ -132,17 +132,17 @@ def test_the_lease_of_a_publisher_on_another_machine_is_respected(s3: S3Server, 
 
 def test_of_two_concurrent_publishers_one_is_refused(s3: S3Server) -> None:
     first, second = opened(s3), opened(s3)
-    first.hold(RECORD, ())
+    first.take(RECORD, ())
     with pytest.raises(BusyError, match="another publisher was faster; what it published is whole"):
-        second.hold(RECORD, ())
+        second.take(RECORD, ())
     first.release(RECORD)
     with pytest.raises(BusyError, match="was faster"):
-        second.hold(RECORD, ())
+        second.take(RECORD, ())
 
 
 def test_a_renewal_keeps_the_start_and_moves_the_deadline(s3: S3Server) -> None:
     lease = opened(s3)
-    lease.hold(RECORD, ("v1/build.json",))
+    lease.take(RECORD, ("v1/build.json",))
     before = stored(s3).work
     lease.renew_if_needed()
     assert stored(s3).work == before, "not due yet"
@@ -158,7 +158,7 @@ def test_a_renewal_keeps_the_start_and_moves_the_deadline(s3: S3Server) -> None:
 
 def test_a_publisher_that_could_not_renew_in_time_stops(s3: S3Server) -> None:
     lease = opened(s3)
-    lease.hold(RECORD, ())
+    lease.take(RECORD, ())
     lease.require_valid()
     lease._held_since -= 0.81 * LEASE.total_seconds()  # noqa: SLF001 - as if so much later
     for stopped in (lease.require_valid, lease.renew_if_needed, lease.confirm_held):
@@ -172,7 +172,7 @@ def test_a_publisher_that_could_not_renew_in_time_stops(s3: S3Server) -> None:
 
 def test_a_publisher_that_lost_its_lease_notices_when_it_confirms(s3: S3Server) -> None:
     lease = opened(s3)
-    lease.hold(RECORD, ())
+    lease.take(RECORD, ())
     lease.confirm_held()
     put(s3, stored(s3).model_copy(update={"sequence": 9}).encoded())
     with pytest.raises(BusyError, match="was faster"):
@@ -191,7 +191,7 @@ def test_the_outcome_of_an_unanswered_put_is_looked_up(s3: S3Server, fault: Faul
 
     lease = opened(s3)
     s3.before = fail_once
-    lease.hold(RECORD, ())
+    lease.take(RECORD, ())
     assert not faults
     lease.confirm_held()
     lease.release(RECORD)
@@ -203,7 +203,7 @@ def test_a_put_that_is_never_answered_leaves_the_outcome_unknown(s3: S3Server, m
     lease = opened(s3)
     s3.before = lambda request: APPLIED_BUT_FAILED if request.operation == "PutObject" else Fault(503, "SlowDown")
     with pytest.raises(OutcomeUnknownError, match=r"it is unknown whether manifest\.json was replaced .* run again"):
-        lease.hold(RECORD, ())
+        lease.take(RECORD, ())
     s3.before = None
     assert stored(s3).sequence == 1
 
@@ -215,7 +215,7 @@ def test_a_damaged_record_is_refused_unless_it_is_doubted(s3: S3Server) -> None:
         with pytest.raises(StoreError, match=r"damaged or not this program's .* `public-markets publish --verify`"):
             lease.read()
         assert lease.read(is_doubted=True) is None
-        lease.hold(RECORD, ())
+        lease.take(RECORD, ())
         assert stored(s3).work
         lease.release(RECORD)
 

@@ -355,7 +355,7 @@ def test_a_change_to_one_list_puts_the_rows_of_its_first_pages_and_not_of_all_li
         before = lease.read(built)
         wanted = built.model_copy(update={"objects": objects})
         etags = before.etags if before else {}
-        lease.hold(Published(sequence=0, built=wanted, etags=updated(etags, dict.fromkeys(changed, "e"), ())), ())
+        lease.take(Published(sequence=0, built=wanted, etags=updated(etags, dict.fromkeys(changed, "e"), ())), ())
     size = sum(size for key, size in store.traffic.items() if key.startswith(SHARDS))
     assert size < 30_000, "3,000 first pages have 300 kB of rows"
 
@@ -372,7 +372,7 @@ def test_a_publisher_at_work_is_respected_although_a_shard_is_missing(scene: Sce
         other = Lease(scene.store(old.config), old.config.publish.lease)
         published = other.read()
         assert published
-        other.hold(published, ())
+        other.take(published, ())
         scene.store(old.config).delete(sorted(named_shards(bodies(scene))))
         before = bodies(scene)
         with pytest.raises(BusyError, match="holds the lease until"):

@@ -67,7 +67,7 @@ def opened(store: MemoryStore, known: Manifest | None = None) -> Lease:
 def put(store: MemoryStore, wanted: Published, known: Manifest | None = None) -> None:
     """Put a record, as a publish does."""
     lease = opened(store, known)
-    lease.hold(wanted, ())
+    lease.take(wanted, ())
     lease.sweep_shards(is_thorough=False)
     lease.release(wanted)
 
@@ -157,11 +157,11 @@ def test_what_a_killed_run_may_have_made_current_again_is_read_back_from_a_recor
     lease = Lease(cast("Any", store), timedelta(minutes=15))
     lease.read()
     wanted = published(range(BUILDS))
-    lease.hold(wanted, ())
+    lease.take(wanted, ())
     first, *others = wanted.built.retired
     marked = first.model_copy(update={"may_be_current": True})
     built = wanted.built.model_copy(update={"retired": (marked, *others)})
-    lease.hold(wanted.model_copy(update={"built": built}), ())
+    lease.take(wanted.model_copy(update={"built": built}), ())
     read = Lease(cast("Any", store), timedelta(minutes=15)).read()
     assert read
     assert [entry.pair for entry in read.built.retired if entry.may_be_current] == [first.pair]

@@ -15,7 +15,7 @@ import pytest
 from generator.api import keys
 from generator.api.contract import API_VERSION
 from generator.config.settings import Config
-from generator.publish import takedown
+from generator.publish import takedown, waiting
 from generator.publish.apply import Tally
 from generator.publish.guards import LiftedGuards
 from generator.publish.protocol import Extras, Target
@@ -200,7 +200,7 @@ def publish_site(site: SiteContent, store: Store, lifted: LiftedGuards = LIFTED,
 
 
 def take_down(
-    scene: Scene, *numbers: int, notify: takedown.Notify = lambda _: None, store: Store | None = None
+    scene: Scene, *numbers: int, notify: waiting.Notify = lambda _: None, store: Store | None = None
 ) -> Tally:
     """Take markets down from a machine that has no output."""
     blocked = BlockedList().decided(map(market_id, numbers), is_blocked=True, now=NOW)

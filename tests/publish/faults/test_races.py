@@ -540,7 +540,7 @@ def test_reading_the_record_does_not_extend_a_lease(scene: Scene) -> None:
     lease = Lease(scene.store(site.config), timedelta(seconds=1))
     published = lease.read()
     assert published
-    lease.hold(published, ())
+    lease.take(published, ())
     time.sleep(0.5)
     with suppress(BusyError):  # sleep may take longer than requested
         lease.confirm_held()

@@ -9,7 +9,7 @@ import pytest
 
 from generator.publish import record
 from generator.publish.record import Published
-from generator.publish.record_shards import Hold, StoredShards
+from generator.publish.record_shards import HeldLease, StoredShards
 from generator.stores.store import Store, Stored
 from generator.tree import row_shards, shards
 from generator.tree.files import SHARDS
@@ -33,7 +33,7 @@ def whole(objects: Mapping[str, bytes]) -> Published | None:
     root = objects.get(record.KEY)
     if root is None:
         return None
-    found = StoredShards(cast("Store", _Objects(objects)), "", cast("Hold", None)).read(record.decoded(root), None)
+    found = StoredShards(cast("Store", _Objects(objects)), "", cast("HeldLease", None)).read(record.decoded(root), None)
     return found.model_copy(update={"etags": dict(found.etags)})
 
 

@@ -1,0 +1,452 @@
+"""`hold` stops builds from being published, from every machine, until it is released; takedowns pass."""
+
+import json
+import re
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from generator.publish import hold as holds
+from generator.publish import record
+from generator.publish.hold import HeldError
+from generator.publish.lease import Lease
+from generator.publish.protocol import Publisher
+from generator.publish.record import Hold, Published, Work
+from generator.stores.store import Store
+from generator.tree.blocklist import BlockedList
+from generator.tree.manifest import Manifest
+from tests.support.sites.publishing import FX, PublishedSite, hour
+from tests.support.sites.rows import market_id
+from tests.support.stores.places import BUCKETS, Place, place
+from tests.support.stores.s3.behaviour import APPLIED_BUT_FAILED
+
+NAME = "s3://markets/api"
+LEASE = timedelta(minutes=5)
+BUILT = Manifest(
+    complete=True, as_of="2026-01-31T12:00:00.000Z", version="1", variant="core", layout="pages", current={},
+    retired=(), objects={}, markets={},
+)  # fmt: skip
+RECORD = Published(sequence=0, built=BUILT, etags={})
+REASON = "prices <b>of yesterday</b>"
+RELEASE = "no build is published until `public-markets hold --release`"
+
+
+def hold(site: PublishedSite) -> Hold:
+    """Put the site on hold, in front of a newer build in its folder."""
+    site.edit(1, question="Wrong?")
+    site.done("hold", REASON)
+    found = site.record().hold
+    assert found
+    return found
+
+
+def sentence(found: Hold) -> str:
+    return f"{NAME}: {found}; {RELEASE}"
+
+
+# ── the command ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_hold_says_who_holds_since_when_why_and_what_stays(published_site: PublishedSite) -> None:
+    result = published_site.done("hold", f"  {REASON} ")
+    found = published_site.record().hold
+    assert found
+    assert found.reason == REASON
+    assert re.fullmatch(r"\S+@\S+", found.who)
+    assert result.stdout == (
+        f"{NAME}: on hold since {found.since}, by {found.who}: {REASON}; what is published as of "
+        "2024-01-31T12:00:00.000Z stays\n"
+    )
+    assert published_site.done("hold").stdout == result.stdout
+    told = json.loads(published_site.done("hold", "--log-format", "json").stdout)
+    assert told.items() >= {
+        "on_hold": True, "who": found.who, "since": found.since, "reason": REASON, "as_of": "2024-01-31T12:00:00.000Z",
+    }.items()  # fmt: skip
+
+
+def test_a_hold_takes_two_requests_and_changes_nothing_else(published_site: PublishedSite) -> None:
+    before, objects = published_site.record(), published_site.objects()
+    assert published_site.requests("hold", REASON) == ["GetObject manifest.json", "PutObject manifest.json"]
+    after = published_site.record()
+    assert published_site.objects() == objects
+    assert not any(REASON.encode() in body for body in published_site.objects().values())
+    assert after.model_copy(update={"hold": None, "sequence": before.sequence}) == before
+    assert published_site.requests("hold", "--release") == ["GetObject manifest.json", "PutObject manifest.json"]
+    assert published_site.record() == before.model_copy(update={"sequence": before.sequence + 2})
+
+
+def test_a_second_hold_replaces_the_first_and_says_so(published_site: PublishedSite) -> None:
+    first = hold(published_site)
+    result = published_site.done("hold", "Another reason")
+    assert f"this replaces an earlier hold: {first}\n" in result.stderr
+    assert result.stdout.startswith(f"{NAME}: on hold since ")
+    assert published_site.record().hold != first
+
+
+def test_the_same_hold_set_again_is_as_old_as_it_was(published_site: PublishedSite) -> None:
+    first = published_site.done("hold", REASON)
+    again = published_site.done("hold", REASON)
+    assert (again.stdout, again.stderr) == (first.stdout, "")
+
+
+def test_a_release_says_what_it_ends_or_that_nothing_holds(published_site: PublishedSite) -> None:
+    assert published_site.done("hold", "--release").stdout == f"{NAME}: is not on hold\n"
+    found = hold(published_site)
+    assert published_site.done("hold", "--release").stdout == (
+        f"{NAME}: released, builds can be published again; it was {found}\n"
+    )
+    assert published_site.record().hold is None
+    assert published_site.done("hold").stdout == f"{NAME}: is not on hold\n"
+
+
+def test_a_store_where_nothing_is_published_cannot_be_held(empty: PublishedSite) -> None:
+    assert empty.refused(1, "hold", REASON) == (
+        f"{NAME}: nothing is published there, so there is nothing to put on hold; as long as nobody runs "
+        "`public-markets publish` or `rebuild`, nothing will be"
+    )
+    assert empty.stored() == {}
+    assert empty.done("hold", "--release").stdout == f"{NAME}: is not on hold\n"
+
+
+def test_a_hold_needs_a_target(published_site: PublishedSite) -> None:
+    published_site.target = ""
+    assert published_site.refused(1, "hold", REASON) == (
+        "publish.target: is not set; set it to s3://bucket/prefix or a directory"
+    )
+
+
+def test_a_hold_needs_neither_database_nor_output(published_site: PublishedSite) -> None:
+    published_site.forget_output()
+    published_site.done("hold", REASON, source__url="postgresql://nobody@127.0.0.1:1/none")
+    assert not Path("output").exists()
+    assert "on hold since" in published_site.refused(3, "rebuild", "--as-of", hour(1))
+
+
+@pytest.mark.parametrize(
+    ("reason", "says"),
+    [
+        ("", "is empty"),
+        (" \t", "is empty"),
+        ("x" * 201, "has 201 characters, 200 are allowed"),
+        ("one\ntwo", "must be one line of printable characters"),
+        ("\x1b[2J", "must be one line of printable characters"),
+        ("\u202etxt", "must be one line of printable characters"),
+        ("\udcff", "must be one line of printable characters"),
+    ],
+)
+def test_a_reason_is_one_short_printable_line(published_site: PublishedSite, reason: str, says: str) -> None:
+    result = published_site.run("hold", reason)
+    assert result.exit_code == 2
+    assert says in result.stderr
+    assert published_site.record().hold is None
+
+
+def test_a_reason_may_have_200_characters_of_any_script(published_site: PublishedSite) -> None:
+    published_site.done("hold", f"{'x' * 194} “é価格”")
+    assert "on hold since" in published_site.refused(3, "publish")
+
+
+def test_a_reason_and_a_release_contradict_each_other(published_site: PublishedSite) -> None:
+    assert published_site.run("hold", REASON, "--release").exit_code == 2
+    assert published_site.record().hold is None
+
+
+# ── what it stops, and what passes ────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("publish", "--allow-older"),
+        ("publish", "--verify"),
+        ("rebuild", "--as-of", hour(2)),
+    ],
+    ids=lambda words: " ".join(words[:2]),
+)
+def test_a_run_is_refused_with_who_holds_since_when_and_why(
+    published_site: PublishedSite, command: tuple[str, ...]
+) -> None:
+    found = hold(published_site)
+    published_site.done("build", "--as-of", hour(1))
+    assert published_site.refused(3, *command) == sentence(found)
+    assert published_site.record().hold == found
+    published_site.done("hold", "--release")
+    published_site.done(*command)
+    published_site.check()
+    assert published_site.record().hold is None
+
+
+def test_a_refused_rebuild_has_built(published_site: PublishedSite) -> None:
+    hold(published_site)
+    published_site.refused(3, "rebuild", "--as-of", hour(1))
+    assert b"Wrong?" in b"".join(published_site.built().values())
+    assert b"Wrong?" not in b"".join(published_site.objects().values())
+    assert published_site.record().built.as_of == "2024-01-31T12:00:00.000Z"
+
+
+def test_a_dry_run_shows_what_a_release_would_publish(published_site: PublishedSite) -> None:
+    found = hold(published_site)
+    before = published_site.stored()
+    result = published_site.done("rebuild", "--dry-run", "--as-of", hour(1))
+    assert f"{NAME}: {found}; without --dry-run, this run would be refused until" in result.stderr
+    assert "upload v1/build.json: changed" in result.stdout
+    assert published_site.stored() == before
+
+
+def test_another_machine_is_refused_too(published_site: PublishedSite) -> None:
+    found = hold(published_site)
+    published_site.forget_output()
+    assert published_site.refused(3, "rebuild", "--as-of", hour(1)) == sentence(found)
+
+
+def test_a_takedown_passes_and_keeps_the_hold(published_site: PublishedSite) -> None:
+    found = hold(published_site)
+    published_site.done("takedown", market_id(FX), market_id(1))
+    assert published_site.traces(1, output=False) == published_site.traces(FX, output=False) == []
+    published_site.done("takedown", "--undo", market_id(1))
+    assert published_site.record().hold == found
+    assert published_site.refused(3, "publish") == sentence(found)
+
+
+def test_a_refused_rebuild_believes_the_blocked_list_and_not_the_database(published_site: PublishedSite) -> None:
+    """A wrong database must not empty, run by run, what the operator brought back."""
+    found = hold(published_site)
+    published_site.edit(2, is_listed=0)
+    published_site.edit(3, prob=7.5)
+    before = published_site.objects()
+    published_site.refused(3, "rebuild", "--as-of", hour(1), "--allow-invalid")
+    assert published_site.objects() == before
+    published_site.put("blocked.json", BlockedList().decided([market_id(4)], is_blocked=True, now=hour(0)).encoded())
+    result = published_site.run("rebuild", "--as-of", hour(1), "--allow-invalid")
+    assert result.exit_code == 3
+    assert "hidden markets were still withdrawn" in result.stderr
+    assert published_site.traces(4) == []
+    assert published_site.traces(2, output=False)
+    assert published_site.traces(3, output=False)
+    assert published_site.record().hold == found
+
+
+# ── meeting another run ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+def at_work(site: PublishedSite, deadline: datetime) -> Work:
+    """Have somebody on another machine at work until the deadline."""
+    work = Work(
+        owner="x", process="y", who="process 1 on elsewhere", since=hour(1), deadline=deadline.isoformat(), touched=()
+    )
+    site.put(record.KEY, site.record().model_copy(update={"work": work}).encoded())
+    return work
+
+
+def test_a_hold_waits_for_a_run_at_work(published_site: PublishedSite, monkeypatch: pytest.MonkeyPatch) -> None:
+    at_work(published_site, datetime.now(UTC) + timedelta(minutes=5))
+
+    def ends(_: float) -> None:
+        published_site.put(record.KEY, published_site.record().model_copy(update={"work": None}).encoded())
+
+    monkeypatch.setattr("time.sleep", ends)
+    result = published_site.done("hold", REASON)
+    assert "waiting: s3://markets/api: process 1 on elsewhere has been publishing since" in result.stderr
+    assert published_site.record().work is None
+    assert published_site.record().hold
+
+
+def test_a_hold_leaves_the_work_of_a_dead_publisher_in_the_record(published_site: PublishedSite) -> None:
+    work = at_work(published_site, datetime.now(UTC) - timedelta(minutes=5))
+    hold(published_site)
+    assert published_site.record().work == work
+    published_site.refused(3, "publish")
+    assert published_site.record().work is None
+    published_site.done("hold", "--release")
+    published_site.done("publish")
+    published_site.check()
+
+
+@pytest.mark.parametrize("command", ["publish", "rebuild"])
+def test_a_hold_that_comes_while_a_run_begins_stops_it(
+    published_site: PublishedSite, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    """It has read the record, and is about to put its intent."""
+    published_site.edit(1, question="Wrong?")
+    published_site.done("build", "--as-of", hour(1))
+    publish = Publisher.publish
+
+    def after_a_hold(self: Publisher, plan: object) -> None:
+        monkeypatch.setattr(Publisher, "publish", publish)
+        published_site.done("hold", REASON)
+        publish(self, plan)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Publisher, "publish", after_a_hold)
+    before = published_site.objects()
+    result = published_site.run(command)
+    assert result.exit_code == 3, result.output
+    found = published_site.record().hold
+    assert found
+    assert sentence(found) in result.stderr
+    assert published_site.objects() == before
+    assert published_site.record().work is None
+
+
+# ── each kind of target ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+#: A place of each kind to publish to.
+target = pytest.fixture(name="target", params=[("directory", "", ""), *BUCKETS], ids="-".join)(place)
+
+
+def test_a_hold_is_set_and_ended_on_every_kind_of_target(target: Place) -> None:
+    begun = Lease(target.open(), LEASE)
+    begun.read()
+    begun.take(RECORD, ())
+    begun.release(RECORD)
+    before = json.loads(body(target.open()))
+    change = holds.begin(target.open(), REASON, "me@here", never)
+    assert change.before is None
+    assert change.after == holds.current(target.open()).after
+    assert change.as_of == RECORD.built.as_of
+    with pytest.raises(HeldError, match="by me@here: prices"), holds.explained(target.open()):
+        begun.take(RECORD, ())
+    assert holds.end(target.open(), never).before == change.after
+    assert json.loads(body(target.open())) == {**before, "sequence": before["sequence"] + 2}
+
+
+def body(store: Store) -> bytes:
+    found = store.get(record.KEY)
+    assert found
+    return found.body
+
+
+def never(line: str) -> None:
+    raise AssertionError(line)
+
+
+def test_a_hold_without_an_answer_says_that_it_may_be_set(
+    published_site: PublishedSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("time.sleep", lambda _: None)
+    published_site.server.before = lambda request: APPLIED_BUT_FAILED if request.operation == "PutObject" else None
+    message = published_site.refused(5, "hold", REASON)
+    assert "no answer, so it is unknown whether manifest.json was replaced" in message
+    assert message.endswith("`public-markets hold` says whether the target is on hold")
+
+
+# ── a damaged record, and other versions ──────────────────────────────────────────────────────────────────────────
+
+
+def altered(site: PublishedSite, **fields: object) -> None:
+    site.put(record.KEY, json.dumps({**json.loads(site.stored()[record.KEY]), **fields}).encode())
+
+
+def test_a_hold_in_a_damaged_record_still_holds_and_can_be_released(published_site: PublishedSite) -> None:
+    found = hold(published_site)
+    altered(published_site, etags="nonsense")
+    assert "damaged or not this program's" in published_site.refused(1, "publish")
+    assert published_site.refused(3, "publish", "--verify") == sentence(found)
+    assert str(found) in published_site.done("hold").stdout
+    published_site.done("hold", "--release")
+    published_site.done("publish", "--verify")
+    published_site.check()
+
+
+def test_verifying_a_record_that_says_nothing_of_a_hold_any_more_says_so(published_site: PublishedSite) -> None:
+    hold(published_site)
+    published_site.put(record.KEY, b"{")
+    assert "damaged" in published_site.refused(1, "hold", "--release")
+    result = published_site.done("publish", "--verify")
+    assert f"{NAME}: the record cannot be read; if it had a hold, this run ends that" in result.stderr
+    assert published_site.record().hold is None
+    published_site.check()
+
+
+def test_a_program_that_knows_no_holds_refuses_the_record(
+    published_site: PublishedSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Version 0.1 forbids fields that it does not know, so it neither publishes nor loses the hold."""
+    hold(published_site)
+    content = published_site.stored()[record.KEY]
+    altered(published_site, holds=[])  # as unknown to this version as `hold` is to that one
+    assert "written by a newer version of this program (unknown: holds)" in published_site.refused(1, "publish")
+    assert b'"hold"' in published_site.stored()[record.KEY]
+    published_site.put(record.KEY, content)
+
+
+def test_a_record_of_a_newer_format_is_left_alone(published_site: PublishedSite) -> None:
+    altered(published_site, format=2)
+    assert "format 2, this program knows 1; upgrade this program" in published_site.refused(1, "hold", REASON)
+
+
+# ── who says so ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def clock(site: PublishedSite, minutes: int) -> None:
+    moment = datetime(2024, 1, 31, 12, tzinfo=UTC) + timedelta(minutes=minutes)
+    site.server.clock = moment.timestamp
+
+
+def test_check_warns_of_a_hold_and_blames_no_schedule(published_site: PublishedSite) -> None:
+    clock(published_site, 10)
+    found = hold(published_site)
+    assert f"warning: {sentence(found)}" in published_site.done("check").stdout.splitlines()
+    clock(published_site, 300)
+    lines = published_site.done("check").stdout.splitlines()
+    assert f"warning: {sentence(found)}" in lines
+    assert not any("check that cron runs" in line for line in lines)
+
+
+def test_the_monitor_s_check_says_that_a_store_is_on_hold_and_fails_when_it_is_stale(
+    published_site: PublishedSite,
+) -> None:
+    clock(published_site, 10)
+    found = hold(published_site)
+    assert published_site.done("check", "--published").stdout == (
+        f"{NAME}: 11 markets are published as of 2024-01-31T12:00:00.000Z, 10 minutes ago; {found}\n"
+    )
+    clock(published_site, 300)
+    message = published_site.refused(1, "check", "--published")
+    assert message.endswith(f"more than 3 schedules of 60 minutes; {found}; {RELEASE}")
+
+
+def metric(site: PublishedSite) -> list[tuple[dict[str, str], float]]:
+    text = (site.folder / "run.prom").read_text("utf-8")
+    return [
+        (dict(found.labels), found.value)
+        for family in text_string_to_metric_families(text)
+        for found in family.samples
+        if found.name == "public_markets_hold_since_timestamp_seconds"
+    ]
+
+
+def test_metrics_say_who_holds_since_when_and_why(published_site: PublishedSite) -> None:
+    published_site.settings["metrics"] = "run.prom"
+    published_site.done("rebuild", "--as-of", hour(1))
+    assert metric(published_site) == [({}, 0)]
+    published_site.done("hold", 'quotes " and \\ in it')
+    found = published_site.record().hold
+    assert found
+    for _ in range(2):
+        published_site.refused(3, "rebuild", "--as-of", hour(2))
+        since = datetime.fromisoformat(found.since).timestamp()
+        assert metric(published_site) == [({"who": found.who, "reason": found.reason}, since)]
+    published_site.done("hold", "--release")
+    published_site.done("rebuild", "--as-of", hour(2))
+    assert metric(published_site) == [({}, 0)]
+
+
+def page() -> str:
+    return Path("output/index.html").read_text("utf-8")
+
+
+def test_the_inspection_page_says_so_from_the_refused_run_to_the_next_publish(published_site: PublishedSite) -> None:
+    found = hold(published_site)
+    published_site.refused(3, "rebuild", "--as-of", hour(1))
+    assert "prices &lt;b&gt;of yesterday&lt;/b&gt;; no build is published until" in page()
+    assert found.who in page()
+    assert Path("output/index.html").stat().st_mode & 0o077 == 0
+    published_site.refused(3, "publish")
+    assert page().count(found.since) == 1
+    published_site.done("hold", "--release")
+    published_site.done("publish")
+    assert found.since not in page()
+    assert "<!-- hold --><!-- /hold -->" in page()
