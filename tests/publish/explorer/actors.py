@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import click
 
+from generator.cli.hold import hold_command
 from generator.cli.publish import publish_command
 from generator.cli.rebuild import rebuild_command
 from generator.cli.takedown import takedown_command
@@ -39,6 +40,11 @@ class Role:
         return Actor(f"{self.name} on {machine}", run, self.content)
 
     @property
+    def builds(self) -> bool:
+        """Whether it publishes a build."""
+        return self.command in ("publish", "rebuild")
+
+    @property
     def hides(self) -> int:
         """The market that it reports gone when it succeeds; 0 for none."""
         return self.market if self.command == "takedown" else 0
@@ -58,11 +64,17 @@ def _takedown(role: Role, layout: str, machine: str, _: Actor, *, undo: bool = F
     _call(takedown_command, config(layout, machine), role, markets=(market_id(role.market),), undo=undo)
 
 
+def _hold(role: Role, layout: str, machine: str, _: Actor) -> None:
+    _call(hold_command, config(layout, machine), role)
+
+
 _RUNS: Final[dict[str, Callable[..., None]]] = {
     "publish": _publish,
     "rebuild": _rebuild,
     "takedown": _takedown,
     "undo": partial(_takedown, undo=True),
+    "hold": _hold,
+    "release": _hold,
 }
 
 
@@ -86,3 +98,6 @@ MOVE: Final = Role("move", "publish", moved=True)
 #: Market 1 is edited in the new content, 2 is the same in both, 3 is new.
 TAKEDOWNS: Final = {number: Role(f"takedown{number}", "takedown", market=number) for number in (1, 2, 3)}
 UNDO: Final = Role("undo", "undo", market=1)
+HOLD: Final = Role("hold", "hold", options=(("reason", "Wrong prices"),))
+ANOTHER_HOLD: Final = Role("hold too", "hold", options=(("reason", "Wrong names"),))
+RELEASE: Final = Role("release", "release", options=(("reason", None), ("release", True)))

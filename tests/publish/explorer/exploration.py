@@ -18,9 +18,9 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
-from tests.publish.explorer.actors import TAKEDOWNS, VERIFY, Role
+from tests.publish.explorer.actors import RELEASE, TAKEDOWNS, VERIFY, Role
 from tests.publish.explorer.directory import on_disk
-from tests.publish.explorer.invariants import Moment, Watch, check_settled, lasting, still_gone
+from tests.publish.explorer.invariants import Moment, Watch, check_settled, is_held, lasting, still_gone
 from tests.publish.explorer.scenarios import SCENARIOS, Scenario, made, recorded
 from tests.publish.explorer.scheduler import Actor, Fault, Game, Strike, arrive
 from tests.publish.explorer.world import Op, World
@@ -136,8 +136,16 @@ def _followed(scenario: Scenario, left: Moment, layout: str, role: Role, tell: C
     world = left.world.copy()
     world.clock_s += 1000
     watch = Watch(scenario, layout, world, tell, held=left.held, gone={*left.gone}, is_soiled=left.is_soiled)
+    watch.freeze()
+    was_held = is_held(world)
     actor = role.actor(layout, "next")
     Game(world, [actor], watch).play()
+    if was_held and role.builds:
+        if actor.code != 3:
+            yield f"next {role.name}: ends with {actor.code} although builds are on hold"
+        for then in (RELEASE, role):
+            actor = then.actor(layout, "next")
+            Game(world, [actor], watch).play()
     if actor.code == 0:
         # What a run reports to have finished is as if nothing had ever been late.
         watch.is_soiled = False
@@ -145,7 +153,7 @@ def _followed(scenario: Scenario, left: Moment, layout: str, role: Role, tell: C
     broken = [*watch.broken]
     if actor.code == 4:
         broken.append("is refused")
-    elif not role.hides and not (actor.code and scenario.damage):
+    elif role.builds and not (actor.code and scenario.damage):
         # Only a run that probes the store looks for the probes of others.
         broken += check_settled(world, layout, role.content, may_have_probes=not role.options)
     yield from (f"next {role.name}: {text}" for text in broken)

@@ -1,5 +1,6 @@
 """What readers and operators may see: after every write, when an actor ends, and after the next run."""
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
@@ -32,6 +33,9 @@ Place = tuple[str, int, str]
 #: Walks, and what remains of each.
 Held = frozenset[tuple[Place, tuple[object, ...]]]
 GONE: Final = ("gone",)
+#: How the names of actors begin that publish nothing, and of those that publish no build.
+_OF_HOLDS: Final = ("hold", "release")
+_OF_OPERATORS: Final = ("takedown", "undo", *_OF_HOLDS)
 
 
 @dataclass(frozen=True)
@@ -106,6 +110,16 @@ def _shows(number: int, key: str, body: bytes) -> bool:
 def _texts(number: int) -> tuple[bytes, ...]:
     """What gives a market away: its id, and the part of its own word that stands in a line of the search index."""
     return market_id(number).encode(), sites.secret(number)[KEY_LENGTH:].encode()
+
+
+@lru_cache(maxsize=200_000)
+def public(site: Site) -> frozenset[Seen]:
+    """Whatever readers find of markets, in any list and in their details."""
+    objects, found = dict(site), look(site)
+    details = [objects.get(keys.detail(market_id(number))) for number in NUMBERS]
+    markets = [json.loads(body)["market"] for body in details if body]
+    listed = (item for items in found.walks.values() for item in items if isinstance(item, tuple))
+    return frozenset((*listed, *((market["id"], market["question"], market["status"]) for market in markets)))
 
 
 @cache
@@ -218,9 +232,17 @@ class Watch:
     trail: list[Moment] = field(default_factory=list)
     #: The walks that readers are in, and the rest of each.
     held: Held = frozenset()
+    #: What was public when builds were put on hold; None while they are not.
+    frozen: frozenset[Seen] | None = None
+
+    def freeze(self) -> None:
+        """From now on nothing else may become public if builds are on hold, and nobody releases them."""
+        if is_held(self.world) and not self.scenario.is_releasing:
+            self.frozen = public(self.world.site())
 
     def begin(self) -> None:
         """Look at the world before the first step."""
+        self.freeze()
         self.held |= frozenset(look(self.world.site()).begun.items())
         self.gone |= {number for number in NUMBERS if market_id(number) in blocked(self.world)}
 
@@ -232,6 +254,9 @@ class Watch:
 
     def began(self, actor: Actor) -> None:
         actor.blocked = blocked(self.world)
+        if actor.name.startswith("release"):
+            self.frozen = None
+        actor.is_held = self.frozen is not None
 
     def wrote(self, actor: Actor, op: Op) -> None:
         self.tell(f"{actor.name}: {op}")
@@ -249,20 +274,24 @@ class Watch:
 
     def ended(self, actor: Actor) -> None:
         self.tell(f"{actor.name} ends with {actor.code} {actor.error}")
-        is_takedown = actor.name.startswith(("takedown", "undo"))
+        is_build = not actor.name.startswith(_OF_OPERATORS)
+        if actor.code == 0 and actor.name.startswith("hold"):
+            self.freeze()
+        if actor.code == 0 and actor.is_held and is_build:
+            self._say(f"{actor.name} publishes what is on hold")
         if actor.code not in self._codes(actor):
             self._say(f"{actor.name} ends with {actor.code}: {actor.error}")
         if actor.code == 0 and actor.name.startswith("takedown"):
             self.gone.add(int(actor.name[len("takedown")]))
-        if actor.code in (0, 3):
+        if actor.code in (0, 3) and not actor.name.startswith(_OF_HOLDS):
             self._check_gone(f"{actor.name} ended with {actor.code}", actor.blocked & blocked(self.world))
         self._check_readers()
-        if actor.code == 0 and not is_takedown and actor.game.is_alone(actor):
+        if actor.code == 0 and is_build and actor.game.is_alone(actor):
             self._check_published(actor)
 
     def _codes(self, actor: Actor) -> tuple[int, ...]:
         """The exit codes it may have now."""
-        if not actor.name.startswith(("takedown", "undo")):
+        if not actor.name.startswith(_OF_OPERATORS):
             return (0, 1, 3, 4) if self.scenario.damage else (0, 3, 4)
         # Without a record, details are all that it can delete.
         blocked_ = blocked(self.world)
@@ -277,6 +306,8 @@ class Watch:
         for sentence in broken if not self.is_soiled else ():
             self._say(sentence)
         self._check_gone("reported gone")
+        if self.frozen is not None and not self.is_soiled and public(self.world.site()) - self.frozen:
+            self._say("something became public in spite of the hold")
 
     def _check_gone(self, when: str, ids: frozenset[str] = frozenset()) -> None:
         if not self.gone and not ids:
@@ -290,6 +321,8 @@ class Watch:
         found = untruths(self.world.site(), stored_record(self.world))
         if found and not self.is_soiled and not self.scenario.damage:
             self._say(f"the record is released, but {found[0]}")
+        if self.frozen is not None and not is_held(self.world):
+            self._say("the hold was lost")
 
     def _check_published(self, actor: Actor) -> None:
         found = look(self.world.site())
@@ -306,6 +339,12 @@ class Watch:
 def blocked(world: World) -> frozenset[str]:
     content = world.objects.get(blocklist.KEY)
     return blocklist.decode(content).ids() if content else frozenset()
+
+
+def is_held(world: World) -> bool:
+    """Whether builds are on hold."""
+    content = world.objects.get(record.KEY)
+    return content is not None and record.decoded(content).hold is not None
 
 
 def stored_record(world: World) -> bytes:
@@ -327,7 +366,7 @@ def _whole_record(beside: Site) -> bytes:
 
 def forget() -> None:
     """Free what was remembered of worlds: those of other games are others."""
-    for remembered in (look, walk, untruths, readers):
+    for remembered in (look, walk, public, untruths, readers):
         remembered.cache_clear()
 
 

@@ -3,9 +3,9 @@
 Scenarios of a site with all kinds of objects, "all-kinds", have a layout of their own.
 
 Bounded, because others show the same: takedowns of a new market, verification, a publish after `--undo`, refusals, a
-missing first page and a directory in one layout; two takedowns, the same publish twice, and a missing first page in one
-order. All processes are on one machine, where a dead one is taken over from at once; elsewhere a run waits for the
-lease first, and then does the same.
+missing first page, a directory, and holds but that of a publish in one layout; two takedowns, two holds, the same
+publish twice, and a missing first page in one order. All processes are on one machine, where a dead one is taken over
+from at once; elsewhere a run waits for the lease first, and then does the same.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -16,7 +16,20 @@ from typing import Final
 
 from generator.api import keys
 from generator.publish import record
-from tests.publish.explorer.actors import GUARDED, MOVE, OTHER, PUBLISH, REBUILD, TAKEDOWNS, UNDO, VERIFY, Role
+from tests.publish.explorer.actors import (
+    ANOTHER_HOLD,
+    GUARDED,
+    HOLD,
+    MOVE,
+    OTHER,
+    PUBLISH,
+    REBUILD,
+    RELEASE,
+    TAKEDOWNS,
+    UNDO,
+    VERIFY,
+    Role,
+)
 from tests.publish.explorer.contents import CONTENTS, EVERYTHING, LISTS, WHOLE
 from tests.publish.explorer.scheduler import Actor, Game
 from tests.publish.explorer.world import Op, World
@@ -59,12 +72,17 @@ class Scenario:
         return frozenset(role.content for role in self._builders()) | {self.next}
 
     @property
+    def is_releasing(self) -> bool:
+        """Whether an actor may end a hold."""
+        return any(role.command == "release" for role in self.roles)
+
+    @property
     def lacks_record(self) -> bool:
         """Whether it begins without a record, which a takedown needs to end well."""
         return self.damage is _lose_record
 
     def _builders(self) -> list[Role]:
-        return [FIRST, *(role for role in (*self.before, *self.roles) if role.command in ("publish", "rebuild"))]
+        return [FIRST, *(role for role in (*self.before, *self.roles) if role.builds)]
 
 
 FIRST: Final = Role("first", "publish", content="old")
@@ -145,6 +163,17 @@ _ALL: Final = (
     Scenario("all-kinds-takedown1-undo", (TAKEDOWNS[1], UNDO), games=((WHOLE, 0),)),
     Scenario("all-kinds-publish-undo", (PUBLISH, UNDO), before=(TAKEDOWNS[1],), games=((EVERYTHING, 0),)),
     Scenario("all-kinds-verify-takedown1", (VERIFY, TAKEDOWNS[1]), games=((EVERYTHING, 0),)),
+    Scenario("publish-hold", (PUBLISH, HOLD)),
+    Scenario("rebuild-hold", (REBUILD, HOLD), games=(("chunks", 0), ("pages", 1))),
+    Scenario("verify-hold", (VERIFY, HOLD), games=_PAGES),
+    Scenario("takedown1-hold", (TAKEDOWNS[1], HOLD), games=_PAGES),
+    Scenario("publish-release", (PUBLISH, RELEASE), before=(HOLD,), games=_PAGES),
+    Scenario("held-takedown2-release", (TAKEDOWNS[2], RELEASE), before=(HOLD,), games=(("chunks", 0), ("pages", 1))),
+    Scenario("held-publish-takedown1", (PUBLISH, TAKEDOWNS[1]), before=(HOLD,), games=(("pages", 0),)),
+    Scenario("hold-release", (HOLD, RELEASE), before=(ANOTHER_HOLD,), games=_PAGES),
+    Scenario("hold-hold", (HOLD, ANOTHER_HOLD), games=(("pages", 0),)),
+    Scenario("all-kinds-publish-hold", (PUBLISH, HOLD), games=((EVERYTHING, 1), (WHOLE, 1))),
+    Scenario("disk-publish-hold", (PUBLISH, HOLD), on_disk=True, games=_FIRST),
     Scenario("disk-publish-publish", (PUBLISH, PUBLISH), on_disk=True, games=_FIRST),
     Scenario("disk-publish-other", (PUBLISH, OTHER), next="other", on_disk=True, games=(("pages", 0),)),
     Scenario("disk-publish-takedown3", (PUBLISH, TAKEDOWNS[3]), on_disk=True, games=(("pages", 0),)),

@@ -65,6 +65,8 @@ class Actor:
     trace: list[Op] = field(default_factory=list)
     #: The blocked markets when it began.
     blocked: frozenset[str] = frozenset()
+    #: Whether builds were on hold when it began.
+    is_held: bool = False
     code: int | None = None
     error: str = ""
     is_dead: bool = False

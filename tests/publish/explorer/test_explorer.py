@@ -33,6 +33,8 @@ SHORT: Final = {
     ("no-record", "pages", 1): 1,
     ("no-first-page", "pages", 1): 6,
     ("disk-publish-publish", "pages", 0): 6,
+    ("publish-hold", "pages", 0): 6,
+    ("hold-release", "pages", 0): 1,
     ("all-kinds-publish-takedown1", EVERYTHING, 0): 20,
 }
 

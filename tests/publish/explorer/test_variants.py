@@ -13,7 +13,8 @@ from generator.api import keys
 from generator.cli import publish as cli_publish
 from generator.cli import rebuild as cli_rebuild
 from generator.config import settings
-from generator.publish import protocol, takedown
+from generator.models import replaced
+from generator.publish import hold, protocol, takedown
 from generator.publish.apply import Applier, Tally
 from generator.publish.plan import NO_DOUBTS
 from generator.publish.protocol import Publisher
@@ -73,7 +74,7 @@ def leaves_stray_details(patch: Patch) -> None:
 
 
 def reports_a_takedown_that_is_not_done(patch: Patch) -> None:
-    patch.setattr(takedown, "_retried_while_busy", lambda *_: Tally())
+    patch.setattr(takedown, "retried_while_busy", lambda *_: Tally())
 
 
 def deletes_what_it_replaces_at_once(patch: Patch) -> None:
@@ -115,6 +116,22 @@ def makes_no_index_again(patch: Patch) -> None:
         return settings.shaped(recorded).model_copy(update={"search": "off"})
 
     patch.setattr(published, "shaped", without_search)
+
+
+def publishes_what_is_on_hold(patch: Patch) -> None:
+    patch.setattr(hold, "refuse", lambda *_, **__: [])
+
+
+def holds_beside_a_publisher(patch: Patch) -> None:
+    patch.setattr(hold, "refuse_running", lambda *_: None)
+
+
+def loses_the_hold(patch: Patch) -> None:
+    def without_hold(model: Any, **values: Any) -> Any:
+        more = {"hold": None} if isinstance(model, Published) else {}
+        return replaced(model, **values, **more)
+
+    patch.setattr(protocol, "replaced", without_hold)
 
 
 # ── where each shows ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -168,6 +185,13 @@ BROKEN: Final[Mapping[str, Game]] = {
         "there is no v1/public/markets/lists/all/search",
     ),
     "the record says who puts shards": Game(puts_shards_unannounced, "publish-other", "pages", 0, "shard is left"),
+    "what is on hold is refused": Game(
+        publishes_what_is_on_hold, "held-publish-takedown1", "pages", 0, "in spite of the hold"
+    ),
+    "a hold waits for whoever holds the lease": Game(
+        holds_beside_a_publisher, "publish-hold", "pages", 0, "in spite of the hold"
+    ),
+    "every run carries the hold along": Game(loses_the_hold, "takedown1-hold", "pages", 1, "the hold was lost"),
     "files are replaced, never written in place": Game(
         truncates_files_in_place, "disk-publish-publish", "pages", 0, "torn|interrupted"
     ),
