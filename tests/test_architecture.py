@@ -92,7 +92,8 @@ OWNERS: Final[Mapping[str, set[str]]] = {
 #: Packages and modules that do no I/O and use neither clock nor randomness: results depend on arguments alone.
 PURE: Final = {
     "api", "downloads", "feeds", "markets", "search", "errors", "findings", "models", "wording",
-    "builder.guards", "builder.inspection.downloads", "builder.inspection.excerpts",
+    "builder.comparison", "builder.content_guards", "builder.guards", "builder.inspection.downloads",
+    "builder.inspection.excerpts",
     "builder.notices", "cost.estimate", "demo.texts", "edge.cloudflare",
     "edge.cloudfront",
     "edge.nginx", "edge.packing", "edge.paths", "edge.responses", "publish.plan", "publish.record", "site.catalog",

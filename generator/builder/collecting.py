@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from generator.builder.comparison import Comparison
 from generator.builder.last_details import LastDetails
 from generator.builder.part_rendering import Reading
 from generator.builder.part_staging import DetailCounts, StagedPart
@@ -21,7 +22,7 @@ class Collected:
     """All parts together: also their findings about rows, and what became of the details.
 
     `catalog` includes blocked markets. `false_versions` are the markets (ids) that an audit found to have one.
-    `reading` adds up those of the parts.
+    `comparison` and `reading` add up those of the parts.
     """
 
     catalog: Catalog
@@ -31,6 +32,7 @@ class Collected:
     remarks: list[Finding]
     counts: DetailCounts
     false_versions: list[str]
+    comparison: Comparison
     reading: Reading
 
 
@@ -42,7 +44,8 @@ def collect(parts: Iterable[StagedPart], survey: Survey, last: LastDetails, as_o
         part.markets = Columns()
     arrived.sort(key=lambda pair: pair[0].part.first, reverse=True)
     markets, staged, made, false_versions = list[Market](), Staged(), dict[str, Made](), list[str]()
-    quarantine, remarks, counts, reading = Quarantine(), list[Finding](), DetailCounts(), Reading()
+    quarantine, remarks, counts = Quarantine(), list[Finding](), DetailCounts()
+    comparison, reading = Comparison(), Reading()
     while arrived:
         part, found = arrived.pop()  # frees each part as it is merged
         markets += found
@@ -57,6 +60,7 @@ def collect(parts: Iterable[StagedPart], survey: Survey, last: LastDetails, as_o
         quarantine.add(part.quarantine)
         remarks += part.remarks
         counts.add(part.counts)
+        comparison.add(part.comparison)
         reading.add(part.reading)
     fingerprints = Fingerprints(as_of=as_of, shape=last.shape, details=dict(sorted(made.items())))
     return Collected(
@@ -67,6 +71,7 @@ def collect(parts: Iterable[StagedPart], survey: Survey, last: LastDetails, as_o
         remarks,
         counts,
         [*dict.fromkeys(false_versions)],
+        comparison,
         reading,
     )
 

@@ -2,15 +2,17 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
 from generator import garbage
 from generator.api import keys
+from generator.builder import guards
 from generator.builder.guards import BuildOverrides
 from generator.builder.preparation import Clock, Preparation, Prepared
 from generator.config.settings import Config
 from generator.cost.sizes import Site
-from generator.findings import Finding, in_order
+from generator.findings import Finding, error, in_order, refused
 from generator.markets.quarantine import Quarantine
 from generator.models import replaced
 from generator.progress import Progress
@@ -22,7 +24,7 @@ from generator.tree.folder import Output
 from generator.tree.scratch import Scratch
 
 #: Guards refuse nothing, as the caller tells what they would say. All details are read, and so all bad rows named.
-_OVERRIDES: Final = BuildOverrides(shrink=True, invalid=True, full=True)
+_OVERRIDES: Final = BuildOverrides(shrink=True, invalid=True, jumps=True, questions=True, full=True)
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,18 @@ class DryRun:
     def reads_per_search(self) -> int:
         """The most objects that a search reads; 0 without an index."""
         return MOST_OBJECTS if self.index else 0
+
+    def refusals(self, config: Config, quarantine: Quarantine, *, names_faults: bool = True) -> Iterator[Finding]:
+        """Why a build would be refused, with the settings of the trial; `names_faults` adds those of bad markets."""
+        limits, before = config.guards, self.prepared.previous
+        yield from refused(
+            partial(
+                guards.refuse_invalid, self.catalog, quarantine, self.blocked, limits.max_invalid,
+                names_faults=names_faults,
+            )
+        )  # fmt: skip
+        yield from refused(partial(guards.refuse_shrink, self.catalog, before, self.blocked, limits.max_shrink))
+        yield from map(error, self.prepared.guards.refusals(BuildOverrides()))
 
     def details(self) -> Iterator[bytes]:
         """The detail of every market."""

@@ -21,6 +21,8 @@ class BuildOverrides:
 
     shrink: bool = False
     invalid: bool = False
+    jumps: bool = False
+    questions: bool = False
     demo: bool = True
     full: bool = False
     purge: bool = False
@@ -37,7 +39,7 @@ def refuse_invalid(
         raise GuardError(
             f"{bad} of {counted(bad + good, 'market')} break the contract, more than guards.max_invalid ({limit:g}) "
             f"allows; nothing was replaced. Fix them, or pass --allow-invalid{faults and ':'}{faults}",
-            _visible(catalog, quarantine, blocked),
+            visible(catalog, quarantine, blocked),
         )
 
 
@@ -46,7 +48,7 @@ def refuse_shrink(catalog: Catalog, previous: Manifest | None, blocked: frozense
     shrink.refuse(previous.markets.keys() - blocked if previous else frozenset[str](), catalog.ids(), limit)
 
 
-def _visible(catalog: Catalog, quarantine: Quarantine, blocked: frozenset[str]) -> frozenset[str] | None:
+def visible(catalog: Catalog, quarantine: Quarantine, blocked: frozenset[str]) -> frozenset[str] | None:
     """The markets that the database shows, bad ones included; None when there are too many to name."""
     bad = {row.key.lower() for row in quarantine.named("markets")}
     return None if quarantine.unnamed() else frozenset(catalog.ids() | bad | blocked)

@@ -68,7 +68,8 @@ class ReadDetail(NamedTuple):
     """A detail that was read, of `size` bytes; `body` is None if it is in place already.
 
     `digest` is that of each of its objects, under its id and its slug. `made` is None where the next build must read it
-    again. `is_audited`: read only to check its version. `has_findings`: it has quarantined rows or remarks.
+    again. `is_thinned`: the database has more points than it shows. `is_audited`: read only to check its version.
+    `has_findings`: it has quarantined rows or remarks.
     """
 
     market_id: str
@@ -77,6 +78,7 @@ class ReadDetail(NamedTuple):
     digest: str
     size: int
     made: Made | None
+    is_thinned: bool
     is_audited: bool
     has_findings: bool
 
@@ -186,10 +188,12 @@ class _Details:
                 has_findings = bool(remarks) or made.quarantine.total() > quarantined
                 quarantined = made.quarantine.total()
                 made.remarks += remarks
-                made.details.append(self._detail(by_id[read.market.id], read.body(), has_findings=has_findings))
+                made.details.append(self._detail(by_id[read.market.id], read, has_findings=has_findings))
 
-    def _detail(self, market: Market, body: bytes, *, has_findings: bool) -> ReadDetail:
+    def _detail(self, market: Market, read: Detail, *, has_findings: bool) -> ReadDetail:
+        body = read.body()
         now = InPlace(manifest.digest(keys.detail(market.id), body), len(body))
         sent = None if now == self._task.in_place.get(market.id) else body
         made = None if has_findings else last_details.made_of(market, now.size)
-        return ReadDetail(market.id, market.slug, sent, *now, made, market.id in self._audited, has_findings)
+        is_audited = market.id in self._audited
+        return ReadDetail(market.id, market.slug, sent, *now, made, read.is_thinned, is_audited, has_findings)

@@ -6,6 +6,7 @@ from datetime import datetime
 
 from generator.api import keys
 from generator.builder import last_details, part_rendering
+from generator.builder.comparison import Comparison
 from generator.builder.last_details import LastDetails, Sample
 from generator.builder.part_rendering import NewMarketObject, OpenReader, ReadDetail, Reading, RenderedPart, Task
 from generator.config.settings import Config
@@ -50,8 +51,8 @@ class StagedPart:
 
     `made` says what each detail is made of, if that is known; `kept` names the markets whose details stay as they are;
     `touched` says when files of some of these were touched since the last build.
-    `false_versions` names those whose details changed although their versions did not. `reading` is that of the
-    rendered part.
+    `false_versions` names those whose details changed although their versions did not. `comparison` is that of the new
+    details with those in place. `reading` is that of the rendered part.
     """
 
     part: Part
@@ -64,6 +65,7 @@ class StagedPart:
     touched: dict[str, tuple[int, ...]] = field(default_factory=dict)
     counts: DetailCounts = field(default_factory=DetailCounts)
     false_versions: list[str] = field(default_factory=list)
+    comparison: Comparison = field(default_factory=Comparison)
     reading: Reading = field(default_factory=Reading, compare=False)
 
     @classmethod
@@ -147,7 +149,7 @@ class _Staging:
         if found.body is None:
             self.last.hold(found.market_id, found.slug, found.size, self.made.staged)
         else:
-            self._put(found.market_id, found.slug, found.body, found.digest)
+            self._put(found.market_id, found.slug, found.body, found.digest, is_thinned=found.is_thinned)
         if found.made:
             self.made.made[found.market_id] = found.made
 
@@ -175,6 +177,9 @@ class _Staging:
             self.made.made[market.id] = made
         self.made.counts.updated += 1
 
-    def _put(self, market_id: str, slug: str | None, body: bytes, digest: str) -> None:
+    def _put(self, market_id: str, slug: str | None, body: bytes, digest: str, *, is_thinned: bool = False) -> None:
+        """Stage the objects of a detail; compare it, if it is new, with the one in place."""
         for key in keys.details(market_id, slug):
-            self.made.staged.put(self.folder, Artifact(key, body), digest)
+            is_new = self.made.staged.put(self.folder, Artifact(key, body), digest)
+            if is_new and keys.market_id(key) is not None:
+                self.made.comparison.compare(self.folder.read(key), body, is_thinned=is_thinned)

@@ -12,7 +12,7 @@ from typing import Final
 
 from generator import filesystem
 from generator.api.contract import API_VERSION, PRICE_MAX, PRICE_MIN
-from generator.builder import connections, disk_space, dry_run, executors, guards, link_check, notices
+from generator.builder import connections, disk_space, dry_run, executors, link_check, notices
 from generator.builder.dry_run import DryRun
 from generator.builder.preparation import Clock, Preparation
 from generator.builder.remote_part import RemoteCheck, shared
@@ -140,20 +140,14 @@ class BuildCheck:
 
     def _of_build(self, reader: Reader, measured: DryRun) -> Iterator[Finding]:
         """What a build would make, and whether guards would refuse it."""
-        catalog, blocked = measured.catalog, measured.blocked
+        catalog = measured.catalog
         yield _public(len(catalog.markets), catalog.hidden, self._quarantine.total("markets"))
         yield from _of_search(self._config, measured)
         yield from _of_versions(measured, has_versions=reader.has_versions())
         yield from link_check.findings(self._config.market_url, catalog, has_keys=reader.has_site_keys())
         yield from self._suspicious(reader, measured)
         yield from self._of_rows(measured.remarks)
-        limits = self._config.guards
-        yield from refused(
-            partial(guards.refuse_invalid, catalog, self._quarantine, blocked, limits.max_invalid, names_faults=False)
-        )
-        yield from refused(
-            partial(guards.refuse_shrink, catalog, measured.prepared.previous, blocked, limits.max_shrink)
-        )
+        yield from measured.refusals(self._config, self._quarantine, names_faults=False)
 
     def _suspicious(self, reader: Reader, measured: DryRun) -> Iterator[Finding]:
         """What is valid, but probably a mistake."""

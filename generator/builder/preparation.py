@@ -1,6 +1,7 @@
 """What comes before a build moves anything into place: read, guard, render. A dry run ends there."""
 
 from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
@@ -11,6 +12,8 @@ from generator import __version__
 from generator.api import keys, times
 from generator.builder import changes, collecting, executors, guards, last_details, notices
 from generator.builder.collecting import Collected
+from generator.builder.comparison import Comparison
+from generator.builder.content_guards import ContentGuards
 from generator.builder.guards import BuildOverrides
 from generator.builder.last_details import EVERY_DETAIL, LastDetails, Sample
 from generator.builder.part_staging import DetailCounts, PartWork, StagedPart
@@ -18,7 +21,7 @@ from generator.builder.report_file import DownloadCounts
 from generator.config.settings import Config
 from generator.cost.sizes import Change, Site
 from generator.downloads import parquet
-from generator.errors import FalseVersionsError
+from generator.errors import FalseVersionsError, GuardError
 from generator.filesystem import WriteAhead
 from generator.findings import Finding
 from generator.markets import detail
@@ -50,13 +53,14 @@ class Clock:
 class Prepared:
     """A site that is staged, and not in place yet: its outline, what was made, and the state that it will replace.
 
-    `found` is the catalog with blocked markets.
+    `found` is the catalog with blocked markets. `guards` compare its details with those of that state.
     """
 
     found: Catalog
     outline: Outline
     made: Made
     previous: Manifest | None
+    guards: ContentGuards
 
     @property
     def catalog(self) -> Catalog:
@@ -159,7 +163,9 @@ class Preparation:
     def finish(self, collected: Collected, *, is_demo: bool) -> Prepared:
         """Guard what was collected, and stage all the rest. Raises GuardError."""
         catalog = collected.catalog.without(self.blocked)
-        self._guard(catalog)
+        new = [*filter(None, map(keys.market_id, collected.staged.changed))]
+        content = self._content_guards(catalog, collected.comparison, {*new})
+        self._guard(catalog, content)
         self.remarks.extend(notices.of(catalog, self.config))
         with self.stopwatch.stage("render"):
             outline = Outline.of(catalog, self.config)
@@ -170,18 +176,26 @@ class Preparation:
         )  # fmt: skip
         details = Details(
             collected.staged,
-            [*filter(None, map(keys.market_id, collected.staged.changed))],
+            new,
             lambda market_id: detail.market_object(self.folder.newest_body(keys.detail(market_id))),
             collected.fingerprints,
         )
         maker = Maker(self.folder, self.previous, self.config, self.progress, self.stopwatch, worker_pool.available())
         made = maker.make(outline, details, documents.fixed(self.config), base)
-        return Prepared(collected.catalog, outline, made, self.previous)
+        return Prepared(collected.catalog, outline, made, self.previous, content)
 
-    def _guard(self, catalog: Catalog) -> None:
+    def _content_guards(self, catalog: Catalog, found: Comparison, new: AbstractSet[str]) -> ContentGuards:
+        unchanged = [market for market in catalog.markets if market.id not in new]
+        return ContentGuards(
+            self.config, self.previous, found, unchanged, lambda market_id: self.folder.read(keys.detail(market_id))
+        )
+
+    def _guard(self, catalog: Catalog, content: ContentGuards) -> None:
         """Refuse a state that looks like an accident, before anything derived from it is made."""
         limits, overrides = self.config.guards, self.overrides
         if not overrides.invalid:
             guards.refuse_invalid(catalog, self.quarantine, self.blocked, limits.max_invalid)
         if not overrides.shrink:
             guards.refuse_shrink(catalog, self.previous, self.blocked, limits.max_shrink)
+        for refusal in content.refusals(overrides):
+            raise GuardError(refusal, guards.visible(catalog, self.quarantine, self.blocked))

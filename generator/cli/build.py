@@ -1,6 +1,8 @@
 """The `build` and `demo` commands and their output."""
 
+from collections.abc import Callable, Mapping
 from datetime import datetime
+from typing import Final
 
 import click
 
@@ -14,6 +16,8 @@ from generator.cli.command import MeasuredCommand, Subcommand, add_metrics, now
 from generator.cli.logs import LOG
 from generator.cli.parameters import (
     allow_invalid_option,
+    allow_jumps_option,
+    allow_questions_option,
     allow_shrink_option,
     as_of_option,
     full_option,
@@ -28,20 +32,32 @@ from generator.source.address import display_url, sqlite_path
 from generator.tree import files, layouts
 from generator.wording import counted
 
+_BUILD_OPTIONS: Final = (full_option, allow_invalid_option, allow_jumps_option, allow_questions_option)
+
+
+def build_options(command: Callable[..., None]) -> Callable[..., None]:
+    """The options that `build` and `rebuild` share, besides those of `publish`."""
+    for option in reversed(_BUILD_OPTIONS):
+        command = option(command)
+    return command
+
+
+def overrides_of(given: Mapping[str, bool]) -> BuildOverrides:
+    """What the command line overrides."""
+    return BuildOverrides(
+        shrink=given["allow_shrink"], invalid=given["allow_invalid"], jumps=given["allow_jumps"],
+        questions=given["allow_questions"], full=given["full"], purge=given["purge_retired"],
+    )  # fmt: skip
+
 
 @click.command(cls=MeasuredCommand, name="build")
 @as_of_option
-@full_option
+@build_options
 @allow_shrink_option
-@allow_invalid_option
 @purge_retired_option
 def build_command(settings: Config, as_of: datetime | None, **options: bool) -> None:
     """Render the database into the output folder."""
-    overrides = BuildOverrides(
-        shrink=options["allow_shrink"], invalid=options["allow_invalid"], full=options["full"],
-        purge=options["purge_retired"],
-    )  # fmt: skip
-    _build(settings, clock(as_of), overrides)
+    _build(settings, clock(as_of), overrides_of(options))
 
 
 @click.command(cls=Subcommand, name="demo")

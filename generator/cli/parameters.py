@@ -70,10 +70,16 @@ allow_demo_option = click.option(
     "--allow-demo", is_flag=True, help="Publish made-up markets: a demo database, or the default source."
 )
 allow_shrink_option = click.option(
-    "--allow-shrink", is_flag=True, help="Build even if more markets disappear than guards.max_shrink allows."
+    "--allow-shrink", is_flag=True, help="Accept that more disappears than guards.max_shrink allows."
 )
 allow_invalid_option = click.option(
     "--allow-invalid", is_flag=True, help="Build even if more markets are invalid than guards.max_invalid allows."
+)
+allow_jumps_option = click.option(
+    "--allow-jumps", is_flag=True, help="Build even if more probabilities jump than guards.max_jumps allows."
+)
+allow_questions_option = click.option(
+    "--allow-questions", is_flag=True, help="Build even if more than half of the questions changed."
 )
 purge_retired_option = click.option(
     "--purge-retired", is_flag=True, help="Delete what is left of earlier states now: a text had to change."

@@ -73,6 +73,8 @@ def plan_command(settings: Config, as_of: datetime | None, reads: int | None, do
     logs.gap()
     for note in _notes(settings, measured, cost, terms.prices, readers):
         logs.result(note)
+    for refusal in measured.refusals(settings, quarantine):
+        logs.result(f"`public-markets build` would refuse: {refusal.sentence()}")
 
 
 def _show_table(layouts: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

@@ -1,14 +1,14 @@
 """The `rebuild` command: a build, then a publish. It is a module of its own so that `publish` imports no builder."""
 
+from dataclasses import replace
 from datetime import datetime
 
 import click
 
-from generator.builder.guards import BuildOverrides
 from generator.builder.run import build_into
-from generator.cli.build import clock, log_report, report_names_each, tell_built
+from generator.cli.build import build_options, clock, log_report, overrides_of, report_names_each, tell_built
 from generator.cli.command import MeasuredCommand
-from generator.cli.parameters import allow_invalid_option, as_of_option, full_option
+from generator.cli.parameters import as_of_option
 from generator.cli.progress_bar import progress_bar
 from generator.cli.publish import carry_out, options_of, publish_options, withdraw_hidden
 from generator.cli.target import both_ends
@@ -23,17 +23,11 @@ from generator.stores.requests import explaining_outage
 
 @click.command(cls=MeasuredCommand, name="rebuild")
 @as_of_option
-@full_option
-@allow_invalid_option
+@build_options
 @publish_options
-def rebuild_command(
-    settings: Config, as_of: datetime | None, *, full: bool, allow_invalid: bool, **options: bool
-) -> None:
+def rebuild_command(settings: Config, as_of: datetime | None, **options: bool) -> None:
     """Build, then publish: the one line that cron runs."""
-    overrides = BuildOverrides(
-        shrink=options["allow_shrink"], invalid=allow_invalid, demo=options["allow_demo"], full=full,
-        purge=options["purge_retired"],
-    )  # fmt: skip
+    overrides = replace(overrides_of(options), demo=options["allow_demo"])
     chosen = options_of(options)
     is_dry = chosen.extras.is_dry
     with both_ends(settings, is_dry=is_dry) as (folder, target):

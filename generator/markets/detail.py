@@ -27,6 +27,9 @@ _TOO_LARGE: Final = Finding(
 #: What encloses the market object in the body of a detail.
 _MARKET: Final = b'{"market":'
 _REST: Final = b',"orderBook":'
+#: What begins fills and points in the rest of the body.
+_SHOWN_FILLS: Final = b'},"recentFills":'
+_SHOWN_POINTS: Final = b',"probHistory":'
 _LEVELS: Final = Table(price=float, amount=float)
 _FILLS: Final = Table(id=str, amount=float, shares=float, price=float, timestamp=str)
 _POINTS: Final = Table(timestamp=str, prob=float)
@@ -46,6 +49,14 @@ class Book(NamedTuple):
     asks: list[Level]
 
 
+class RowCounts(NamedTuple):
+    """How many order levels, fills and points a detail shows."""
+
+    levels: int
+    fills: int
+    points: int
+
+
 @dataclass(frozen=True, slots=True)
 class MarketRows:
     """One public market and its rows; consume them before advancing to the next market.
@@ -63,12 +74,13 @@ class MarketRows:
 
 @dataclass(frozen=True, slots=True)
 class Detail:
-    """The public detail of one market; points are oldest first."""
+    """The public detail of one market; points are oldest first. `is_thinned`: there are more than it shows."""
 
     market: contract.PublicMarketDetailMarket
     order_book: Book
     recent_fills: list[Fill]
     points: list[Point]
+    is_thinned: bool = False
 
     def body(self) -> bytes:
         """Encode the detail response."""
@@ -77,8 +89,8 @@ class Detail:
             (
                 *(_MARKET, contract.encode(self.market)),
                 *(_REST, b'{"bids":', _LEVELS.encode(bids), b',"asks":', _LEVELS.encode(asks)),
-                *(b'},"recentFills":', _FILLS.encode([*map(fills.in_wire_order, self.recent_fills)])),
-                *(b',"probHistory":', _POINTS.encode(self.points), b"}"),
+                *(_SHOWN_FILLS, _FILLS.encode([*map(fills.in_wire_order, self.recent_fills)])),
+                *(_SHOWN_POINTS, _POINTS.encode(self.points), b"}"),
             )
         )
 
@@ -99,12 +111,28 @@ def rest(body: bytes) -> bytes:
     return body.partition(_REST)[2]
 
 
+def row_counts(body: bytes) -> RowCounts:
+    """What the body of a detail shows of each relation."""
+    # Every level, fill and point is an object without braces in its texts: ids and times.
+    book, _, shown = rest(body).partition(_SHOWN_FILLS)
+    shown_fills, _, points = shown.partition(_SHOWN_POINTS)
+    return RowCounts(max(0, book.count(b"{") - 1), shown_fills.count(b"{"), points.count(b"{"))
+
+
+def newest_prob(body: bytes) -> float | None:
+    """The probability of the newest point in the body of a detail; None without points. ValueError if it is damaged."""
+    _, found, last = rest(body).partition(_SHOWN_POINTS)[2].rpartition(b'"prob":')
+    return float(last.partition(b"}")[0]) if found else None
+
+
 def from_rows(rows: MarketRows, config: Config, quarantine: Quarantine) -> Detail:
     """Build the detail of one market; consumes its rows."""
     market_id = rows.market.id
+    points, is_thinned = history(market_id, rows.points, config.detail.history_points, quarantine)
     return Detail(
         market=rows.market,
-        points=history(market_id, rows.points, config.detail.history_points, quarantine),
+        points=points,
+        is_thinned=is_thinned,
         order_book=order_book(market_id, rows.orders, quarantine),
         recent_fills=fills.recent(rows.fills, config.detail.recent_fills, quarantine),
     )

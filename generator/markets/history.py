@@ -27,12 +27,16 @@ Point: TypeAlias = tuple[str, float]
 RawPoint: TypeAlias = Sequence[Any]
 
 
-def history(market_id: str, points: RelationRows, limit: int, quarantine: Quarantine) -> list[Point]:
-    """The history, oldest first, thinned evenly in time to `limit` points; independent of row order."""
+def history(market_id: str, points: RelationRows, limit: int, quarantine: Quarantine) -> tuple[list[Point], bool]:
+    """The history, oldest first, thinned evenly in time to `limit` points; independent of row order.
+
+    Also returns whether there are more points than that. Then it may have fewer than before, though there are more.
+    """
     if limit == 0:
-        return []
+        return [], False
     if isinstance(points, Valid):
-        return thin(sorted(zip(*points.columns, strict=True)), limit)
+        found = sorted(zip(*points.columns, strict=True))
+        return thin(found, limit), len(found) > limit
     grid = _Grid()
     kept: list[Point] = []
     for batch in batch_validation.batches(points):
@@ -40,7 +44,8 @@ def history(market_id: str, points: RelationRows, limit: int, quarantine: Quaran
         if len(kept) >= 2 * GRID:
             kept = grid.reduce(kept)
     kept.sort()
-    return thin(grid.reduce(kept) if len(kept) > GRID or grid.used else kept, limit)
+    is_thinned = grid.used or len(kept) > limit
+    return thin(grid.reduce(kept) if len(kept) > GRID or grid.used else kept, limit), is_thinned
 
 
 def converted(batch: Sequence[RawPoint]) -> Valid:

@@ -31,13 +31,15 @@ class Staged:
     bytes: int = 0
     size: int = 0
 
-    def put(self, folder: Stage, artifact: Artifact, digest: str | None = None) -> None:
-        """Stage an object unless it is in place already; `digest` is its digest, if that is known."""
+    def put(self, folder: Stage, artifact: Artifact, digest: str | None = None) -> bool:
+        """Stage an object unless it is in place already; return whether it is new. `digest` is its own, if known."""
         self.objects[artifact.key] = digest or manifest.digest(artifact.key, artifact.body)
         self.size += len(artifact.body)
-        if folder.put(artifact.key, artifact.body):
+        is_new = folder.put(artifact.key, artifact.body)
+        if is_new:
             self.changed.append(artifact.key)
             self.bytes += len(artifact.body)
+        return is_new
 
     def add(self, other: "Staged") -> None:
         """Append what `other` holds."""

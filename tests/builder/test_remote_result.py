@@ -37,9 +37,17 @@ MARKET = Market(
 BODY = b'{"market":"\xc3\xbc"}\n'
 MADE = Made("v", "m", len(BODY), 2, "", ())
 READ = ReadDetail(
-    FIRST, "ten", BODY, manifest.digest(keys.detail(FIRST), BODY), len(BODY), MADE, is_audited=False, has_findings=False
+    FIRST,
+    "ten",
+    BODY,
+    manifest.digest(keys.detail(FIRST), BODY),
+    len(BODY),
+    MADE,
+    is_thinned=False,
+    is_audited=False,
+    has_findings=False,
 )
-KEPT = ReadDetail(SECOND, None, None, "digest", 7, None, is_audited=True, has_findings=True)
+KEPT = ReadDetail(SECOND, None, None, "digest", 7, None, is_thinned=True, is_audited=True, has_findings=True)
 SLUGS: Final = {FIRST: "ten", SECOND: None, BLOCKED: None}
 TASK = Task(
     Config(), EVERYTHING, Facts(), AS_OF, NOW, EVERY_DETAIL, blocked=frozenset({BLOCKED}), known={SECOND: MADE},

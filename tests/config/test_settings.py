@@ -51,6 +51,7 @@ def test_the_defaults_are_those_of_the_design() -> None:
         "rate_limit.trusted_proxies": [],
         "guards.max_shrink": 0.2,
         "guards.max_invalid": 0.01,
+        "guards.max_jumps": 0.1,
         "guards.max_monthly_cost": 100,
         "publish.target": None,
         "publish.endpoint_url": None,

@@ -159,8 +159,9 @@ def test_no_more_fills_are_kept_than_twice_what_is_shown(quarantine: Quarantine)
 
 def thinned(points: Sequence[Point], limit: int) -> list[Point]:
     quarantine = Quarantine()
-    made = history(MARKET, ((MARKET, time, prob) for time, prob in points), limit, quarantine)
+    made, is_thinned = history(MARKET, ((MARKET, time, prob) for time, prob in points), limit, quarantine)
     assert quarantine.total() == 0
+    assert is_thinned == (len(points) > limit > 0)
     return made
 
 
@@ -266,7 +267,7 @@ def test_thinning_what_is_short_enough_changes_nothing() -> None:
     ("prob", "shown"), [(1, 1.0), (0, 0.0), (1.000000000000004, 1.0), (-1e-10, 0.0), (-0.0, 0.0), (0.5, 0.5)]
 )
 def test_an_unusual_probability_is_shown_as_any_other(quarantine: Quarantine, prob: Any, shown: float) -> None:
-    ((time, made),) = history(MARKET, [(MARKET, "2026-01-15 00:00:00+00", prob)], 500, quarantine)
+    ((time, made),), _ = history(MARKET, [(MARKET, "2026-01-15 00:00:00+00", prob)], 500, quarantine)
     assert (time, repr(made)) == ("2026-01-15T00:00:00.000Z", repr(shown))
     assert quarantine.total() == 0
 
@@ -280,7 +281,7 @@ def test_an_unusual_probability_is_shown_as_any_other(quarantine: Quarantine, pr
 )
 def test_a_bad_point_is_left_out_and_named(quarantine: Quarantine, recorded_at: Any, prob: Any) -> None:
     points = [(MARKET, at(1), 0.1), (MARKET, recorded_at, prob), (MARKET, at(0), 0.2)]
-    assert history(MARKET, points, 500, quarantine) == [(at(0), 0.2), (at(1), 0.1)]
+    assert history(MARKET, points, 500, quarantine) == ([(at(0), 0.2), (at(1), 0.1)], False)
     (row,) = quarantine
     assert (row.relation, row.key, row.rows) == ("probabilities", MARKET, 1)
 

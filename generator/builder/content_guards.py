@@ -1,0 +1,141 @@
+"""What `build` refuses because details changed more, since the last build, than markets do: views are broken. Pure."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from generator.builder.comparison import Comparison, Difference, Differences
+from generator.builder.guards import BuildOverrides
+from generator.config.settings import Config, shaping
+from generator.markets import detail
+from generator.markets.detail import RowCounts
+from generator.markets.market import Market
+from generator.markets.quarantine import printable
+from generator.tree import shrink
+from generator.tree.manifest import Manifest
+from generator.wording import counted
+
+#: Of fewer open markets, questions or order levels than this, all may change in an hour.
+LEAST: Final = 20
+#: Largest share of the questions that may change.
+_MAX_QUESTIONS: Final = 0.5
+#: The settings that decide how many rows details show. If one changed, numbers of rows say nothing.
+_LEVELS, _FILLS, _POINTS = "detail.order_book", "detail.recent_fills", "detail.history_points"
+#: Characters of a question to show before the first one that changed.
+_CONTEXT: Final = 40
+
+
+@dataclass(frozen=True)
+class ContentGuards:
+    """Compares a build with the `previous` one.
+
+    `unchanged` are the markets whose details stay as they are; `read` returns the detail of a market (id) in place. It
+    is asked for only as many as tell whether a share is exceeded: usually for none.
+    """
+
+    config: Config
+    previous: Manifest | None
+    found: Comparison
+    unchanged: Sequence[Market]
+    read: Callable[[str], bytes | None]
+
+    def refusals(self, overrides: BuildOverrides) -> Iterator[str]:
+        """Why the build is refused, one text for each guard that nothing overrides."""
+        if self.previous is None:
+            return
+        if not overrides.shrink:
+            yield from self._lost_rows()
+            yield from self._lost_levels()
+        if not overrides.jumps:
+            yield from self._jumps()
+        if not overrides.questions:
+            yield from self._questions()
+
+    def _lost_rows(self) -> Iterator[str]:
+        limit = self.config.guards.max_shrink
+        verb = f"would disappear, more than guards.max_shrink ({limit:g}) allows"
+        if self._is_same(_FILLS):
+            fills = self._with_unchanged(self.found.fills, self.unchanged, limit, lambda rows: rows.fills)
+            if _exceeds(fills, limit):
+                yield _refusal(_share(fills, "recent fill"), verb, "the fills are", "shrink", fills)
+        if self._is_same(_POINTS):
+            points = self._with_unchanged(self.found.points, self.unchanged, limit, lambda rows: rows.points)
+            if _exceeds(points, limit):
+                yield _refusal(_share(points, "point"), verb, "the histories are", "shrink", points)
+
+    def _lost_levels(self) -> Iterator[str]:
+        if self._is_same(_LEVELS):
+            levels = self._of_open(self.found.levels, 1, lambda rows: rows.levels)
+            if levels.number >= levels.total >= LEAST:
+                all_of_them = f"all {counted(levels.total, 'order level', ',')} of open markets"
+                yield _refusal(all_of_them, "would disappear", "the order books are", "shrink", levels)
+
+    def _jumps(self) -> Iterator[str]:
+        limit = self.config.guards.max_jumps
+        verb = f"moved by more than 30 points, more than guards.max_jumps ({limit:g}) allows"
+        jumps = replace(self.found.jumps, total=self.found.jumps.total + sum(1 for _ in self._open()))
+        if jumps.total >= LEAST and _exceeds(jumps, limit):
+            yield _refusal(_share(jumps, "open market"), verb, "the probabilities are", "jumps", jumps)
+        ends = self._of_open(self.found.ends, limit, lambda rows: rows.points > 0)
+        if ends.total >= LEAST and _exceeds(ends, limit):
+            newest = f"the newest points of {_share(ends, 'open market')}"
+            yield _refusal(newest, verb, "the histories are", "jumps", ends)
+
+    def _questions(self) -> Iterator[str]:
+        found = self.found.questions
+        questions = replace(found, total=found.total + len(self.unchanged))
+        if questions.total >= LEAST and _exceeds(questions, _MAX_QUESTIONS):
+            shortened = replace(questions, examples=[*map(_where_they_differ, questions.examples)])
+            yield _refusal(_share(questions, "question"), "changed, more than half", "they are", "questions", shortened)
+
+    def _is_same(self, key: str) -> bool:
+        """Whether a setting is as it was in the last build."""
+        return self.previous is not None and self.previous.settings.get(key) == shaping(self.config)[key]
+
+    def _open(self) -> Iterator[Market]:
+        """The unchanged markets that are open."""
+        return (market for market in self.unchanged if market.status == "open")
+
+    def _of_open(self, found: Differences, limit: float, count: Callable[[RowCounts], int]) -> Differences:
+        """Differences of open markets with all unchanged ones in the total, unless too few differ."""
+        return found if found.number < limit * LEAST else self._with_unchanged(found, self._open(), limit, count)
+
+    def _with_unchanged(
+        self, found: Differences, unchanged: Iterable[Market], limit: float, count: Callable[[RowCounts], int]
+    ) -> Differences:
+        """Differences with unchanged details in the total, as far as that could keep them from being refused."""
+        total, details = found.total, (self.read(market.id) or b"" for market in unchanged)
+        while 0 < found.number >= limit * total and (body := next(details, None)) is not None:
+            total += count(detail.row_counts(body))
+        return replace(found, total=total)
+
+
+def _exceeds(found: Differences, limit: float) -> bool:
+    return shrink.is_excessive(found.number, found.total, limit)
+
+
+def _share(found: Differences, noun: str) -> str:
+    return f"{found.number:,} of {counted(found.total, noun, ',')}"
+
+
+def _refusal(what: str, verb: str, are_right: str, option: str, found: Differences) -> str:
+    examples = "".join(f"\n  {line}" for line in _lines(found))
+    return (
+        f"{what} {verb}; nothing was replaced. Correct the database or its views or, if {are_right} right, pass "
+        f"--allow-{option}. Such as:{examples}"
+    )
+
+
+def _lines(found: Differences) -> Iterator[str]:
+    for one in found.examples:
+        named = f"market {one.market_id} ({printable(one.question)})" if one.question else f"market {one.market_id}"
+        yield f"{named}: {printable(one.before)} → {printable(one.after)}"
+
+
+def _where_they_differ(texts: Difference) -> Difference:
+    """The two questions without a long beginning that they have in common, so that the difference is shown."""
+    pairs = enumerate(zip(texts.before, texts.after, strict=False))
+    first = next((place for place, (then, now) in pairs if then != now), min(len(texts.before), len(texts.after)))
+    start = max(0, first - _CONTEXT)
+    cut = (f"{'…' * bool(start)}{text[start:]}" for text in (texts.before, texts.after))
+    return Difference(texts.weight, texts.market_id, "", *cut)
