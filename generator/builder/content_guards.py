@@ -1,8 +1,8 @@
 """What `build` refuses because details changed more, since the last build, than markets do: views are broken. Pure."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 from generator.builder.comparison import Comparison, Difference, Differences
 from generator.builder.guards import BuildOverrides
@@ -12,7 +12,6 @@ from generator.markets.detail import RowCounts
 from generator.markets.market import Market
 from generator.markets.quarantine import printable
 from generator.tree import shrink
-from generator.tree.manifest import Manifest
 from generator.wording import counted
 
 #: Of fewer open markets, questions or order levels than this, all may change in an hour.
@@ -27,22 +26,20 @@ _CONTEXT: Final = 40
 
 @dataclass(frozen=True)
 class ContentGuards:
-    """Compares a build with the `previous` one.
+    """Compares a build with the last one, if there is one: `before` are its settings that shaped what it made.
 
     `unchanged` are the markets whose details stay as they are; `read` returns the detail of a market (id) in place. It
     is asked for only as many as tell whether a share is exceeded: usually for none.
     """
 
     config: Config
-    previous: Manifest | None
+    before: Mapping[str, Any]
     found: Comparison
     unchanged: Sequence[Market]
     read: Callable[[str], bytes | None]
 
     def refusals(self, overrides: BuildOverrides) -> Iterator[str]:
         """Why the build is refused, one text for each guard that nothing overrides."""
-        if self.previous is None:
-            return
         if not overrides.shrink:
             yield from self._lost_rows()
             yield from self._lost_levels()
@@ -90,7 +87,7 @@ class ContentGuards:
 
     def _is_same(self, key: str) -> bool:
         """Whether a setting is as it was in the last build."""
-        return self.previous is not None and self.previous.settings.get(key) == shaping(self.config)[key]
+        return bool(self.before.get(key) == shaping(self.config)[key])
 
     def _open(self) -> Iterator[Market]:
         """The unchanged markets that are open."""

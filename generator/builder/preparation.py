@@ -186,8 +186,9 @@ class Preparation:
 
     def _content_guards(self, catalog: Catalog, found: Comparison, new: AbstractSet[str]) -> ContentGuards:
         unchanged = [market for market in catalog.markets if market.id not in new]
+        before = self.previous.settings if self.previous else {}
         return ContentGuards(
-            self.config, self.previous, found, unchanged, lambda market_id: self.folder.read(keys.detail(market_id))
+            self.config, before, found, unchanged, lambda market_id: self.folder.read(keys.detail(market_id))
         )
 
     def _guard(self, catalog: Catalog, content: ContentGuards) -> None:

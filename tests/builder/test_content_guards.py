@@ -24,7 +24,6 @@ from generator.errors import GuardError
 from generator.markets import row_validation
 from generator.markets.detail import Book, Detail, Level
 from generator.markets.fills import Fill
-from generator.tree.manifest import Manifest
 from tests.support.campaigns import rounds
 from tests.support.commands import run
 from tests.support.sites import replay
@@ -204,14 +203,6 @@ def body(
     ).body()
 
 
-def manifest(settings: Config | None = None) -> Manifest:
-    """That of a build with these settings."""
-    return Manifest(
-        complete=True, as_of=NOW, version="1", variant="core", layout="pages", current={}, retired=(), objects={},
-        markets={}, settings=shaping(settings or Config()),
-    )  # fmt: skip
-
-
 def refusals(
     *pairs: tuple[bytes | None, bytes],
     unchanged: Iterable[bytes] = (),
@@ -226,7 +217,7 @@ def refusals(
     bodies = {market_id(number): one for number, one in enumerate(unchanged, 1000)}
     status = ("closed", "open")
     markets = [public_market(n, status=status[b'"open"' in one]) for n, one in enumerate(bodies.values(), 1000)]
-    guards = ContentGuards(Config(), manifest(last), found, markets, bodies.__getitem__)
+    guards = ContentGuards(Config(), shaping(last or Config()), found, markets, bodies.__getitem__)
     return [*guards.refusals(BuildOverrides(**overrides))]
 
 
@@ -253,7 +244,7 @@ def test_kept_details_count_only_as_far_as_they_matter() -> None:
         reads.append(key)
         return kept[0]
 
-    guards = ContentGuards(Config(), manifest(), found, markets, read)
+    guards = ContentGuards(Config(), shaping(Config()), found, markets, read)
     found.compare(loss[1], loss[0])
     assert ([*guards.refusals(BuildOverrides())], len(reads)) == ([], 0), "nothing was lost"
     found.compare(*loss)
