@@ -146,13 +146,9 @@ class RateLimit(Section):
 class Guards(Section):
     """Safety limits: a run that exceeds one is refused."""
 
-    max_shrink: Share = Field(
-        0.2, description="Largest share of the published markets, or of their fills or points, that one run may remove."
-    )
+    max_shrink: Share = Field(0.2, description="Largest share of markets, fills or points that one run may remove.")
     max_invalid: Share = Field(0.01, description="Largest share of the markets that may be quarantined.")
-    max_jumps: Share = Field(
-        0.1, description="Largest share of the open markets whose probability may move by more than 30 points at once."
-    )
+    max_jumps: Share = Field(0.1, description="Largest share of the open markets that may move by more than 30 points.")
     max_monthly_cost: float = Field(100.0, ge=0, description="Largest estimated cost of publishing, in USD per month.")
 
 
