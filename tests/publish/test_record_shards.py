@@ -405,3 +405,13 @@ def test_an_index_that_is_another_generations_is_named(scene: Scene) -> None:
         scene.store(config).put(first, bodies(scene)[second], If.ALWAYS)
         with pytest.raises(StoreError, match=f"{first}: altered; it is part of the record"):
             Lease(scene.store(config), config.publish.lease).read()
+
+
+def test_a_row_has_a_key_only_where_its_market_has_one_and_is_otherwise_as_ever() -> None:
+    rows: Rows = {"a": ("d1", ["open"], None, "key of a"), "b": ("d2", ["open"], ["slug"])}
+    line = shards.encoded(rows)
+    assert line == b'{"a":["d1",["open"],null,"key of a"],"b":["d2",["open"],["slug"]]}'
+    assert shards.decoded(line) == {"a": ("d1", ("open",), None, "key of a"), "b": ("d2", ("open",), ("slug",))}
+    for bad in (b'{"a":["d1",null]}', b'{"a":["d1",null,null,"key","more"]}'):
+        with pytest.raises(ValueError, match="no shard"):
+            shards.decoded(bad)
