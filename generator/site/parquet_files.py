@@ -67,8 +67,9 @@ class ParquetFiles:
         """Gives the address of a market's page by its id; None if no market has one."""
         if links.url is None:
             return None
-        slugs = {market.id: market.slug for market in self.listed.catalog.listed()}
-        return lambda market_id: links.of(market_id, slugs[market_id])
+        is_slug = links.url.placeholder == "slug"
+        slugs = {market.id: market.slug for market in self.listed.catalog.listed()} if is_slug else {}
+        return lambda market_id: links.of(market_id, slugs.get(market_id))
 
     def _noted(self, file: MarketsFile, digest: str) -> MarketsFile:
         """The file, of whose links the digest is remembered."""
