@@ -79,7 +79,15 @@ def test_every_path_is_that_of_the_keys() -> None:
     shown = re.findall(r"^\| `GET /(\S+)` \|", API, re.MULTILINE)
     snapshot = keys.SNAPSHOT.removesuffix(".json")
     others = [f"{contract.API_VERSION}/", keys.feed("new", "json"), *map(keys.head, keys.DOWNLOADS)]
-    assert shown == [keys.MARKETS, snapshot, f"{keys.MARKETS}/{{marketId}}", keys.BUILD, keys.OPENAPI, *others]
+    assert shown == [
+        keys.MARKETS,
+        snapshot,
+        keys.PRICES,
+        f"{keys.MARKETS}/{{marketId}}",
+        keys.BUILD,
+        keys.OPENAPI,
+        *others,
+    ]
     of_feeds = re.findall(r"`GET /(\S+)` \|", FEEDS)
     assert f"the first {MOST_ENTRIES} markets" in FEEDS
     assert of_feeds == [keys.feed(name, form) for name in FEED_NAMES for form in ("json", "atom")]

@@ -31,6 +31,8 @@ def _requests(config: Config) -> Iterator[str]:
     yield f"- {index.markets}?status=open&sort=popular&limit={contract.LIMIT_MAX}: a page of a list"
     yield f"- {index.markets}/{{{reference}}}: one market with order book, recent fills and history"
     yield f"- {index.snapshot}: small groups of open markets"
+    if index.prices:
+        yield f"- {index.prices}: probability and volume of all open markets, in one object"
     yield f"- {index.build}: as-of, counts{', categories' if config.variant == 'extended' else ''}"
     if index.market_url:
         yield f"- {index.market_url}: the page of a market, for people; fill in its `{links.name_in(index.market_url)}`"

@@ -21,6 +21,7 @@ class SiteIndex(Closed):
 
     markets: Url
     snapshot: Url
+    prices: Annotated[Url | None, IfPresent] = None
     build: Url
     openapi: Url
     llms: Url
@@ -35,6 +36,7 @@ def make(config: Config) -> SiteIndex:
     return SiteIndex(
         markets=_url(config, keys.MARKETS),
         snapshot=_url(config, keys.SNAPSHOT.removesuffix(".json")),
+        prices=_url(config, keys.PRICES) if config.prices_file else None,
         build=_url(config, keys.BUILD),
         openapi=_url(config, keys.OPENAPI),
         llms=_url(config, keys.LLMS),

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Final
 
-from generator.api import times
+from generator.api import keys, prices, times
 from generator.config.settings import Config
 from generator.findings import Finding, FindingCounts
 from generator.markets.categories import slug_of
@@ -37,6 +37,7 @@ class Topic(StrEnum):
     EMPTY_CATEGORY = "empty_category"
     FALSE_VERSION = "false_version"
     NEW_SESSION = "new_session"
+    NO_PRICES = "no_prices"
 
 
 def _kind(topic: Topic, subject: str, text: str, effect: str) -> Finding:
@@ -98,6 +99,12 @@ _NEW_SESSION: Final = _kind(
     "is missing or altered, so nobody knows what changed since the last build",
     "the change feed begins a new session, and followers start again from the dump",
 )
+_NO_PRICES: Final = _kind(
+    Topic.NO_PRICES,
+    "file",
+    f"would be larger than {prices.MOST_BYTES // 1_000_000} MB",
+    "it is not published, and a request for it is a 404: set prices_file to false, so that nobody is told of it",
+)
 #: What to expect of a time in the future, by the market's column.
 _LEADS: Final = {"created_at": "new", "last_activity_at": "activity", "resolved_at": "ended"}
 
@@ -130,6 +137,11 @@ def false_version(market_id: str) -> Finding:
 def new_session(key: str) -> Finding:
     """The remark about a file of the output folder without which the change feed cannot go on."""
     return _NEW_SESSION.about(key)
+
+
+def no_prices() -> Finding:
+    """The remark about prices of too many markets."""
+    return _NO_PRICES.about(keys.PRICES)
 
 
 def of_detail(detail: Detail, latest: str) -> Iterator[Finding]:

@@ -182,6 +182,8 @@ class Preparation:
         )
         maker = Maker(self.folder, self.previous, self.config, self.progress, self.stopwatch, worker_pool.available())
         made = maker.make(outline, details, documents.fixed(self.config), base)
+        if self.config.prices_file and keys.PRICES not in made.rendered.staged.objects:
+            self.remarks.append(notices.no_prices())
         return Prepared(collected.catalog, outline, made, self.previous, content)
 
     def _content_guards(self, catalog: Catalog, found: Comparison, new: AbstractSet[str]) -> ContentGuards:

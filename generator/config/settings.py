@@ -237,6 +237,10 @@ class Config(Section):
     dumps: Dumps = Field(default_factory=Dumps)
     changes: Changes = Field(default_factory=Changes)
     feeds: Feeds = Field(default_factory=Feeds)
+    prices_file: bool = Field(
+        default=True,
+        description="Whether to publish v1/prices.json: id, probability and volume of all open markets, up to 2 MB.",
+    )
     prices: File | None = Field(None, description="JSON price list; null: the built-in one.")
     cluster: Annotated[Line | None, AfterValidator(_cluster)] = Field(
         None,
@@ -309,6 +313,8 @@ _NOT_PUBLISHED: Final = (
     "cluster", "cursor.", "guards.", "metrics", "output", "prices", "publish.", "rate_limit.trusted_proxies",
     "schedule", "source.",
 )  # fmt: skip
+#: What earlier versions did, of which the settings that they recorded say nothing.
+_FORMERLY: Final[Mapping[str, object]] = {"prices_file": False}
 #: What stands for the database among settings by key.
 SOURCE: Final = "source"
 
@@ -319,12 +325,15 @@ def shaping(config: Config) -> dict[str, Any]:
 
 
 def shaped(settings: Mapping[str, Any]) -> Config:
-    """The settings that `shaping` gave, all others at their defaults; raise ValueError if they are not of this form."""
+    """The settings that `shaping` gave, all others at their defaults; raise ValueError if they are not of this form.
+
+    An earlier version gave those that it knew.
+    """
     given: dict[str, Any] = {}
-    settings = {FORMER.get(key, key): value for key, value in settings.items()}
-    for key in KEYS.keys() & settings.keys():
+    known = {**_FORMERLY, **{FORMER.get(key, key): value for key, value in settings.items()}}
+    for key in KEYS.keys() & known.keys():
         *sections, name = key.split(".")
-        reduce(lambda within, section: within.setdefault(section, {}), sections, given)[name] = settings[key]
+        reduce(lambda within, section: within.setdefault(section, {}), sections, given)[name] = known[key]
     return Config.model_validate(given)
 
 

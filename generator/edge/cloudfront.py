@@ -58,7 +58,10 @@ def origin_response_values(config: Config) -> dict[str, Any]:
     list_unknown = contract.encode(contract.invalid("category", variant=config.variant)).decode()
     return {
         "lists": f"{_root(config)}{keys.LISTS}/",
-        "optional": [f"{_root(config)}{folder}/" for folder in (keys.DETAILS, keys.SLUGS, *_downloads(config))],
+        "optional": [
+            *(f"{_root(config)}{folder}/" for folder in (keys.DETAILS, keys.SLUGS, *_downloads(config))),
+            *([_root(config) + keys.PRICES] if config.prices_file else []),
+        ],
         "head": keys.HEAD,
         "page": _root(config) + keys.error(HTTPStatus.SERVICE_UNAVAILABLE),
         "of_category": keys.CATEGORY_SEPARATOR,

@@ -24,6 +24,8 @@ def documents(config: Config) -> Mapping[str, str]:
 
 
 def _mutable(config: Config) -> Iterator[str]:
+    if config.prices_file:
+        yield keys.PRICES
     if config.feeds.enabled:
         yield from (keys.feed(name, extension) for name in FEED_NAMES for extension in _FEED_TYPES)
     if config.dumps.ndjson:

@@ -154,6 +154,7 @@ def _path_values(config: Config) -> dict[str, Any]:
         "api_path": f"{urlsplit(config.base_url).path}/{paths.ROOT}",
         "markets_name": keys.MARKETS.removeprefix(paths.ROOT),
         "documents": dict(_documents(config)),
+        "prices": keys.PRICES if config.prices_file else None,
         "shapes": shapes,
         "longest_folder": max(map(len, shapes), default=0),
         "file_digest_length": downloads.NAME_LENGTH,

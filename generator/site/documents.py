@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from generator.api import contract, keys, llms, site_index
+from generator.api import contract, keys, llms, prices, site_index
 from generator.api.feeds import FEED_NAMES, Feed
 from generator.api.openapi import document as openapi
 from generator.api.openapi.schemas import BuildRecord, Category
@@ -35,8 +35,16 @@ def lists(catalog: Catalog, categories: Iterable[str]) -> list[ItemList]:
 def derived(
     catalog: Catalog, lists: Sequence[ItemList], config: Config, read: Callable[[str], bytes | None]
 ) -> Iterator[Artifact]:
-    """The documents made of markets, and of `lists`, whose beginning feeds show; `read` reads those in place."""
+    """The documents made of markets, and of `lists`, whose beginning feeds show; `read` reads those in place.
+
+    Without the prices, although they are wanted, if there are too many.
+    """
     yield Artifact(keys.SNAPSHOT, contract.encode(catalog.snapshot(config.snapshot.size)))
+    if config.prices_file:
+        items = (market.body for market in catalog.listed() if market.status == "open")
+        body = prices.make(items, catalog.as_of, read(keys.PRICES))
+        if body is not None:
+            yield Artifact(keys.PRICES, body)
     if config.feeds.enabled:
         yield from _feeds(catalog, lists, config, read)
 

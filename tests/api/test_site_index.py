@@ -17,6 +17,7 @@ ADDRESS = re.compile(r"https://[^\s:?,;{]+")
 WITHOUT = [
     ({}, set()),
     ({"feeds__enabled": False}, {"feeds"}),
+    ({"prices_file": False}, {"prices"}),
     ({"changes__enabled": False}, {"changes"}),
     ({"dumps__ndjson": False, "changes__enabled": False}, {"dumps", "changes"}),
 ]
@@ -38,6 +39,7 @@ def test_the_index_has_the_address_of_everything(tmp_path: Path) -> None:
     assert index_of(tmp_path) == {
         "markets": f"{BASE}/v1/public/markets",
         "snapshot": f"{BASE}/v1/public/markets/snapshot",
+        "prices": f"{BASE}/v1/prices.json",
         "build": f"{BASE}/v1/build.json",
         "openapi": f"{BASE}/v1/openapi.json",
         "llms": f"{BASE}/v1/llms.txt",

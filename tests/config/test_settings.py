@@ -67,6 +67,7 @@ def test_the_defaults_are_those_of_the_design() -> None:
         "dumps.base_url": None,
         "changes.enabled": True,
         "feeds.enabled": True,
+        "prices_file": True,
         "prices": None,
         "metrics": None,
     }

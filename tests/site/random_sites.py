@@ -203,6 +203,7 @@ def _settings(draw: st.DrawFn, layout: str, variant: str) -> dict[str, Any]:
         "layout": layout,
         "variant": variant,
         "snapshot": {"size": draw(st.integers(0, 4))},
+        "prices_file": draw(st.sampled_from((True, True, False))),
         "dumps": dumps,
         "changes": {"enabled": draw(st.sampled_from((True, True, False)))},
         "market_url": draw(st.sampled_from((None, named, KEYED))),

@@ -28,6 +28,7 @@ _LIFTED: Final = ("--allow-shrink",)
 _FAMILIES: Final = (
     ("details", (f"{keys.DETAILS}/", f"{keys.SLUGS}/")),
     ("snapshot", (keys.SNAPSHOT,)),
+    ("prices", (keys.PRICES,)),
     ("search index", (f"{keys.list_prefix(keys.SEARCH)}/",)),
     ("lists", (f"{keys.LISTS}/",)),
     ("dump", (f"{keys.list_prefix(keys.DUMPS)}/",)),

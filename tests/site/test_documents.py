@@ -137,7 +137,8 @@ def test_the_documents_are_those_of_markets_the_errors_and_those_that_describe_t
     found = documents_of(made, make_config(tmp_path, snapshot__size=1))
     errors = [keys.error(status) for status in (400, 404, 405, 429, 503)]
     feeds = [keys.feed(name, extension) for name in ("new", "resolved") for extension in ("json", "atom")]
-    assert list(found) == [keys.SNAPSHOT, *feeds, *errors, keys.OPENAPI, keys.SITE_INDEX, keys.LLMS]
+    of_markets = [keys.SNAPSHOT, keys.PRICES, *feeds]
+    assert list(found) == [*of_markets, *errors, keys.OPENAPI, keys.SITE_INDEX, keys.LLMS]
     groups = json.loads(found[keys.SNAPSHOT])
     assert {name: [market["id"] for market in group] for name, group in groups.items()} == {
         "freshMarkets": [market_id(1)],

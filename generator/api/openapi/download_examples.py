@@ -1,10 +1,10 @@
-"""Hand-written examples of feeds, dumps and change steps."""
+"""Hand-written examples of prices, feeds, dumps and change steps."""
 
 from typing import Any, Final, NamedTuple
 
 from pydantic import BaseModel
 
-from generator.api import downloads, feeds, keys, site_index
+from generator.api import downloads, feeds, keys, prices, site_index
 from generator.api.openapi.examples import MARKET_ID
 from generator.config.settings import Config
 
@@ -12,6 +12,7 @@ from generator.config.settings import Config
 DIGEST: Final = "9f86d081884c7d659a2feaa0c55ad015"
 _REST: Final = "a3bf4f1b2b0b822cd15d6c15b0f00a08"
 _STEP: Final = "60303ae22b998861bce3b28f33eec1be"
+_OTHER_ID: Final = "b81d4f07-92ae-4e15-8c3d-0f6a7e5b9d21"
 _STATE: Final = "2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae"
 _SESSION: Final = "fcde2b2edba56bf408601fb721fe9b5c"
 _AS_OF: Final = "2026-01-31T12:00:00.000Z"
@@ -44,6 +45,14 @@ def changes_head(config: Config) -> downloads.ChangesHead:
 
 def _ndjson(config: Config) -> downloads.MarketsFile:
     return downloads.MarketsFile.of(_Content(DIGEST + _REST), config.files_url)
+
+
+def prices_file() -> prices.Prices:
+    """Prices of two markets."""
+    found = [(MARKET_ID, 0.62, 1840.5, _AS_OF), (_OTHER_ID, 0.08, 12.0, _BEFORE)]
+    names = list(prices.MarketPrice.model_fields)
+    markets = [prices.MarketPrice.model_validate(dict(zip(names, row, strict=True))) for row in sorted(found)]
+    return prices.Prices(as_of=_AS_OF, markets=markets)
 
 
 def json_feeds(config: Config) -> dict[str, Any]:

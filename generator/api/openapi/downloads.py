@@ -1,4 +1,4 @@
-"""The operations for what is neither market nor list: the index of the site, feeds, dumps and the change feed.
+"""The operations for what is neither market nor list: the index of the site, prices, feeds, dumps and the change feed.
 
 Ranges and HEAD appear in prose only, as in the rest of the document.
 """
@@ -6,7 +6,7 @@ Ranges and HEAD appear in prose only, as in the rest of the document.
 from collections.abc import Iterator
 from typing import Final
 
-from generator.api import downloads, feeds, keys, llms, site_index
+from generator.api import downloads, feeds, keys, llms, prices, site_index
 from generator.api.contract import API_VERSION
 from generator.api.openapi import download_examples as examples
 from generator.api.openapi import responses
@@ -36,6 +36,8 @@ def tags(config: Config) -> Iterator[JsonObject]:
 def paths(config: Config) -> JsonObject:
     """The paths that these settings switch on."""
     found = {f"/{API_VERSION}/": _get_index(config), f"/{keys.LLMS}": _get_llms(config)}
+    if config.prices_file:
+        found[f"/{keys.PRICES}"] = _get_prices()
     if config.feeds.enabled:
         found |= _feeds(config)
     if config.dumps.ndjson:
@@ -79,6 +81,17 @@ def _get_llms(config: Config) -> JsonObject:
     shown = {"text": {"summary": "The text of this site", "value": llms.text(config)}}
     answer = responses.document("The text.", {"type": "string"}, shown, _media_type(keys.LLMS))
     return _operation("build", "getLlmsText", ("Get a short description as text", "The API on one screen."), answer)
+
+
+def _get_prices() -> JsonObject:
+    text = (
+        "Every open market in one object: what a price board would otherwise gather from many pages. It is a 404 if it "
+        f"would be larger than {prices.MOST_BYTES // 1_000_000} MB: then read the dump."
+    )
+    shown = {"prices": examples.of("Two open markets", examples.prices_file())}
+    answer = responses.document("The prices.", ref("Prices"), shown)
+    operation = _operation("markets", "getPrices", ("Get the prices of all open markets", text), answer)
+    return {**operation, "responses": {**operation["responses"], **responses.refused(404)}}
 
 
 def _feeds(config: Config) -> JsonObject:

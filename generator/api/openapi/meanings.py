@@ -13,6 +13,7 @@ MEANINGS: Final[dict[str, str]] = {
     "OrderBookLevel.amount": "What the orders at this price come to.",
     "asks": "Offers to sell, lowest price first.",
     "asOf": "The instant whose data is published.",
+    "Prices.asOf": "The instant of the build that last changed this object.",
     "atom": "The address of the feed as Atom.",
     "authors": "Who publishes the feed: this site.",
     "bids": "Offers to buy, highest price first.",
@@ -61,6 +62,7 @@ MEANINGS: Final[dict[str, str]] = {
     "market": "The market itself.",
     "markets": "How many markets are public, members of FX families included.",
     "DumpHead.markets": "The files with all markets, in one format each.",
+    "Prices.markets": "The open markets, ascending by `id`; members of FX families are not among them.",
     "SiteIndex.markets": "The address of the list of markets.",
     "marketUrl": "Where the page of a market is, for people: a URI template (RFC 6570) with its `id` or `slug`; absent "
     "if the site has none that one could fill in.",
@@ -81,6 +83,7 @@ MEANINGS: Final[dict[str, str]] = {
     "poolYes": "YES shares in the market maker's pool.",
     "price": "Price of a YES share, as a probability.",
     "PublicRecentFill.price": "Price of a share, as a probability; null if none is known.",
+    "prices": "The address of the prices of all open markets.",
     "prob": "Probability of YES.",
     "probHistory": "How the probability went, oldest first.",
     "question": "What the market asks.",

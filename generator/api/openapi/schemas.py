@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final, Literal, TypeAlias, get_args
 
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, models_json_schema
 
-from generator.api import contract, downloads, feeds, forms, site_index
+from generator.api import contract, downloads, feeds, forms, prices, site_index
 from generator.api.openapi import meanings
 from generator.config.settings import Texts
 
@@ -42,6 +42,7 @@ _BODIES: Final = (
     contract.ErrorResponse,
     BuildRecord,
     site_index.SiteIndex,
+    prices.Prices,
     feeds.Feed,
     downloads.DumpHead,
     downloads.ChangesHead,

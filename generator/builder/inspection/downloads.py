@@ -1,4 +1,4 @@
-"""What the inspection page shows of dumps, change feed and feeds: their files and where they lie. Pure."""
+"""What the inspection page shows of dumps, change feed, feeds and prices: their files and where they lie. Pure."""
 
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
@@ -17,10 +17,11 @@ class File(NamedTuple):
 
 
 class Downloads(NamedTuple):
-    """The heads as they are published; None for what is not."""
+    """The heads as they are published; None for what is not. `has_prices`: so is the object with all prices."""
 
     dump: DumpHead | None
     changes: ChangesHead | None
+    has_prices: bool
 
     @classmethod
     def read(cls, read: Callable[[str], bytes | None]) -> "Downloads":
@@ -29,6 +30,7 @@ class Downloads(NamedTuple):
         return cls(
             dump=DumpHead.model_validate_json(dump) if dump else None,
             changes=ChangesHead.model_validate_json(changes) if changes else None,
+            has_prices=read(keys.PRICES) is not None,
         )
 
     def texts(self, config: Config) -> dict[str, Any]:
@@ -39,7 +41,8 @@ class Downloads(NamedTuple):
             "files_of_markets": [*self._markets()],
             "files_of_tables": [*self._tables()],
             "steps": [*self._steps()][::-1],
-            "heads": {name: keys.head(name) for name, head in zip(keys.DOWNLOADS, self, strict=True) if head},
+            "heads": {name: keys.head(name) for name, head in zip(keys.DOWNLOADS, self[:2], strict=True) if head},
+            "prices": keys.PRICES if self.has_prices else None,
             "feeds": [*_feeds()] if config.feeds.enabled else [],
         }
 

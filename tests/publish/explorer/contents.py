@@ -28,14 +28,14 @@ LISTS: Final = ("all/popular", "open/new")
 #: One limit that makes walks, and the one that a takedown reads by.
 LIMITS: Final = (1, 100)
 LAYOUTS: Final = ("pages", "chunks")
-#: Stand for the layouts of games whose site has a search index, and all kinds of objects: index, feeds, dump, change
-#: feed, and Parquet with an archive month. In games of the last, the record is whole; in all others it has shards.
+#: Stand for the layouts of games whose site has a search index, and all kinds of objects: index, feeds, prices, dump,
+#: change feed, and Parquet with an archive month. The record of the last is whole; that of all others has shards.
 SEARCHED: Final = "searched"
 EVERYTHING: Final = "everything"
 WHOLE: Final = "whole"
 _SEARCHED: Final = {"layout": "chunks", "variant": "extended", "search": "title+description"}
 _ALL_KINDS: Final = {**_SEARCHED, "dumps__parquet": True}
-_FEW_KINDS: Final = {"dumps__ndjson": False, "feeds__enabled": False}
+_FEW_KINDS: Final = {"dumps__ndjson": False, "feeds__enabled": False, "prices_file": False}
 _SETTINGS: Final[Mapping[str, Mapping[str, Any]]] = {
     SEARCHED: {**_SEARCHED, **_FEW_KINDS},
     EVERYTHING: _ALL_KINDS,
