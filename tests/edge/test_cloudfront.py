@@ -208,7 +208,7 @@ def origin_responses(
 @pytest.mark.parametrize("config", [PLAIN, IN_BUCKET, AWKWARD])
 def test_an_object_that_is_missing(config: Config, tmp_path: Path) -> None:
     deleted = {"x-amz-delete-marker": "true", "x-amz-version-id": "3", "Content-Length": "9"}
-    missing = [PAGE, FIRST_PAGE, FIRST_OF_CATEGORY, DETAIL, keys.SNAPSHOT, keys.error(404)]
+    missing = [PAGE, FIRST_PAGE, FIRST_OF_CATEGORY, DETAIL, keys.PRICES, keys.SNAPSHOT, keys.error(404)]
     asked = [(key, marks) for key in missing for marks in ({}, deleted)]
     answers = [
         (found, phrase, {**headers, **marks}, key)
@@ -216,7 +216,7 @@ def test_an_object_that_is_missing(config: Config, tmp_path: Path) -> None:
         for found, phrase, headers in [bucket_response(key, None)]
     ]
     gone, unknown, absent = (400, PAGE_GONE), (400, LIST_UNKNOWN), (404, NOT_FOUND)
-    expected = {PAGE: gone, FIRST_OF_CATEGORY: unknown, DETAIL: absent}
+    expected = {PAGE: gone, FIRST_OF_CATEGORY: unknown, DETAIL: absent, keys.PRICES: absent}
     for case, response in zip(asked, origin_responses(tmp_path, answers, config), strict=True):
         status, body = expected.get(case[0], (503, UNAVAILABLE))
         assert (response["status"], response["body"]) == (str(status), body), case
@@ -287,7 +287,20 @@ def test_the_origin_response_knows_what_the_router_core_knows(tmp_path: Path) ->
         details,
     ]
     given = [*NAMED_FILES, *map(keys.head, keys.DOWNLOADS), keys.SITE_INDEX, keys.feed("new", "atom")]
-    every = [FIRST_PAGE, PAGE, DETAIL, keys.SNAPSHOT, keys.OPENAPI, keys.BUILD, *given, *odd, "", "x", f"x/{PAGE}"]
+    every = [
+        FIRST_PAGE,
+        PAGE,
+        DETAIL,
+        keys.SNAPSHOT,
+        keys.PRICES,
+        keys.OPENAPI,
+        keys.BUILD,
+        *given,
+        *odd,
+        "",
+        "x",
+        f"x/{PAGE}",
+    ]
     context = quickjs.Context()
     context.eval(router.render(PLAIN))
     events = [origin_event("GET", f"/{key}", *bucket_response(key, None)) for key in every]

@@ -388,6 +388,7 @@ def test_the_core_answers_with_the_contracts_bytes() -> None:
         (keys.head("open/new"), 503),
         (keys.first_page("open.sports/new", 20), 400),
         (keys.head("open.sports/new"), 400),
+        (keys.PRICES, 404),
         (keys.SNAPSHOT, 503),
         (keys.BUILD, 503),
     ],
