@@ -308,11 +308,13 @@ FORMER: Final[Mapping[str, str]] = {"feeds.market_url": "market_url"}
 SECTIONS: Final = frozenset(key.partition(".")[0] for key in KEYS if "." in key)
 
 
-#: Settings that do not affect what is published.
-_NOT_PUBLISHED: Final = (
-    "cluster", "cursor.", "guards.", "metrics", "output", "prices", "publish.", "rate_limit.trusted_proxies",
-    "schedule", "source.",
-)  # fmt: skip
+#: Settings, and sections of them, that do not affect what is published.
+_NOT_PUBLISHED: Final = frozenset(
+    {
+        *("cluster", "cursor", "guards", "metrics", "output", "prices", "publish", "rate_limit.trusted_proxies"),
+        *("schedule", "source"),
+    }
+)
 #: What earlier versions did, of which the settings that they recorded say nothing.
 _FORMERLY: Final[Mapping[str, object]] = {"prices_file": False}
 #: What stands for the database among settings by key.
@@ -321,7 +323,7 @@ SOURCE: Final = "source"
 
 def shaping(config: Config) -> dict[str, Any]:
     """The settings that shape what is published, as JSON values by dotted key; `shaped` reads them."""
-    return {key: _as_json(_value(config, key)) for key in KEYS if not key.startswith(_NOT_PUBLISHED)}
+    return {key: _as_json(_value(config, key)) for key in KEYS if not _NOT_PUBLISHED & {key, key.partition(".")[0]}}
 
 
 def shaped(settings: Mapping[str, Any]) -> Config:
