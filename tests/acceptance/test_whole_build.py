@@ -21,6 +21,7 @@ from generator.api.contract import MARKET_STATUSES, SORTS, STATUS_FILTERS
 from generator.api.downloads import ChangesHead, DumpHead
 from generator.api.feeds import Feed
 from generator.api.openapi.schemas import BuildRecord
+from generator.api.prices import Prices
 from generator.api.site_index import SiteIndex
 from generator.demo.database import METADATA, seed
 from generator.feeds import atom
@@ -88,6 +89,7 @@ def model_of(key: str) -> type[BaseModel] | None:
             return model
     documents: dict[str, type[BaseModel] | None] = {
         keys.SNAPSHOT: contract.PublicMarketSnapshot,
+        keys.PRICES: Prices,
         keys.BUILD: BuildRecord,
         keys.SITE_INDEX: SiteIndex,
         keys.OPENAPI: None,
@@ -375,7 +377,7 @@ def test_a_later_as_of_changes_only_what_must_change(forty: Path) -> None:
     downloads = {
         key for key in different if key.startswith(tuple(f"{keys.list_prefix(one)}/" for one in keys.DOWNLOADS))
     }
-    assert different <= details | lists | downloads | {keys.BUILD, keys.SNAPSHOT}
+    assert different <= details | lists | downloads | {keys.BUILD, keys.SNAPSHOT, keys.PRICES}
 
 
 @pytest.mark.campaign(short=0)

@@ -16,7 +16,7 @@ import pytest
 from jsonschema import Draft202012Validator, FormatChecker
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
-from generator.api import contract, cursors, downloads, feeds, keys, site_index
+from generator.api import contract, cursors, downloads, feeds, keys, prices, site_index
 from generator.api.contract import ErrorResponse, Variant, encode
 from generator.api.openapi import document as openapi
 from generator.api.openapi import examples as openapi_examples
@@ -100,7 +100,7 @@ def exemplified(part: object, where: str = "") -> Iterator[tuple[str, dict[str, 
 
 
 def models() -> dict[str, type[contract.Wire]]:
-    named = [value for module in (contract, downloads, feeds, site_index) for value in vars(module).values()]
+    named = [value for module in (contract, downloads, feeds, prices, site_index) for value in vars(module).values()]
     named += [openapi_schemas.BuildRecord, openapi_schemas.Category]
     found = {model.__name__: model for model in named if isinstance(model, type) and issubclass(model, contract.Wire)}
     bases = {"Wire", "Closed", "MarketFields", "DumpFile", "Head"}
@@ -153,6 +153,7 @@ def test_operations_paths_and_statuses_are_the_contracts(document: dict[str, Any
         ("/v1/public/markets", "listMarkets", ("200", "400", "405", "429", "503")),
         ("/v1/public/markets/snapshot", "getSnapshot", ("200", "405", "429", "503")),
         (f"/v1/public/markets/{reference}", "getMarket", ("200", "400", "404", "405", "429", "503")),
+        ("/v1/prices.json", "getPrices", ("200", "404", "405", "429", "503")),
         ("/v1/build.json", "getBuild", ("200", "405", "429", "503")),
         ("/v1/", "getIndex", ("200", "405", "429", "503")),
         ("/v1/llms.txt", "getLlmsText", ("200", "405", "429", "503")),
@@ -170,6 +171,7 @@ def test_operations_paths_and_statuses_are_the_contracts(document: dict[str, Any
     ("settings", "absent", "added"),
     [
         ({"feeds__enabled": False}, {"getJsonFeed", "getAtomFeed"}, set()),
+        ({"prices_file": False}, {"getPrices"}, set()),
         ({"changes__enabled": False}, {"getChanges", "getChangeStep"}, set()),
         (
             {"dumps__ndjson": False, "changes__enabled": False},
@@ -263,7 +265,7 @@ def described(variant: Variant) -> dict[str, dict[str, Any]]:
 
 def test_properties_and_closed_objects_are_the_models(document: dict[str, Any], variant: Variant) -> None:
     schemas = document["components"]["schemas"]
-    assert len(described(variant)) == {"core": 24, "extended": 25}[variant]
+    assert len(described(variant)) == {"core": 26, "extended": 27}[variant]
     enums = {"MarketStatus", "Resolution", "StatusFilter", "Sort", "Direction"}
     enums |= {"FeedName", "DumpFormat", "PartitionState"}
     assert schemas.keys() == described(variant).keys() | enums
@@ -384,7 +386,7 @@ def test_everything_has_examples_and_they_fit_their_schemas(
         for example in examples:
             validator(schema).validate(example)
             checked += 1
-    assert checked == {"core": 90, "extended": 100}[variant]
+    assert checked == {"core": 94, "extended": 104}[variant]
 
 
 def test_every_response_has_a_body_and_errors_have_the_edges_own(document: dict[str, Any], variant: Variant) -> None:
@@ -473,6 +475,7 @@ def body_name(key: str) -> str:
         return "Feed"
     return {
         keys.SNAPSHOT: "PublicMarketSnapshot",
+        keys.PRICES: "Prices",
         keys.BUILD: "BuildRecord",
         keys.SITE_INDEX: "SiteIndex",
         keys.head(keys.DUMPS): "DumpHead",
@@ -493,7 +496,7 @@ def test_every_published_file_fits_its_schema(published: dict[str, bytes], valid
     shown = {key: body for key, body in published.items() if is_described(key)}
     distinct = {(body_name(key), body) for key, body in shown.items()}
     checks = {name: validator(openapi_schemas.ref(name)) for name in {name for name, _ in distinct}}
-    assert len(checks) == 9
+    assert len(checks) == 10
     assert len(distinct) > 500
     for name, body in distinct:
         checks[name].validate(json.loads(body))

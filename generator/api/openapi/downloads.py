@@ -91,7 +91,7 @@ def _get_prices() -> JsonObject:
     shown = {"prices": examples.of("Two open markets", examples.prices_file())}
     answer = responses.document("The prices.", ref("Prices"), shown)
     operation = _operation("markets", "getPrices", ("Get the prices of all open markets", text), answer)
-    return {**operation, "responses": {**operation["responses"], **responses.refused(404)}}
+    return {**operation, "responses": {"200": answer, **responses.refused(404, *_REFUSED)}}
 
 
 def _feeds(config: Config) -> JsonObject:

@@ -46,8 +46,8 @@ OTHER_BUILDS: Final[Mapping[str, Mapping[str, str]]] = {
 }
 
 _FEEDS: Final = f"{keys.FEEDS}/"
-#: When an entry of a feed was modified.
-_MODIFIED: Final = re.compile(rb'"date_modified":"[^"]*"|<updated>[^<]*</updated>')
+#: When an entry of a feed was modified, and the prices changed last.
+_MODIFIED: Final = re.compile(rb'"date_modified":"[^"]*"|<updated>[^<]*</updated>|^{"asOf":"[^"]*"')
 
 #: Builds of the demo by variant, and by layout if it is not `pages`.
 Outputs: TypeAlias = Callable[..., Path]
@@ -108,17 +108,21 @@ def text_of(key: str, body: bytes) -> bytes:
 
 
 def lasting(found: dict[str, bytes]) -> dict[str, bytes]:
-    """These files, by key, without what depends on earlier builds: change feed, heads of the dump, dates of edits."""
-    undated = {key: _MODIFIED.sub(b"", body) for key, body in found.items() if key.startswith(_FEEDS)}
+    """These files, by key, without what depends on earlier builds: change feed, heads of the dump, dates of changes."""
+    undated = {key: _MODIFIED.sub(b"", body) for key, body in found.items() if _is_dated(key)}
     return {key: body for key, body in found.items() if not tells_of_earlier_builds(key)} | undated
 
 
 def tells_of_earlier_builds(key: str) -> bool:
     """Whether a fresh build of the same state may make other bytes of the object."""
-    if key.startswith(_FEEDS):
+    if _is_dated(key):
         return True
     of_dumps = f"{keys.list_prefix(keys.DUMPS)}/"
     return key.startswith(f"{keys.list_prefix(keys.CHANGES)}/") or (key.startswith(of_dumps) and key.endswith(".json"))
+
+
+def _is_dated(key: str) -> bool:
+    return key == keys.PRICES or key.startswith(_FEEDS)
 
 
 def files(output: Path, below: str = "v1") -> dict[str, bytes]:
