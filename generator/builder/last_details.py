@@ -10,7 +10,8 @@ from typing import Final, NamedTuple
 
 from generator import program
 from generator.api import contract, keys
-from generator.config.settings import Config, shaping
+from generator.config.settings import Config
+from generator.config.shape import shaping
 from generator.markets.fingerprint import Fingerprint
 from generator.markets.market import Market
 from generator.source import address

@@ -3,9 +3,8 @@
 import re
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
-from functools import reduce
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Final, Literal
 from urllib.parse import urlsplit
 
 import pydantic
@@ -306,44 +305,3 @@ LISTS: Final = frozenset(
 FORMER: Final[Mapping[str, str]] = {"feeds.market_url": "market_url"}
 #: The keys that hold other keys.
 SECTIONS: Final = frozenset(key.partition(".")[0] for key in KEYS if "." in key)
-
-
-#: Settings, and sections of them, that do not affect what is published.
-_NOT_PUBLISHED: Final = frozenset(
-    {
-        *("cluster", "cursor", "guards", "metrics", "output", "prices", "publish", "rate_limit.trusted_proxies"),
-        *("schedule", "source"),
-    }
-)
-#: What earlier versions did, of which the settings that they recorded say nothing.
-_FORMERLY: Final[Mapping[str, object]] = {"prices_file": False}
-#: What stands for the database among settings by key.
-SOURCE: Final = "source"
-
-
-def shaping(config: Config) -> dict[str, Any]:
-    """The settings that shape what is published, as JSON values by dotted key; `shaped` reads them."""
-    return {key: _as_json(_value(config, key)) for key in KEYS if not _NOT_PUBLISHED & {key, key.partition(".")[0]}}
-
-
-def shaped(settings: Mapping[str, Any]) -> Config:
-    """The settings that `shaping` gave, all others at their defaults; raise ValueError if they are not of this form.
-
-    An earlier version gave those that it knew.
-    """
-    given: dict[str, Any] = {}
-    known = {**_FORMERLY, **{FORMER.get(key, key): value for key, value in settings.items()}}
-    for key in KEYS.keys() & known.keys():
-        *sections, name = key.split(".")
-        reduce(lambda within, section: within.setdefault(section, {}), sections, given)[name] = known[key]
-    return Config.model_validate(given)
-
-
-def _value(config: Config, key: str) -> object:
-    return reduce(getattr, key.split("."), config)
-
-
-def _as_json(value: object) -> object:
-    if isinstance(value, timedelta):
-        return int(value.total_seconds())
-    return list(value) if isinstance(value, tuple) else value

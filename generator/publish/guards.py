@@ -6,7 +6,8 @@ from typing import Any
 
 from generator.api import keys
 from generator.config import demo
-from generator.config.settings import SOURCE, Config
+from generator.config.settings import Config
+from generator.config.shape import SOURCE
 from generator.cost import estimate, prices
 from generator.cost.estimate import Cost
 from generator.cost.prices import Place, Prices

@@ -17,7 +17,8 @@ from pydantic_core import from_json
 
 from generator.api import contract, downloads, keys
 from generator.api.downloads import DumpHead
-from generator.config.settings import Config, shaped
+from generator.config.settings import Config
+from generator.config.shape import shaped
 from generator.downloads import dump, market_lines, parquet
 from generator.errors import ConfigError, OutputError
 from generator.markets import detail

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from generator.config import networks
-from generator.config.settings import SOURCE, Config, shaping
+from generator.config.settings import Config
+from generator.config.shape import SOURCE, shaping
 from generator.errors import SourceError
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from generator.config.settings import shaped
+from generator.config.shape import shaped
 from tests.config.folder import Folder
 
 NO_PLACEHOLDER = (

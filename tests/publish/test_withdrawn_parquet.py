@@ -8,7 +8,7 @@ from typing import Any, Final
 import pytest
 
 from generator.api import keys
-from generator.config.settings import shaped
+from generator.config.shape import shaped
 from generator.publish import record
 from generator.site.parquet_files import ParquetFiles
 from generator.site.published import PublishedState

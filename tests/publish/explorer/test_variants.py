@@ -12,7 +12,7 @@ import pytest
 from generator.api import keys
 from generator.cli import publish as cli_publish
 from generator.cli import rebuild as cli_rebuild
-from generator.config import settings
+from generator.config import shape
 from generator.models import replaced
 from generator.publish import hold, protocol, takedown
 from generator.publish.apply import Applier, Tally
@@ -113,7 +113,7 @@ def forgets_that_every_market_is_in_the_index(patch: Patch) -> None:
 
 def makes_no_index_again(patch: Patch) -> None:
     def without_search(recorded: Any) -> Any:
-        return settings.shaped(recorded).model_copy(update={"search": "off"})
+        return shape.shaped(recorded).model_copy(update={"search": "off"})
 
     patch.setattr(published, "shaped", without_search)
 

@@ -1,0 +1,48 @@
+"""Which settings shape what is published: they are recorded with it, so that a takedown makes it again with them."""
+
+from collections.abc import Mapping
+from datetime import timedelta
+from functools import reduce
+from typing import Any, Final
+
+from generator.config.settings import FORMER, KEYS, Config
+
+#: Settings, and sections of them, that do not affect what is published.
+_NOT_PUBLISHED: Final = frozenset(
+    {
+        *("cluster", "cursor", "guards", "metrics", "output", "prices", "publish", "rate_limit.trusted_proxies"),
+        *("schedule", "source"),
+    }
+)
+#: What earlier versions did, of which the settings that they recorded say nothing.
+_FORMERLY: Final[Mapping[str, object]] = {"prices_file": False}
+#: What stands for the database among settings by key.
+SOURCE: Final = "source"
+
+
+def shaping(config: Config) -> dict[str, Any]:
+    """The settings that shape what is published, as JSON values by dotted key; `shaped` reads them."""
+    return {key: _as_json(_value(config, key)) for key in KEYS if not _NOT_PUBLISHED & {key, key.partition(".")[0]}}
+
+
+def shaped(settings: Mapping[str, Any]) -> Config:
+    """The settings that `shaping` gave, all others at their defaults; raise ValueError if they are not of this form.
+
+    An earlier version gave those that it knew.
+    """
+    given: dict[str, Any] = {}
+    known = {**_FORMERLY, **{FORMER.get(key, key): value for key, value in settings.items()}}
+    for key in KEYS.keys() & known.keys():
+        *sections, name = key.split(".")
+        reduce(lambda within, section: within.setdefault(section, {}), sections, given)[name] = known[key]
+    return Config.model_validate(given)
+
+
+def _value(config: Config, key: str) -> object:
+    return reduce(getattr, key.split("."), config)
+
+
+def _as_json(value: object) -> object:
+    if isinstance(value, timedelta):
+        return int(value.total_seconds())
+    return list(value) if isinstance(value, tuple) else value
