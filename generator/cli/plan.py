@@ -18,7 +18,7 @@ from generator.cli.progress_bar import progress_bar
 from generator.config.settings import Config
 from generator.cost import estimate, prices
 from generator.cost.estimate import Basis, Cost, Terms
-from generator.cost.prices import Prices
+from generator.cost.prices import PriceList
 from generator.cost.readers import Limit, address_cost, egress_cost, reading_cost, refusal_cost
 from generator.errors import GuardError
 from generator.markets import fills
@@ -153,7 +153,7 @@ def _read_cost_rows(measured: DryRun, terms: Terms, reads: int | None) -> Iterat
             yield (name, *(f"{price:,.2f}" for price in most))
 
 
-def _notes(settings: Config, measured: DryRun, cost: Cost, known: Prices, readers: Readers) -> Iterator[str]:
+def _notes(settings: Config, measured: DryRun, cost: Cost, known: PriceList, readers: Readers) -> Iterator[str]:
     basis = cost.basis
     if basis.builds:
         apart = counted(basis.minutes, "minute", "g")
@@ -191,7 +191,7 @@ def _notes_on_readers(measured: DryRun, readers: Readers) -> Iterator[str]:
         yield f"a download counts as the whole dump, {counted(dump_bytes, 'byte', ',')}; the change feed needs less"
 
 
-def _note_on_address(settings: Config, measured: DryRun, known: Prices) -> str:
+def _note_on_address(settings: Config, measured: DryRun, known: PriceList) -> str:
     """What the most that one address can cost is made of."""
     limit, dump_bytes = Limit.of(settings), measured.site.downloads.dump_bytes
     searches = f", {limit.searches:,} of them searches" if limit.searches else ""
@@ -203,7 +203,7 @@ def _note_on_address(settings: Config, measured: DryRun, known: Prices) -> str:
     )
 
 
-def _recommendation(settings: Config, cost: Cost, known: Prices) -> str:
+def _recommendation(settings: Config, cost: Cost, known: PriceList) -> str:
     """Which layout to choose: `pages` works with every edge, `chunks` needs fewer requests."""
     place = prices.judged(known, settings) or known.places[0]
     saved = cost.layouts[pages.LAYOUT].usd_per_month[place.name] - cost.layouts[chunks.LAYOUT].usd_per_month[place.name]
@@ -251,7 +251,7 @@ def _file(settings: Config) -> str:
     return str(settings.prices) if settings.prices else "`prices` in config.yaml names another file"
 
 
-def _verdict(settings: Config, cost: Cost, known: Prices) -> str:
+def _verdict(settings: Config, cost: Cost, known: PriceList) -> str:
     host = prices.host(settings)
     if settings.publish.target is None:
         return "publish.target is not set, so nothing is published and nothing is paid"

@@ -16,7 +16,7 @@ from generator.api import keys
 from generator.api.contract import SORTS
 from generator.api.downloads import STEP_LIFETIME
 from generator.cost import sizes
-from generator.cost.prices import Place, Prices
+from generator.cost.prices import Place, PriceList
 from generator.cost.sizes import Change, Site
 from generator.models import replaced
 from generator.tree import shards
@@ -81,7 +81,7 @@ class Terms:
 
     schedule: int
     lifetime: timedelta
-    prices: Prices
+    prices: PriceList
 
     @property
     def publishes_per_month(self) -> float:

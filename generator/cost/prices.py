@@ -54,7 +54,7 @@ class Place(_Data):
     sources: Mapping[str, str] = {}
 
 
-class Prices(_Data):
+class PriceList(_Data):
     """All known prices, as of a day."""
 
     as_of: _Day
@@ -70,11 +70,11 @@ def _is_within(host: str, domain: str) -> bool:
     return host == domain or host.endswith(f".{domain}")
 
 
-def load(config: Config) -> Prices:
+def load(config: Config) -> PriceList:
     """Read the prices; raise ConfigError when the configured file is missing or malformed."""
     path = config.prices or _BUILT_IN
     try:
-        return Prices.model_validate_json(path.read_bytes())
+        return PriceList.model_validate_json(path.read_bytes())
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise ConfigError(f"prices: {path}: {reason}; name an existing file, or omit the setting") from error
@@ -86,7 +86,7 @@ def load(config: Config) -> Prices:
         ) from error
 
 
-def judged(known: Prices, config: Config) -> Place | None:
+def judged(known: PriceList, config: Config) -> Place | None:
     """The place whose prices guards.max_monthly_cost is checked against; None when it does not apply.
 
     For a bucket with unknown prices it is the first place, but only if the limit was set explicitly: the default limit

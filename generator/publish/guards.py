@@ -10,7 +10,7 @@ from generator.config.settings import Config
 from generator.config.shape import SOURCE
 from generator.cost import estimate, prices
 from generator.cost.estimate import Cost
-from generator.cost.prices import Place, Prices
+from generator.cost.prices import Place, PriceList
 from generator.errors import CostError, GuardError, OtherSiteError
 from generator.publish.plan import Plan
 from generator.publish.record import Published
@@ -91,7 +91,7 @@ def _refuse_older(built: Manifest, before: Manifest) -> None:
         )
 
 
-def refuse_costly(cost: Cost | None, config: Config, known: Prices, built: frozenset[str]) -> None:
+def refuse_costly(cost: Cost | None, config: Config, known: PriceList, built: frozenset[str]) -> None:
     """Raise CostError if publishing on this schedule costs more per month than guards.max_monthly_cost.
 
     `built` are the markets of the build, for the error.
