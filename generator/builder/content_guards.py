@@ -6,7 +6,8 @@ from typing import Any, Final
 
 from generator.builder.comparison import Comparison, Difference, Differences
 from generator.builder.guards import BuildOverrides
-from generator.config.settings import Config, shaping
+from generator.config.settings import Config
+from generator.config.shape import shaping
 from generator.markets import detail
 from generator.markets.detail import RowCounts
 from generator.markets.market import Market

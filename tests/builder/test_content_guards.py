@@ -18,7 +18,8 @@ from generator.builder.guards import BuildOverrides
 from generator.builder.preparation import Clock
 from generator.builder.run import build
 from generator.cli.build import overrides_of
-from generator.config.settings import Config, shaping
+from generator.config.settings import Config
+from generator.config.shape import shaping
 from generator.demo.database import seed
 from generator.errors import GuardError
 from generator.markets import row_validation
