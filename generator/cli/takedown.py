@@ -59,7 +59,7 @@ def _take_down(settings: Config, request: Request) -> BlockedList:
 def _take_down_everywhere(target: Target, settings: Config, request: Request) -> Change:
     change = takedown.blocked_by_store(target.store, request)
     try:
-        _take_down_published(target, change.after)
+        _take_down_published(target, change.after, request.ids)
     except Exception:
         # Whatever is wrong with the store, the folder must not publish the markets again.
         if settings.output.exists():
@@ -74,9 +74,9 @@ def _take_down_built(settings: Config, request: Request, stored: Change | None =
     return change
 
 
-def _take_down_published(target: Target, blocked: BlockedList) -> None:
+def _take_down_published(target: Target, blocked: BlockedList, named: tuple[str, ...]) -> None:
     with progress_bar("publishing") as bar:
-        tally = takedown.from_store(target, blocked, bar, logs.notice)
+        tally = takedown.from_store(target, blocked, named, bar, logs.notice)
     for warning in tally.warnings:
         LOG.warning("%s", warning)
     deleted = counted(tally.deleted, "object")

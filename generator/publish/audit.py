@@ -120,7 +120,7 @@ def _objects_of(store: Store, generations: Iterable[tuple[str, str]]) -> set[str
 
     def listed(pair: tuple[str, str]) -> list[str]:
         prefix = f"{keys.generation_prefix(*pair)}/"
-        return [found.key for found in with_retries(lambda: list(store.list(prefix)))]
+        return with_retries(lambda: list(store.keys(prefix)))
 
     return {key for found in parallel_map(listed, generations, store.parallel) for key in found}
 

@@ -51,6 +51,10 @@ class Lease:
         self._since = ""
         #: The record's root, as this run put it last.
         self._root: Published | None = None
+        #: Whether `published` is a root whose shards were not read.
+        self._is_brief = False
+        #: What need not be read of the record.
+        self._known: Manifest | None = None
         #: Who was at work when the record was read, whether its shards could be read or not.
         self._found: Work | None = None
         self.published: Published | None = None
@@ -64,20 +68,22 @@ class Lease:
         """Read the record; None if there is none. If it is damaged and `is_doubted` accepts that, read what is left.
 
         What a large record says of single markets is not read where the `known` manifest, or else the record as it was
-        read last, says the same, and left out if the answer may be brief.
+        read last, says the same, and left out if the answer may be brief: then `complete` reads it.
         """
-        if known is None and self.published is not None:
+        if known is None and self.published is not None and not self._is_brief:
             known = self.published.built
+        self._known = known = known or self._known
         while True:
-            self._held_since = clock.elapsed()
+            self._held_since, self._root = clock.elapsed(), None
             stored = with_retries(lambda: self._store.get(record.KEY))
             self._etag = stored.etag if stored else None
             self.now = instant(self._store.now())
             root = self._decoded(stored, is_doubted=is_doubted)
             self._found = root.work if root else None
             self.is_damaged = stored is not None and root is None
+            self._is_brief = is_brief and root is not None and bool(root.named_shards())
             try:
-                self.published = root if root is None or is_brief else self._shards.read(root, known)
+                self.published = root if root is None or self._is_brief else self._shards.read(root, known)
             except DamagedShardError:
                 if with_retries(lambda: self._store.head(record.KEY)) != self._etag:
                     continue  # another publisher has replaced the record, and its shards
@@ -85,8 +91,23 @@ class Lease:
                     raise
                 self.published, self.is_damaged = damaged_record.rest(self._store, root), True
             self._sequence = self.published.sequence if self.published else 0
-            self._root = None
             return self.published
+
+    def complete(self) -> Published | None:
+        """Read the rest of a record that was read briefly, and on which this run has taken the lease.
+
+        If it is damaged, read what is left, and let go: nobody can bring it to another state but by making it anew.
+        """
+        if not self._is_brief or self._root is None:
+            return self.published
+        try:
+            whole = self._shards.read(self._root, self._known)
+        except DamagedShardError:
+            self.confirm_held()
+            self.release(self._root)
+            whole, self.is_damaged = damaged_record.rest(self._store, self._root), True
+        self.published, self._is_brief = replaced(whole, work=self._root.work, sequence=self._sequence), False
+        return self.published
 
     def _decoded(self, stored: Stored | None, *, is_doubted: bool) -> Published | None:
         """The record's root; None if there is none, or if it is damaged and `is_doubted`."""
@@ -129,7 +150,7 @@ class Lease:
     @property
     def is_sharded(self) -> bool:
         """Whether the record has shards, some of which may be stale."""
-        return self._shards.exist
+        return self._is_brief or self._shards.exist
 
     @property
     def unanswered(self) -> AbstractSet[str]:
@@ -156,6 +177,11 @@ class Lease:
                 self.confirm_held()
                 self._renew()
 
+    def renew_if_held(self) -> None:
+        """The same while this run holds the lease."""
+        if self._root and self._root.work:
+            self.renew_if_needed()
+
     def _renew(self) -> None:
         """Put the record as it is, with a later deadline; its shards may be in flight."""
         if self._root and self._root.work:
@@ -175,6 +201,9 @@ class Lease:
 
     def _put(self, wanted: Published, touched: tuple[str, ...] | None) -> None:
         """Put the record, after the shards that it names; `touched` is None if nobody is to be at work."""
+        if self._is_brief:
+            self.published = self._put_root(wanted, touched)
+            return
         work = self.published.work if self.published else None
         if (work is None or work.owner != self._owner) and (intent := self._shards.intent(wanted, self.published)):
             self._put_root(intent, touched)

@@ -29,6 +29,7 @@ from generator.publish.audit import audit, late, stray_details
 from generator.publish.begun import Begun
 from generator.publish.content import Content
 from generator.publish.copies import Copies
+from generator.publish.first_intent import FirstIntent
 from generator.publish.late_requests import LateRequests
 from generator.publish.lease import Lease
 from generator.publish.plan import NO_DOUBTS, Doubts, GenerationStep, Plan, Rules
@@ -91,6 +92,7 @@ class Publisher:
         self.content = content
         self.tally = Tally()
         self._applier = Applier(self._store, self._lease, content.folder, progress, self.tally)
+        self.first_intent = FirstIntent(self._lease, self._late_requests, self._applier)
 
     # Before anything is written
 
@@ -103,17 +105,9 @@ class Publisher:
         self._probed_at = proof.probed_at
 
     def withdraw(self, ids: frozenset[str]) -> None:
-        """Take markets out: delete their details at once, and then make everything else without them.
-
-        A first intent names only these details, so that they are gone before anything is read or made.
-        """
+        """Take markets out: delete their details at once, and then make everything else without them."""
         before = self._record()
-        details = sorted(before.built.all_details(ids & before.built.markets.keys()))
-        self._late_requests.take_over(before)
-        update = {"abandoned": self._late_requests.abandoned()}
-        touched = (*details, *sorted(before.unfinished().difference(details)))
-        self._lease.take(replaced(before, **update), touched)
-        self._applier.delete_details(details)
+        self.first_intent.delete(before, before.built.all_details(ids & before.built.markets.keys()))
         self.content = self.content.without(ids)
 
     def plan(self) -> Plan:

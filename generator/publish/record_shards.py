@@ -61,6 +61,9 @@ class HeldLease(Protocol):
     def renew_if_needed(self) -> None:
         """Renew the lease once a good part of it has passed."""
 
+    def renew_if_held(self) -> None:
+        """The same if this run holds the lease: of a record that another one holds, shards are read, too."""
+
 
 class StoredShards:
     """The shards of a store's record, as it was last read or written by this run, whose `owner` is a random id."""
@@ -116,7 +119,7 @@ class StoredShards:
         found = retired_shards.by_digest(known.retired if known else ())
         together = {name: found.get(name[: shards.DIGEST_LENGTH]) for name in root.retirements}
         missing = [name for name, of_folder in together.items() if of_folder is None]
-        read = parallel_map(partial(read_shard, self._store, retired_shards.parsed), missing, self._store.parallel)
+        read = parallel_map(partial(self._shard, retired_shards.parsed), missing, self._store.parallel)
         together |= dict(zip(missing, read, strict=True))
         dated = {name: retired_shards.retired_at(together[name] or (), at) for name, at in root.retirements.items()}
         self._groups = {name: retired_shards.group(entries) for name, entries in dated.items()}
@@ -140,6 +143,7 @@ class StoredShards:
 
     def _chunk_names(self, pairs: Sequence[Pair], may_be_gone: Collection[Pair]) -> Iterator[tuple[str, ...] | None]:
         def read(pair: Pair) -> tuple[str, ...] | None:
+            self._held.renew_if_held()
             return chunk_names.of_index(self._store, pair, may_be_gone=pair in may_be_gone)
 
         return parallel_map(read, pairs, self._store.parallel)
@@ -156,9 +160,13 @@ class StoredShards:
 
     def _read(self, places: Collection[int]) -> dict[int, tuple[Rows, Part]]:
         def shard(place: int) -> tuple[Rows, Part]:
-            return read_shard(self._store, parsed, self._names[place]) if self._names[place] else ({}, {})
+            return self._shard(parsed, self._names[place]) if self._names[place] else ({}, {})
 
         return dict(zip(places, parallel_map(shard, places, self._store.parallel), strict=True))
+
+    def _shard(self, parse: Callable[[bytes, str], Parsed], name: str) -> Parsed:
+        self._held.renew_if_held()
+        return read_shard(self._store, parse, name)
 
     def intent(self, wanted: Published, before: Published | None) -> Published | None:
         """The root to put before the shards of `wanted`: it announces them; None if no shard changes."""
@@ -265,7 +273,7 @@ class StoredShards:
         """Delete what the record no longer names; if `is_thorough`, also what a killed run left."""
         stale = {key(name) for name in self._stale}
         if is_thorough:
-            found = with_retries(lambda: [listed.key for listed in self._store.list(SHARDS)])
+            found = with_retries(lambda: [*self._store.keys(SHARDS)])
             stale |= {*found} - {key(name) for name in self._named}
         if stale:
             with_retries(partial(self._store.delete, sorted(stale), before_each))

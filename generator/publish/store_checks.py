@@ -73,11 +73,11 @@ def ignored_conditions(store: Store) -> str | None:
 
 def foreign_object(store: Store) -> str | None:
     """Whether a store without a record holds objects that this program may not have put there."""
-    foreign = next(iter(store.list(f"{API_VERSION}/")), None)
+    foreign = next(store.keys(f"{API_VERSION}/"), None)
     if foreign is None:
         return None
     return (
-        f"{store.name}: holds {foreign.key} but no record of this program, so the object may belong to somebody else; "
+        f"{store.name}: holds {foreign} but no record of this program, so the object may belong to somebody else; "
         "choose another target, or run publish --verify, which deletes every unknown object under "
         f"{API_VERSION}/"
     )

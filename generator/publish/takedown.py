@@ -5,7 +5,7 @@ out, including a takedown that was killed and runs again.
 """
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -19,12 +19,13 @@ from generator.config.settings import Config
 from generator.errors import OutputError, StoreError
 from generator.progress import Progress
 from generator.publish import blocklist as store_blocklist
-from generator.publish import guards, invalidation, record, store_checks, withdrawal
+from generator.publish import brief_record, guards, invalidation, record, store_checks, withdrawal
 from generator.publish.apply import Tally
 from generator.publish.audit import stray_details
 from generator.publish.content import StoredSite
 from generator.publish.decisions import Change, Known, Request
 from generator.publish.protocol import Publisher, Target
+from generator.publish.record import DamagedShardError, Published
 from generator.publish.waiting import Notify, retried_while_busy
 from generator.stores.requests import body_of, explaining_outage, with_retries
 from generator.stores.store import Store
@@ -48,13 +49,30 @@ def known(config: Config, target: Target | None, request: Request) -> Known:
     if target and (request.ids or request.slugs):
         try:
             with explaining_outage(target.store):
-                published = target.lease.read(manifests[0][1] if manifests else None)
+                published = _looked_up(target, request, manifests[0][1] if manifests else None)
             if published:
-                manifests.insert(0, (f"the record of {target.store.name}", published.built))
+                manifests.insert(0, (f"the record of {target.store.name}", published))
         except Exception:
             if not Known(tuple(manifests)).own_all(request.slugs):
                 raise
     return Known(tuple(manifests))
+
+
+def _looked_up(target: Target, request: Request, built: Manifest | None) -> Manifest | None:
+    """What the record says of the markets of a request; of a large one, the rest is read only if that is not enough.
+
+    `built` is the manifest of the folder.
+    """
+    root = target.lease.read(built, is_brief=True)
+    if root is None:
+        return None
+    with suppress(DamagedShardError):  # or another publisher has replaced it
+        owners = (_detailed(target.store, keys.detail_by_slug(slug)).id for slug in request.slugs)
+        found = brief_record.manifest_of(target.store, root, {*request.ids, *owners})
+        if Known((("", found),)).own_all(request.slugs):
+            return found
+    published = target.lease.read(built)
+    return published.built if published else None
 
 
 # In the store
@@ -71,12 +89,19 @@ def blocked_by_store(store: Store, request: Request) -> Change:
         return request.applied_to(store_blocklist.read(store))
 
 
-def from_store(target: Target, blocked: BlockedList, progress: Progress, notify: Notify) -> Tally:
-    """Merge `blocked` into the store's list, and remove all its markets from the store, after any other publisher."""
+def from_store(
+    target: Target, blocked: BlockedList, named: Collection[str], progress: Progress, notify: Notify
+) -> Tally:
+    """Merge `blocked` into the store's list, and remove all its markets from the store, after any other publisher.
+
+    The details of those that are `named` now go first, after a few requests however large the site is.
+    """
     with _opened(target, progress) as opened:
         ids = store_blocklist.merge(target.store, blocked).ids()
         # A publisher at work reads the blocked list when it is done; if it hangs, its lease expires.
-        return retried_while_busy(lambda: opened.withdraw(ids), notify, "blocked in every later publish; waiting")
+        return retried_while_busy(
+            lambda: opened.take_down(ids, ids & {*named}), notify, "blocked in every later publish; waiting"
+        )
 
 
 def withdraw_hidden(
@@ -110,29 +135,62 @@ class _PublishedSite:
         published = self._target.lease.read(is_brief=True)
         return published is not None and guards.is_other_site(published.built, self._target.config)
 
+    def take_down(self, blocked: frozenset[str], named: frozenset[str]) -> Tally:
+        """Publish the store's own state without blocked markets; the details of those that are `named` go first."""
+        publisher = self._without_details(named, blocked)
+        if publisher is None:
+            return self.withdraw(blocked)
+        published = publisher.first_intent.complete()
+        if published is None or self._target.lease.is_damaged:
+            return self._withdraw_unrecorded(blocked)
+        return _withdrawn(publisher, blocked)
+
     def withdraw(self, blocked: frozenset[str], visible: frozenset[str] | None = None) -> Tally:
         """Publish the store's own state without markets that are blocked or, if it is known, not visible."""
-        lease, config = self._target.lease, self._target.config
+        lease = self._target.lease
         published = lease.read(is_doubted=True)
         if published is None or lease.is_damaged:
-            self._withdraw_unrecorded(blocked)
+            return self._withdraw_unrecorded(blocked)
+        ids = blocked | _hidden(published.built, blocked, visible, self._target.config.guards.max_shrink)
+        if self._is_without(published, ids, blocked):
             return Tally()
-        ids = blocked | _hidden(published.built, blocked, visible, config.guards.max_shrink)
-        is_settled = published.is_settled() and not published.holds_copies(has_cdn=invalidation.is_configured(config))
-        if (
-            is_settled
-            and not ids & published.built.markets.keys()
-            and not stray_details(self._target.store, published, blocked).keys
-        ):
-            return Tally()
-        lease.refuse_if_busy()
-        stored = StoredSite(self._target.store, lease, self._folder, published.built, config.cursor.lifetime)
-        publisher = Publisher(self._target, stored, self._progress, blocked=blocked)
-        publisher.withdraw(ids)
-        publisher.publish(publisher.plan())
-        return publisher.tally
+        return _withdrawn(self._publisher(published, blocked), ids)
 
-    def _withdraw_unrecorded(self, blocked: frozenset[str]) -> None:
+    def _without_details(self, ids: frozenset[str], blocked: frozenset[str]) -> Publisher | None:
+        """A publisher that has deleted the details of these markets, for which it read only the shards they are in.
+
+        None if none of them is published, or if the whole record must be read first.
+        """
+        published = self._target.lease.read(is_doubted=True, is_brief=True) if ids else None
+        # Which chunks a publisher that was cut short had still to delete, all other generations tell.
+        if published is None or published.due:
+            return None
+        try:
+            built = brief_record.manifest_of(self._target.store, published, ids)
+        except DamagedShardError:  # or another publisher has replaced it
+            return None
+        details = built.all_details(ids & built.markets.keys())
+        if not details:
+            return None
+        publisher = self._publisher(published, blocked)
+        publisher.first_intent.delete(published, details)
+        return publisher
+
+    def _is_without(self, published: Published, ids: frozenset[str], blocked: frozenset[str]) -> bool:
+        """Whether nothing is left to do without these markets, nor for another run."""
+        has_cdn = invalidation.is_configured(self._target.config)
+        is_settled = published.is_settled() and not published.holds_copies(has_cdn=has_cdn)
+        is_published = not ids.isdisjoint(published.built.markets)
+        return is_settled and not is_published and not stray_details(self._target.store, published, blocked).keys
+
+    def _publisher(self, published: Published, blocked: frozenset[str]) -> Publisher:
+        """A publisher of the store's own state; raise BusyError while another is at work."""
+        lease, lifetime = self._target.lease, self._target.config.cursor.lifetime
+        lease.refuse_if_busy()
+        stored = StoredSite(self._target.store, lease, self._folder, published.built, lifetime)
+        return Publisher(self._target, stored, self._progress, blocked=blocked)
+
+    def _withdraw_unrecorded(self, blocked: frozenset[str]) -> Tally:
         """Delete the details of blocked markets without a record; raise StoreError if other objects may show them."""
         store = self._target.store
         details = [key for market_id in sorted(blocked) for key in _stored_details(store, market_id)]
@@ -145,19 +203,41 @@ class _PublishedSite:
                 "published; the details of blocked markets were deleted, but lists may still show them; run "
                 "`public-markets rebuild --verify`, which writes the record anew"
             )
+        return Tally()
+
+
+def _withdrawn(publisher: Publisher, ids: frozenset[str]) -> Tally:
+    """What the publisher did to publish the store's own state without these markets."""
+    publisher.withdraw(ids)
+    publisher.publish(publisher.plan())
+    return publisher.tally
 
 
 def _stored_details(store: Store, market_id: str) -> Iterator[str]:
     """The keys of a market's detail, as far as the detail itself tells them."""
     yield keys.detail(market_id)
+    if (slug := _detailed(store, keys.detail(market_id)).slug) is not None:
+        yield keys.detail_by_slug(slug)
+
+
+class _Detailed(BaseModel):
+    """The market that a detail is about, as far as it says so."""
+
+    id: str = ""
+    slug: str | None = None
+
+
+class _DetailBody(BaseModel):
+    """A detail."""
+
+    market: _Detailed
+
+
+def _detailed(store: Store, key: str) -> _Detailed:
+    """The market of the detail with this key; nothing is said if there is none that can be read."""
     with suppress(ValidationError):
-        yield keys.detail_by_slug(_Sluggish.model_validate_json(body_of(store, keys.detail(market_id)) or b"").slug)
-
-
-class _Sluggish(BaseModel):
-    """A detail that has a slug."""
-
-    slug: str
+        return _DetailBody.model_validate_json(body_of(store, key) or b"").market
+    return _Detailed()
 
 
 def _hidden(

@@ -138,12 +138,16 @@ class Directory:
 
     def list(self, prefix: str) -> Iterator[Listed]:
         """Read every object whose key begins with `prefix`."""
+        for key in self.keys(prefix):
+            # An object may be deleted while the folder is listed.
+            if (found := self.get(key)) is not None:
+                yield Listed(key, len(found.body), found.etag)
+
+    def keys(self, prefix: str) -> Iterator[str]:
+        """List the files of objects."""
         with explained(self._root):
             # The folder that all keys with this prefix share: the letter keeps `v1/` from being a file name itself.
-            for key in self._keys(Path(self._path(f"{prefix}x")).parent, prefix):
-                # An object may be deleted while the folder is listed.
-                if (found := self.get(key)) is not None:
-                    yield Listed(key, len(found.body), found.etag)
+            yield from self._keys(Path(self._path(f"{prefix}x")).parent, prefix)
 
     def purge_versions(self, prefix: str, before_each: BeforeEach = nothing) -> int:  # noqa: ARG002 - the protocol's
         """Do nothing: a directory keeps no old versions."""

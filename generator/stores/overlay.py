@@ -100,6 +100,10 @@ class Overlay(Wrapper):
         )
         yield from heapq.merge(below, here, key=attrgetter("key"))
 
+    def keys(self, prefix: str) -> Iterator[str]:
+        """List keys."""
+        return (listed.key for listed in self.list(prefix))
+
     def purge_versions(self, prefix: str, before_each: BeforeEach = nothing) -> int:  # noqa: ARG002 - the protocol's
         """Delete nothing."""
         return 0

@@ -131,6 +131,10 @@ class Bucket:
                 for found in page.get("Contents", []):
                     yield Listed(found["Key"].removeprefix(self._prefix), found["Size"], _unquoted(found["ETag"]))
 
+    def keys(self, prefix: str) -> Iterator[str]:
+        """List keys, as many per request."""
+        return (listed.key for listed in self.list(prefix))
+
     def purge_versions(self, prefix: str, before_each: BeforeEach = nothing) -> int:
         """Delete the old versions that a versioned bucket keeps."""
         return self._deletions.purge_versions(self._prefix + prefix, before_each)

@@ -108,6 +108,9 @@ class Store(Protocol):
     def list(self, prefix: str) -> Iterator[Listed]:
         """Yield every object whose key begins with `prefix`, in order of keys."""
 
+    def keys(self, prefix: str) -> Iterator[str]:
+        """Yield their keys alone: some stores would read the objects for more."""
+
     def purge_versions(self, prefix: str, before_each: BeforeEach = nothing) -> int:
         """Delete old versions of overwritten and deleted objects; return their number."""
 
@@ -165,6 +168,10 @@ class Wrapper:
     def list(self, prefix: str) -> Iterator[Listed]:
         """List objects."""
         return self._store.list(prefix)
+
+    def keys(self, prefix: str) -> Iterator[str]:
+        """List keys."""
+        return self._store.keys(prefix)
 
     def purge_versions(self, prefix: str, before_each: BeforeEach = nothing) -> int:
         """Delete old versions."""

@@ -101,6 +101,9 @@ class Memory:
     def list(self, prefix: str) -> Iterator[Listed]:
         return (Listed(key, len(body), "") for key, body in sorted(self._objects.items()) if key.startswith(prefix))
 
+    def keys(self, prefix: str) -> Iterator[str]:
+        return (listed.key for listed in self.list(prefix))
+
     def etag_of(self, body: bytes) -> str:
         return f'"{hashlib.md5(body, usedforsecurity=False).hexdigest()}"'
 

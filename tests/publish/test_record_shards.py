@@ -11,22 +11,19 @@ import pytest
 
 from generator.api import keys
 from generator.errors import BusyError, StoreError
-from generator.publish import record, record_shards, takedown
-from generator.publish.decisions import Request as Takedown
+from generator.publish import record, record_shards
 from generator.publish.etags import updated
 from generator.publish.lease import Lease
-from generator.publish.protocol import Target
 from generator.publish.record import Published
 from generator.stores import clock
 from generator.stores.store import If
 from generator.tree import shards
-from generator.tree.blocklist import BlockedList
 from generator.tree.files import SHARDS
-from generator.tree.manifest import Manifest
+from generator.tree.manifest import Manifest, Retired
 from generator.tree.shards import Rows
-from tests.publish.faults.scene import LEASE_S, Scene, check_whole, record_of
+from tests.publish.faults.scene import LEASE_S, PREFIX, Scene, check_hidden, check_whole, record_of, take_down
+from tests.publish.faults.sites import SiteContent
 from tests.support.faults import fast_folder
-from tests.support.sites.builds import NOW, Silent
 from tests.support.sites.rows import market_id
 from tests.support.stores.places import MemoryStore, use_credentials
 from tests.support.stores.records import named_shards, shard_keys, sharded
@@ -286,20 +283,19 @@ def test_a_withdrawal_from_a_small_site_deletes_shards_that_no_record_names(scen
     assert not shard_keys(scene.objects())
 
 
-def test_a_takedown_that_looked_a_market_up_reads_no_shard_again_before_its_detail_is_gone(scene: Scene) -> None:
+def test_a_takedown_reads_only_the_shard_of_its_market_until_the_detail_is_gone_and_then_each_once(
+    scene: Scene,
+) -> None:
     with sharded():
         scene.publish(scene.site("a", 0))
-        config, request = scene.config("elsewhere"), Takedown(ids=(market_id(6),), slugs=(), is_blocked=True, at=NOW)
-        target, done = Target.of(scene.store(config), config), len(scene.server.log)
-        takedown.known(config, target, request)
-        assert len(requests_of_shards(scene, done)) == len(named_shards(bodies(scene)))
-        done = len(scene.server.log)
-        takedown.from_store(target, request.applied_to(BlockedList()).after, Silent(), lambda _: None)
+        before, done = named_shards(bodies(scene)), len(scene.server.log)
+        take_down(scene, 6)
         log = scene.server.log[done:]
-    first = next(
-        place for place, entry in enumerate(log) if "/markets/detail/" in entry.key or "Delete" in entry.operation
-    )
-    assert {entry.operation for entry in log[:first] if SHARDS in entry.key} <= {"PutObject"}
+    deletion = next(place for place, entry in enumerate(log) if entry.operation.startswith("Delete"))
+    first = [entry.key for entry in log[:deletion] if SHARDS in entry.key]
+    later = [entry.key for entry in log[deletion:] if SHARDS in entry.key and entry.operation == "GetObject"]
+    assert len(first) == 1
+    assert sorted(later) == sorted(f"{PREFIX}{key}" for key in before)
 
 
 def test_a_missing_index_is_named_since_nothing_else_names_its_chunks(scene: Scene) -> None:
@@ -321,22 +317,38 @@ def test_a_missing_index_is_named_since_nothing_else_names_its_chunks(scene: Sce
 
 def test_an_index_that_a_killed_publisher_may_have_deleted_may_be_missing(scene: Scene) -> None:
     with sharded():
-        scene.layouts["a"] = "chunks"
-        old = scene.site("a", 0)
-        scene.publish(old)
-        scene.publish(scene.site("a", 1, m1={"question": "New?"}))
-        store = scene.store(old.config)
-        published = record_of(scene.objects())
-        assert published
-        entry = next(entry for entry in published.built.retired if entry.chunks)
-        store.delete([keys.index(*entry.pair)])
-        root = json.loads(scene.objects()[record.KEY].body)
-        due = json.loads(entry.model_dump_json(by_alias=True))
-        late = {"until": "2100-01-01T00:00:00Z", "touched": [], "generations": [], "due": [due]}
-        store.put(record.KEY, json.dumps({**root, "abandoned": [late]}).encode(), If.ALWAYS)
-        found = Lease(store, old.config.publish.lease).read()
+        site, entry = lose_an_index(scene, until="2100-01-01T00:00:00Z")
+        found = Lease(scene.store(site.config), site.config.publish.lease).read()
         assert found
         assert entry.chunks in [other.chunks for other in found.built.retired if other.pair == entry.pair]
+
+
+def test_a_takedown_forgets_that_only_when_it_has_read_what_the_index_would_say(scene: Scene) -> None:
+    with sharded():
+        lose_an_index(scene, until="2020-01-01T00:00:00Z")
+        take_down(scene, 6)
+        published = record_of(scene.objects())
+    assert published
+    assert published.abandoned == ()
+    check_hidden(scene.objects(), 6)
+
+
+def lose_an_index(scene: Scene, until: str) -> tuple[SiteContent, Retired]:
+    """Have a publisher that was cut short delete the index of a retired generation, `until` then at the latest."""
+    scene.layouts["a"] = "chunks"
+    old = scene.site("a", 0)
+    scene.publish(old)
+    scene.publish(scene.site("a", 1, m1={"question": "New?"}))
+    store = scene.store(old.config)
+    published = record_of(scene.objects())
+    assert published
+    entry = next(entry for entry in published.built.retired if entry.chunks)
+    store.delete([keys.index(*entry.pair)])
+    root = json.loads(scene.objects()[record.KEY].body)
+    due = json.loads(entry.model_dump_json(by_alias=True))
+    late = {"until": until, "touched": [], "generations": [], "due": [due]}
+    store.put(record.KEY, json.dumps({**root, "abandoned": [late]}).encode(), If.ALWAYS)
+    return old, entry
 
 
 def test_a_change_to_one_list_puts_the_rows_of_its_first_pages_and_not_of_all_lists() -> None:

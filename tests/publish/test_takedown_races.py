@@ -48,7 +48,8 @@ def test_a_takedown_that_ends_during_a_rebuild_of_unchanged_markets_does_not_sto
     )
 
     def take_down() -> None:
-        takedown.from_store(Target.of(open_store(config), config), blocking(1), Silent(), lambda _: None)
+        target, blocked = Target.of(open_store(config), config), blocking(1)
+        takedown.from_store(target, blocked, blocked.ids(), Silent(), lambda _: None)
 
     after_requests(filed, 1, take_down)
     filed.done("rebuild", "--as-of", hour(1))

@@ -179,6 +179,9 @@ class BucketStore:
         found = sorted(item for item in objects.items() if item[0].startswith(prefix))
         return (Listed(key, len(body), etag_of(body)) for key, body in found)
 
+    def keys(self, prefix: str) -> Iterator[str]:
+        return (listed.key for listed in self.list(prefix))
+
     def purge_versions(self, prefix: str, before_each: BeforeEach = nothing) -> int:  # noqa: ARG002 - the protocol's
         return 0
 

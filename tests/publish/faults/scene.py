@@ -205,7 +205,8 @@ def take_down(
     """Take markets down from a machine that has no output."""
     blocked = BlockedList().decided(map(market_id, numbers), is_blocked=True, now=NOW)
     config = scene.config("elsewhere")
-    return takedown.from_store(Target.of(store or scene.store(config), config), blocked, Silent(), notify)
+    target = Target.of(store or scene.store(config), config)
+    return takedown.from_store(target, blocked, blocked.ids(), Silent(), notify)
 
 
 # ── invariants ───────────────────────────────────────────────────────────────────────────────────────────────────

@@ -569,7 +569,7 @@ def test_a_takedown_that_prepares_for_longer_than_its_lease_succeeds(
 
     scene.server.before = wait
     monkeypatch.setattr(clock, "elapsed", lambda: time.monotonic() + passed)
-    takedown.from_store(Target.of(scene.store(config), config), blocked, Silent(), messages.append)
+    takedown.from_store(Target.of(scene.store(config), config), blocked, blocked.ids(), Silent(), messages.append)
     assert prepared[0] > LEASE_S
     assert messages == []
     check_hidden(scene.objects(), 7)

@@ -304,7 +304,7 @@ def test_other_servers_agree(
     check_same(stores[1], new)
     check_hidden(objects_of(stores[1]), 3)
     blocked = BlockedList().decided([market_id(6)], is_blocked=True, now=NOW)
-    takedown.from_store(Target.of(stores[0], old.config), blocked, Silent(), lambda _: None)
+    takedown.from_store(Target.of(stores[0], old.config), blocked, blocked.ids(), Silent(), lambda _: None)
     check_hidden(objects_of(stores[0]), 3, 6)
     check_known(objects_of(stores[0]))
     read = reader_of(stores[0])
@@ -384,5 +384,5 @@ def test_a_takedown_without_a_record_ends_when_details_are_off_the_disk(scene: S
     store.calls.clear()
     blocked = BlockedList().decided([market_id(6)], is_blocked=True, now=NOW)
     with pytest.raises(StoreError, match="the details of blocked markets were deleted"):
-        takedown.from_store(Target.of(store, site.config), blocked, Silent(), lambda _: None)
+        takedown.from_store(Target.of(store, site.config), blocked, blocked.ids(), Silent(), lambda _: None)
     assert store.calls == ["delete", "flush"]

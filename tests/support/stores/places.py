@@ -156,6 +156,9 @@ class MemoryStore:
     def list(self, prefix: str) -> Iterator[Listed]:
         return iter([Listed(key, len(body), "") for key, body in self.objects.items() if key.startswith(prefix)])
 
+    def keys(self, prefix: str) -> Iterator[str]:
+        return (listed.key for listed in self.list(prefix))
+
     def flush(self) -> None:
         """Everything is durable."""
 

@@ -28,12 +28,21 @@ class _Objects:
         return None if body is None else Stored(body, "")
 
 
+class _Reader:
+    """Holds no lease."""
+
+    def renew_if_held(self) -> None:
+        """Nothing to renew."""
+
+
 def whole(objects: Mapping[str, bytes]) -> Published | None:
     """The record among these objects."""
     root = objects.get(record.KEY)
     if root is None:
         return None
-    found = StoredShards(cast("Store", _Objects(objects)), "", cast("HeldLease", None)).read(record.decoded(root), None)
+    found = StoredShards(cast("Store", _Objects(objects)), "", cast("HeldLease", _Reader())).read(
+        record.decoded(root), None
+    )
     return found.model_copy(update={"etags": dict(found.etags)})
 
 

@@ -1,0 +1,152 @@
+"""A takedown deletes the details of its markets after a few requests, however large the site is."""
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from generator.api import keys
+from generator.config.settings import Config
+from generator.errors import StoreError
+from generator.models import replaced
+from generator.publish import record, takedown
+from generator.publish.decisions import Request
+from generator.publish.protocol import Target
+from generator.publish.record import Published
+from generator.publish.run import Options, Publication
+from generator.source.address import shape
+from generator.stores.directory import Directory
+from generator.stores.store import BeforeEach, Condition, If, Stored, nothing
+from generator.tree import shards
+from generator.tree.files import SHARDS
+from generator.tree.folder import locked
+from tests.publish.faults import sites
+from tests.publish.faults.scene import publish_site
+from tests.support.sites.builds import NOW, Silent, build_now, make_config
+from tests.support.sites.rows import insert_market, market_id
+from tests.support.stores.records import sharded
+
+#: The requests before the details of a market are gone must be fewer.
+LIMIT = 10
+
+
+class Watched(Directory):
+    """Lists the requests after which a detail that it watches is still there."""
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(root)
+        self.watched: Sequence[str] = ()
+        self.early: list[str] = []
+
+    def get(self, key: str) -> Stored | None:
+        self._note("GET")
+        return super().get(key)
+
+    def put(self, key: str, body: bytes, condition: Condition) -> str:
+        self._note("PUT")
+        return super().put(key, body, condition)
+
+    def delete(self, keys_: Sequence[str], before_each: BeforeEach = nothing) -> None:
+        super().delete(keys_, before_each)
+        self._note("DELETE")
+
+    def keys(self, prefix: str) -> Iterator[str]:
+        self._note("LIST")
+        return super().keys(prefix)
+
+    def _note(self, request: str) -> None:
+        if any(Path(self.name, key).exists() for key in self.watched):
+            self.early.append(request)
+
+
+def take_down(store: Watched, config: Config, request: Request, *details: str) -> list[str]:
+    """Take markets down as the command does, elsewhere; returns the requests before these details are gone."""
+    assert all(Path(store.name, key).exists() for key in details)
+    store.watched, store.early = details, []
+    target = Target.of(store, replaced(config, output=config.output / "elsewhere"))
+    named = request.resolved(takedown.known(target.config, target, request))
+    takedown.from_store(target, takedown.blocked_by_store(store, named).after, named.ids, Silent(), lambda _: None)
+    return store.early
+
+
+def by_id(number: int) -> Request:
+    return Request(ids=(market_id(number),), slugs=(), is_blocked=True, at=NOW)
+
+
+def by_slug(slug: str) -> Request:
+    return Request(ids=(), slugs=(slug,), is_blocked=True, at=NOW)
+
+
+def test_as_few_requests_come_before_the_deletion_on_a_large_site_as_on_a_small_one(tmp_path: Path) -> None:
+    requests, numbers = [], []
+    for size in (50, 2_000):
+        config = make_config(tmp_path, output=tmp_path / str(size), layout="chunks")
+        store = Watched(tmp_path / f"store of {size}")
+        with sharded():
+            publish_site(sites.make(config, {number: {} for number in range(1, size + 1)}, 0), store)
+            numbers.append(len([*store.keys(SHARDS)]))
+            requests.append(take_down(store, config, by_id(6), keys.detail(market_id(6))))
+    assert numbers[0] < numbers[1] // 10
+    assert requests[0] == requests[1]
+    assert 0 < len(requests[0]) < LIMIT
+
+
+@pytest.fixture
+def slugged(tmp_path: Path, database: sqlite3.Connection) -> tuple[Watched, Config]:
+    """A published site whose markets are found by slug, too; its record is in shards."""
+    for number in range(1, 9):
+        insert_market(database, number, slug=f"Slug-{number}")
+    config = make_config(tmp_path, variant="extended", layout="chunks")
+    build_now(config)
+    store = Watched(tmp_path / "store")
+    with locked(config.output) as folder, sharded():
+        Publication(folder, store, config, shape(config), Options()).plan(Silent()).carry_out()
+    return store, config
+
+
+def root_of(store: Watched) -> Published:
+    return record.decoded(Path(store.name, record.KEY).read_bytes())
+
+
+def details(number: int) -> tuple[str, ...]:
+    return keys.details(market_id(number), f"slug-{number}")
+
+
+def test_a_market_named_by_its_slug_is_looked_up_in_its_detail(slugged: tuple[Watched, Config]) -> None:
+    store, config = slugged
+    with sharded():
+        requests = take_down(store, config, by_slug("slug-3"), *details(3))
+    assert 0 < len(requests) < LIMIT
+
+
+def test_another_market_in_the_detail_of_a_slug_does_not_mislead(slugged: tuple[Watched, Config]) -> None:
+    """Then the whole record is asked."""
+    store, config = slugged
+    store.put(details(3)[1], Path(store.name, details(4)[1]).read_bytes(), If.ALWAYS)
+    with sharded():
+        take_down(store, config, by_slug("slug-3"), *details(3))
+    assert [Path(store.name, key).exists() for key in (*details(3), *details(4))] == [False, False, True, True]
+
+
+def test_without_a_record_both_details_of_a_market_are_deleted(slugged: tuple[Watched, Config]) -> None:
+    store, config = slugged
+    Path(store.name, record.KEY).unlink()
+    with pytest.raises(StoreError, match="the details of blocked markets were deleted"):
+        take_down(store, config, by_id(3), *details(3))
+    assert not any(Path(store.name, key).exists() for key in details(3))
+
+
+def test_a_takedown_that_finds_the_record_damaged_after_the_deletion_lets_go_of_it(
+    slugged: tuple[Watched, Config],
+) -> None:
+    """A run on another machine that makes the record anew need not wait for the lease."""
+    store, config = slugged
+    root = root_of(store)
+    of_market = root.built.shard_names[shards.place(market_id(3), len(root.built.shard_names) - 1)]
+    others = sorted(root.named_shards() - {of_market})
+    store.delete([f"{SHARDS}{others[0]}"])
+    with sharded(), pytest.raises(StoreError, match="the details of blocked markets were deleted"):
+        take_down(store, config, by_id(3), *details(3))
+    assert 0 < len(store.early) < LIMIT
+    assert root_of(store).work is None
