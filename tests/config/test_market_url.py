@@ -94,6 +94,26 @@ def test_the_former_setting_of_feeds_is_told_by_its_new_name(folder: Folder) -> 
     ]
 
 
-def test_a_state_of_an_earlier_version_keeps_its_links() -> None:
-    found = shaped({"feeds.market_url": "https://example.org/{id}", "layout": "chunks"})
-    assert (found.market_url, found.layout) == ("https://example.org/{id}", "chunks")
+ID, KEY = "https://example.org/{id}", "https://example.org/{key}"
+
+
+@pytest.mark.parametrize(
+    ("recorded", "read"),
+    [
+        ({"feeds.market_url": ID}, ID),
+        ({"feeds.market_url": None}, None),
+        ({"feeds.market_url": "http://example.org/{id}"}, None),
+        ({"feeds.market_url": ID, "market_url": KEY}, KEY),
+        ({"market_url": KEY, "feeds.market_url": ID}, KEY),
+    ],
+)
+def test_a_state_of_an_earlier_version_keeps_its_links_where_they_are_valid_now(
+    recorded: dict[str, object], read: str | None
+) -> None:
+    found = shaped({**recorded, "layout": "chunks"})
+    assert (found.market_url, found.layout) == (read, "chunks")
+
+
+def test_a_recorded_setting_that_is_invalid_under_the_name_it_has_is_refused() -> None:
+    with pytest.raises(ValueError, match="https://"):
+        shaped({"market_url": "http://example.org/{id}"})
