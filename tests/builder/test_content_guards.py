@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import pytest
 
-from generator.api import contract
+from generator.api import contract, keys
 from generator.builder.comparison import Comparison
 from generator.builder.content_guards import LEAST, ContentGuards
 from generator.builder.guards import BuildOverrides
@@ -22,7 +22,7 @@ from generator.config.settings import Config
 from generator.config.shape import shaping
 from generator.demo.database import seed
 from generator.errors import GuardError
-from generator.markets import row_validation
+from generator.markets import detail, row_validation
 from generator.markets.detail import Book, Detail, Level
 from generator.markets.fills import Fill
 from tests.support.campaigns import rounds
@@ -30,7 +30,15 @@ from tests.support.commands import run
 from tests.support.sites import replay
 from tests.support.sites.builds import AS_OF, NOW, Silent, build_now, make_config
 from tests.support.sites.builds import files as every_file
-from tests.support.sites.rows import fill_id, insert_fill, insert_market, market_id, market_row, public_market
+from tests.support.sites.rows import (
+    fill_id,
+    insert_fill,
+    insert_market,
+    insert_point,
+    market_id,
+    market_row,
+    public_market,
+)
 
 #: What has no part in details takes most of a build's time.
 QUICK: Final = {"source__audit": 0, "layout": "chunks", "dumps__ndjson": False, "feeds__enabled": False}
@@ -188,6 +196,20 @@ def test_details_that_an_incremental_build_keeps_count_as_before(database: sqlit
     assert (later.details.read, later.details.kept) == (2, 8), "two of ten fills are no more than 20 %"
 
 
+def test_a_build_that_thins_a_history_anew_is_not_refused(database: sqlite3.Connection, tmp_path: Path) -> None:
+    insert_market(database)
+    for minute in range(10):
+        insert_point(database, f"2026-01-01 00:{minute:02}:00.000000")
+    config = make_config(tmp_path, **QUICK, detail__history_points=10)
+    build_now(config)
+    insert_point(database, "2026-01-30 00:00:00.000000")
+    build_now(config)
+    assert detail.row_counts((tmp_path / "output" / keys.detail(market_id(1))).read_bytes()).points == 3
+    database.execute("DELETE FROM probabilities WHERE recorded_at < '2026-01-30'")
+    with pytest.raises(GuardError, match="2 of 3 points would disappear"):
+        build_now(config)
+
+
 # ── what is compared, and what is not ─────────────────────────────────────────────────────────────────────────────
 
 
@@ -312,8 +334,11 @@ def test_of_a_long_question_that_part_is_shown_in_which_it_changed() -> None:
 
 
 def test_no_text_of_a_market_controls_the_terminal() -> None:
-    edits = [(body(number, question=f"{number}?"), body(number, question="A\n\u202eline?")) for number in range(LEAST)]
-    assert all(map(str.isprintable, refusals(*edits)[0].splitlines()))
+    texts = ("A\nline?", "Another\nline?")
+    edits = [[body(number, question=text) for text in texts] for number in range(LEAST)]
+    (refusal,) = refusals(*((before, after) for before, after in edits))
+    assert refusal.count("\n") == 3
+    assert all(map(str.isprintable, refusal.splitlines()))
 
 
 def test_the_three_that_differ_most_are_named_in_whatever_order_they_come() -> None:
