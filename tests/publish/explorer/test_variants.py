@@ -62,7 +62,7 @@ def withdraws_nothing_when_refused(patch: Patch) -> None:
 
 
 def takes_a_missing_record_for_an_empty_store(patch: Patch) -> None:
-    patch.setattr(takedown._PublishedSite, "_withdraw_unrecorded", lambda *_: None)  # noqa: SLF001
+    patch.setattr(takedown._PublishedSite, "_withdraw_unrecorded", lambda *_: Tally())  # noqa: SLF001
 
 
 def leaves_stray_details(patch: Patch) -> None:
