@@ -196,6 +196,11 @@ def _of_categories(catalog: Catalog, wanted: Iterable[str]) -> Iterator[Finding]
         yield _MERGED_CATEGORY.about(printable(name), printable(shown))
     for name, other in sorted(catalog.naming.spellings.refused.items()):
         yield _SAME_SLUG.about(printable(name), printable(other))
+    yield from of_empty_categories(catalog, wanted)
+
+
+def of_empty_categories(catalog: Catalog, wanted: Iterable[str]) -> Iterator[Finding]:
+    """Remarks about categories of the settings that no market has."""
     known = catalog.categories()
     for reference in wanted:
         if slug_of(reference, known) is None:

@@ -11,6 +11,7 @@ from typing import Final, Self
 from generator import __version__
 from generator.api import keys, times
 from generator.builder import changes, collecting, executors, guards, last_details, notices
+from generator.builder.changes import SiteSize
 from generator.builder.collecting import Collected
 from generator.builder.comparison import Comparison
 from generator.builder.content_guards import ContentGuards
@@ -75,7 +76,7 @@ class Prepared:
     @cached_property
     def site(self) -> Site:
         """The size of everything."""
-        return changes.site_of(self.outline.lists, self.made.rendered, self.counts())
+        return SiteSize.staged(self.made.rendered).site(self.outline.lists, self.counts())
 
     @cached_property
     def change(self) -> Change:

@@ -127,11 +127,11 @@ class Report:
 
     def content(self) -> dict[str, Any]:
         """The content of report.json as JSON values."""
-        return self.file().model_dump(mode="json", by_alias=True)
+        return self.file().content()
 
     def encoded(self) -> bytes:
         """The file's bytes."""
-        return json.dumps(self.content(), indent=1).encode() + b"\n"
+        return self.file().encoded()
 
     def says_more_than(self, previous: bytes | None) -> bool:
         """Whether the saved report is out of date. A run that found everything in place leaves it alone."""

@@ -1,10 +1,12 @@
 """The content of `output/report.json`, as models."""
 
+import json
 from collections.abc import Mapping
-from typing import Self
+from typing import Any, Self
 
 from pydantic import ValidationError
 
+from generator import __version__
 from generator.api.downloads import ChangesHead, DumpHead
 from generator.cost.estimate import Cost
 from generator.markets.quarantine import QuarantinedRow
@@ -144,6 +146,23 @@ class ReportFile(StoredModel):
     remarks: list[str]
     cost: Cost | None
     run: RunReport
+
+    @classmethod
+    def decoded(cls, content: bytes | None) -> Self | None:
+        """The report in these bytes; None if there is none, or none that this version wrote."""
+        try:
+            report = cls.model_validate_json(content or b"")
+        except ValidationError:
+            return None
+        return report if report.generator == __version__ else None
+
+    def content(self) -> dict[str, Any]:
+        """The content as JSON values."""
+        return self.model_dump(mode="json", by_alias=True)
+
+    def encoded(self) -> bytes:
+        """The file's bytes."""
+        return json.dumps(self.content(), indent=1).encode() + b"\n"
 
 
 class _EarlierRun(StoredModel, extra="ignore"):

@@ -1,6 +1,5 @@
 """One build, stage by stage: prepare (read, guard, render), move into place, report."""
 
-import json
 from dataclasses import dataclass, replace
 
 from generator import garbage
@@ -8,8 +7,7 @@ from generator.api import keys
 from generator.api.downloads import ChangesHead
 from generator.builder import changes, notices
 from generator.builder.guards import BuildOverrides
-from generator.builder.inspection import pages as inspection
-from generator.builder.inspection.downloads import Downloads
+from generator.builder.inspection import placing
 from generator.builder.inspection.excerpts import Excerpts
 from generator.builder.preparation import Clock, Preparation, Prepared
 from generator.builder.report import MarketChanges, Report
@@ -24,7 +22,7 @@ from generator.findings import in_order
 from generator.progress import Progress
 from generator.source.address import display_url
 from generator.source.reader import open_reader
-from generator.tree import families, files, manifest, sessions, staging
+from generator.tree import families, files, sessions, staging
 from generator.tree.folder import Output, locked
 from generator.tree.manifest import Manifest
 from generator.tree.staging import Placed, Rendered
@@ -73,7 +71,7 @@ def _attempt(preparation: Preparation) -> Report:
     report.cost = run.estimate(terms)
     report.stages = stopwatch.spans
     run.save_report(report)
-    run.put_inspection(excerpts)
+    placing.place(preparation.folder, config, excerpts)
     return report
 
 
@@ -102,13 +100,9 @@ class _Run:
 
     def excerpts(self) -> Excerpts:
         """Excerpts for the inspection page, of details as they are staged or in place."""
-        excerpts = Excerpts(self.prepared.catalog, self._config.market_url)
-        for market_id in excerpts.wanted():
-            key = keys.detail(market_id)
-            body = self._folder.newest(key)
-            if body is not None and manifest.digest(key, body) == self._rendered.staged.objects.get(key):
-                excerpts.keep(market_id, body)
-        return excerpts
+        return placing.excerpts_of(
+            self._folder, self.prepared.catalog, self._config.market_url, self._rendered.staged.objects
+        )
 
     def place(self) -> Placed:
         """Move everything staged into place; a build killed from here on leaves work that the next one finishes."""
@@ -178,11 +172,3 @@ class _Run:
         """Save the report, unless the saved one says the same."""
         if report.says_more_than(self._folder.read(files.REPORT)):
             self._folder.save(files.REPORT, report.encoded())
-
-    def put_inspection(self, excerpts: Excerpts) -> None:
-        """Update the pages for people. They show the saved report, whichever build wrote it."""
-        report = json.loads(self._folder.read(files.REPORT) or b"{}")
-        downloads = Downloads.read(self._folder.read)
-        for name, body in inspection.render(self._config, report, excerpts, downloads):
-            if self._folder.put(name, body):
-                self._folder.move(name)

@@ -22,12 +22,12 @@ from generator.metrics import Samples, sample
 from generator.publish import record
 from generator.publish.lease import Lease, refuse_running
 from generator.publish.record import Hold, Work
-from generator.publish.waiting import Notify, retried_while_busy
 from generator.stores.requests import explaining_outage, put_until_answered, with_retries
 from generator.stores.store import ConditionFailedError, Store, Stored, UnavailableError
 from generator.tree import stored
 from generator.tree.files import INSPECTION
 from generator.tree.folder import Output
+from generator.tree.in_turn import Notify, retried_while_busy
 from generator.tree.stored import Instant
 
 #: What ends a hold.

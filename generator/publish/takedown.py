@@ -6,7 +6,7 @@ out, including a takedown that was killed and runs again.
 
 import tempfile
 from collections.abc import Collection, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 
@@ -26,13 +26,13 @@ from generator.publish.content import StoredSite
 from generator.publish.decisions import Change, Known, Request
 from generator.publish.protocol import Publisher, Target
 from generator.publish.record import DamagedShardError, Published
-from generator.publish.waiting import Notify, retried_while_busy
 from generator.stores.requests import body_of, explaining_outage, with_retries
 from generator.stores.store import Store
 from generator.tree import blocklist, shrink
 from generator.tree.blocklist import BlockedList
 from generator.tree.files import MANIFEST
 from generator.tree.folder import Output, locked, read_only
+from generator.tree.in_turn import Notify, locked_in_turn, retried_while_busy
 from generator.tree.manifest import Manifest
 
 
@@ -259,7 +259,7 @@ def from_folder(config: Config, request: Request, notify: Notify, stored: Change
 
     `stored` is the change of the store's list, which then belongs to the folder's, too.
     """
-    with _folder_in_turn(config.output, notify) as folder:
+    with locked_in_turn(config.output, notify) as folder:
         copy = blocklist.load(folder)
         change = request.enforced_on(copy, stored) if stored else request.applied_to(copy)
         folder.save(blocklist.KEY, change.after.encoded())
@@ -267,10 +267,3 @@ def from_folder(config: Config, request: Request, notify: Notify, stored: Change
             notify(f"{config.output}: {warning}")
     filesystem.sync(config.output)  # or what was deleted might come back after a power failure
     return change
-
-
-@contextmanager
-def _folder_in_turn(root: Path, notify: Notify) -> Iterator[Output]:
-    """Lock the folder, after any other run."""
-    with ExitStack() as stack:
-        yield retried_while_busy(lambda: stack.enter_context(locked(root)), notify, "waiting")

@@ -23,7 +23,7 @@ from generator.downloads import dump, market_lines, parquet
 from generator.errors import ConfigError, OutputError
 from generator.markets import detail
 from generator.models import replaced
-from generator.progress import Progress
+from generator.progress import SILENT, Progress
 from generator.site.catalog import Catalog
 from generator.site.listed import Takedown
 from generator.site.make import Details, Maker, Outline
@@ -76,18 +76,8 @@ class PublishedState:
         Raises OutputError if another version of this program built the site so that this one cannot make it.
         """
         config, warnings = self._config()
-        lines = _Lines.of_dump(self) or _Lines.of_list(self) or _Lines.of_details(self, self.manifest.markets.keys())
-        in_lines = {*map(market_lines.id_of, lines.read())}
-        # Members of FX families, whatever lists still hold of them from before, are in no dump.
-        members = _Lines.of_details(self, self.manifest.markets.keys() - in_lines - ids)
-        read = _counted(chain(lines.read(), members.read()), progress)
-        try:
-            found = Catalog.published(read, config.search_texts, self.manifest.as_of, self.manifest.site_keys)
-        except ValidationError:
-            raise OutputError(_OTHER_VERSION) from None
-        # A killed run may have put details of others, too.
-        strays = {market.id for market in found.listed()} - in_lines
-        catalog = found.without(ids | strays)
+        lines, found = self._found(config, ids, progress)
+        catalog = found.without(ids)
         gone = frozenset(market.id for market in found.listed()) & ids
         takedown = Takedown(lines.head, gone, is_doubted=not self.manifest.complete)
         details = Details(self._staged(catalog), (), lines.in_order().line_of, takedown=takedown)
@@ -99,12 +89,37 @@ class PublishedState:
             warnings = (*warnings, _LEFT_OUT.format(counted(left_out, "market")))
         return Withdrawn(made.rendered, warnings)
 
-    def _config(self) -> tuple[Config, tuple[str, ...]]:
-        """The settings that are recorded, and a warning if they ask for what cannot be made here."""
+    def catalog(self) -> Catalog:
+        """All published markets, members of FX families included.
+
+        Raises OutputError if another version of this program built the site so that this one cannot read it.
+        """
+        return self._found(self.settings(), frozenset(), SILENT)[1]
+
+    def settings(self) -> Config:
+        """The settings that are recorded, all others at their defaults; raises OutputError as above."""
         try:
-            config = shaped(self.manifest.settings)
+            return shaped(self.manifest.settings)
         except ValidationError:
             raise OutputError(_OTHER_VERSION) from None
+
+    def _found(self, config: Config, gone: frozenset[str], progress: Progress) -> tuple["_Lines", Catalog]:
+        """The lines of what is published, and its catalog; the details of the `gone` markets (ids) are not read."""
+        lines = _Lines.of_dump(self) or _Lines.of_list(self) or _Lines.of_details(self, self.manifest.markets.keys())
+        in_lines = {*map(market_lines.id_of, lines.read())}
+        # Members of FX families, whatever lists still hold of them from before, are in no dump.
+        members = _Lines.of_details(self, self.manifest.markets.keys() - in_lines - gone)
+        read = _counted(chain(lines.read(), members.read()), progress)
+        try:
+            found = Catalog.published(read, config.search_texts, self.manifest.as_of, self.manifest.site_keys)
+        except ValidationError:
+            raise OutputError(_OTHER_VERSION) from None
+        # A killed run may have put details of others, too.
+        return lines, found.without({market.id for market in found.listed()} - in_lines)
+
+    def _config(self) -> tuple[Config, tuple[str, ...]]:
+        """The settings that are recorded, and a warning if they ask for what cannot be made here."""
+        config = self.settings()
         try:
             if config.has_parquet:
                 parquet.require()

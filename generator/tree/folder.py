@@ -211,7 +211,7 @@ class Output:
 
     @cached_property
     def _built_at(self) -> int:
-        # Only a build saves the report, as the last of its files.
+        # A build saves the report as the last of its files, and whoever saves it later leaves its time.
         with suppress(OSError):
             return self.path(files.REPORT).stat(follow_symlinks=False).st_mtime_ns
         return 0
@@ -282,6 +282,17 @@ class Output:
         """Replace a file beside `v1/`, and flush it to the disk."""
         path = self._staging / name
         filesystem.create(path, content, mode=_mode(name))
+        self._place_saved(path, name)
+
+    def save_as_old(self, name: str, content: bytes) -> None:
+        """Replace a file in the same way by one that is as old as it."""
+        path = self._staging / name
+        filesystem.create(path, content, mode=_mode(name))
+        time = self.path(name).stat(follow_symlinks=False).st_mtime_ns
+        os.utime(path, ns=(time, time))
+        self._place_saved(path, name)
+
+    def _place_saved(self, path: Path, name: str) -> None:
         filesystem.fsync(path)
         path.replace(self._root / name)
         filesystem.fsync(self._root)

@@ -50,6 +50,11 @@ def render(
             yield name, templates.plain(name).encode()
 
 
+def shows(page: bytes, config: Config, report: Mapping[str, Any]) -> bool:
+    """Whether the inspection page was rendered with this report."""
+    return _json(_settings(config, report)).encode() in page
+
+
 def _page(config: Config, report: Mapping[str, Any], excerpts: Excerpts, downloads: Downloads) -> str:
     style, script = templates.plain("inspection/page.css"), _script()
     policy = _policy(f"script-src {_hash(script)}", f"style-src {_hash(style)}", "connect-src 'self'")

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from generator.publish import waiting
+from generator.tree import in_turn
 from tests.support.stores.records import sharded
 
 
@@ -21,4 +21,4 @@ def has_shards(request: pytest.FixtureRequest) -> Iterator[bool]:
 @pytest.fixture(autouse=True)
 def _soon_tries_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """A takedown that waits for a publisher looks for its end more often."""
-    monkeypatch.setattr(waiting, "_RETRY_S", 0.02)
+    monkeypatch.setattr(in_turn, "_RETRY_S", 0.02)

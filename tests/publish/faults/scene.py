@@ -15,7 +15,7 @@ import pytest
 from generator.api import keys
 from generator.api.contract import API_VERSION
 from generator.config.settings import Config
-from generator.publish import takedown, waiting
+from generator.publish import takedown
 from generator.publish.apply import Tally
 from generator.publish.guards import LiftedGuards
 from generator.publish.protocol import Extras, Target
@@ -30,6 +30,7 @@ from generator.tree.blocklist import BlockedList
 from generator.tree.families import object_keys
 from generator.tree.files import MANIFEST
 from generator.tree.folder import locked
+from generator.tree.in_turn import Notify
 from generator.tree.manifest import Manifest
 from tests.publish.explorer import downloads
 from tests.publish.faults import sites as publish_sites
@@ -199,9 +200,7 @@ def publish_site(site: SiteContent, store: Store, lifted: LiftedGuards = LIFTED,
         return publication.plan(Silent()).carry_out()
 
 
-def take_down(
-    scene: Scene, *numbers: int, notify: waiting.Notify = lambda _: None, store: Store | None = None
-) -> Tally:
+def take_down(scene: Scene, *numbers: int, notify: Notify = lambda _: None, store: Store | None = None) -> Tally:
     """Take markets down from a machine that has no output."""
     blocked = BlockedList().decided(map(market_id, numbers), is_blocked=True, now=NOW)
     config = scene.config("elsewhere")

@@ -1,0 +1,108 @@
+"""After a takedown in the output folder: brings report and inspection page up to what the folder holds now.
+
+A takedown deletes the page before anything else, as it quotes the markets, so a run that is killed leaves none. The
+page is then made as a build makes it, from what is published in the folder: without the database, and with the settings
+that the folder was built with.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property, partial
+
+from generator import garbage
+from generator.builder.changes import SiteSize
+from generator.builder.inspection import placing
+from generator.builder.inspection.downloads import Downloads
+from generator.builder.report_after_takedown import Remains, tells_of, without
+from generator.builder.report_file import DownloadCounts, ReportFile, SearchCounts
+from generator.config.settings import Config
+from generator.cost import estimate, prices
+from generator.cost.estimate import Basis, Cost, Terms
+from generator.errors import OutputError, PublicMarketsError
+from generator.models import replaced
+from generator.site import search_index
+from generator.site.catalog import Catalog
+from generator.site.make import Outline
+from generator.site.published import PublishedState
+from generator.tree import blocklist, families, files
+from generator.tree.folder import Output
+from generator.tree.in_turn import Notify, locked_in_turn
+from generator.tree.manifest import Manifest
+
+
+def remake_page(config: Config, notify: Notify) -> None:
+    """Make the inspection page again, if it is missing or tells of a blocked market; nothing without a build.
+
+    What keeps it from being made is told with the remedy: a takedown has not failed for it.
+    """
+    if not config.output.exists():
+        return
+    try:
+        with garbage.uncollected(), locked_in_turn(config.output, notify) as folder:
+            _remake_page(folder, config)
+    except PublicMarketsError as error:
+        notify(f"{config.output / files.INSPECTION}: not made again: {error}; run `public-markets build`")
+
+
+def _remake_page(folder: Output, config: Config) -> None:
+    built = folder.manifest()
+    if built is None:
+        return
+    blocked = blocklist.load(folder)
+    state = PublishedState(built, folder, partial(map, folder.read))
+    recorded = replaced(state.settings(), schedule=config.schedule)
+    saved = ReportFile.decoded(folder.read(files.REPORT))
+    is_right = saved is not None and built.complete and saved.as_of == built.as_of
+    if saved and is_right and placing.is_in_place(folder, recorded) and not tells_of(saved, blocked.ids()):
+        return
+    if folder.has(files.INSPECTION) and not blocked.ids():
+        return
+    folder.discard_key(files.INSPECTION)
+    if saved is None or not is_right:
+        raise OutputError(f"{folder.path(files.REPORT)} is missing, damaged, or not of this version and this build")
+    remade = _Remade(folder, built, state.catalog(), recorded)
+    terms = Terms(config.schedule, config.cursor.lifetime, prices.load(config))
+    report = without(saved, blocked, remade.remains(saved.cost, terms))
+    # What changed in the folder after the build must not look older than it.
+    folder.save_as_old(files.REPORT, report.encoded())
+    placing.place(folder, recorded, placing.excerpts_of(folder, remade.catalog, recorded.market_url, built.objects))
+
+
+@dataclass(frozen=True)
+class _Remade:
+    """What is published in a folder, counted as a build counts what it made."""
+
+    folder: Output
+    built: Manifest
+    catalog: Catalog
+    config: Config
+
+    def remains(self, cost: Cost | None, terms: Terms) -> Remains:
+        """Everything that a report says of it; the estimate goes by what builds changed until now."""
+        site = SiteSize.in_place(self.folder, self.built).site(self._outline.lists, self._downloads)
+        return Remains(
+            catalog=self.catalog,
+            categories=self.config.categories or (),
+            lists=self.built.lists(),
+            objects=len(self.built.objects) + families.total(self.built.current_generations()),
+            retained=len(self.built.retired),
+            search=self._search(),
+            downloads=self._downloads,
+            cost=estimate.cost(site, cost.basis if cost else Basis(), terms),
+        )
+
+    @cached_property
+    def _outline(self) -> Outline:
+        return Outline.of(self.catalog, self.config)
+
+    @cached_property
+    def _downloads(self) -> DownloadCounts | None:
+        heads = Downloads.read(self.folder.read)
+        return DownloadCounts.of(heads.dump, heads.changes) if heads.dump else None
+
+    def _search(self) -> SearchCounts | None:
+        if not self.config.can_search:
+            return None
+        generations = {name: current.generation for name, current in self.built.lists().items()}
+        return SearchCounts.of(
+            search_index.make(self.catalog, self._outline.categories, self.config.layout, generations)
+        )

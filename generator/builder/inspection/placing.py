@@ -1,0 +1,42 @@
+"""Puts the pages for people into the output folder, after a build or a takedown. They show the report that is saved."""
+
+import json
+from collections.abc import Mapping
+
+from generator.api import keys
+from generator.builder.inspection import pages
+from generator.builder.inspection.downloads import Downloads
+from generator.builder.inspection.excerpts import Excerpts
+from generator.config.settings import Config
+from generator.site.catalog import Catalog
+from generator.tree import files, manifest
+from generator.tree.folder import Output
+
+
+def excerpts_of(folder: Output, catalog: Catalog, market_url: str | None, digests: Mapping[str, str]) -> Excerpts:
+    """The excerpts of a catalog's details, as they are staged or in place; `digests` are those of all, by key.
+
+    `market_url` is the setting.
+    """
+    excerpts = Excerpts(catalog, market_url)
+    for market_id in excerpts.wanted():
+        key = keys.detail(market_id)
+        body = folder.newest(key)
+        if body is not None and manifest.digest(key, body) == digests.get(key):
+            excerpts.keep(market_id, body)
+    return excerpts
+
+
+def place(folder: Output, config: Config, excerpts: Excerpts) -> None:
+    """Update the pages; `config` has the settings that the site was built with."""
+    report = json.loads(folder.read(files.REPORT) or b"{}")
+    downloads = Downloads.read(folder.read)
+    for name, body in pages.render(config, report, excerpts, downloads):
+        if folder.put(name, body):
+            folder.move(name)
+
+
+def is_in_place(folder: Output, config: Config) -> bool:
+    """Whether the page in place shows the report that is saved."""
+    page = folder.read(files.INSPECTION)
+    return page is not None and pages.shows(page, config, json.loads(folder.read(files.REPORT) or b"{}"))
