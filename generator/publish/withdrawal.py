@@ -34,7 +34,7 @@ def from_folder(folder: Output, ids: Collection[str], lifetime: timedelta) -> tu
             # A run that was killed at its end had forgotten the markets, but not deleted all that showed them.
             staging.clear(folder, before)
         return ()
-    # It quotes the markets; the builder makes it again.
+    # It quotes the markets, so it goes first. After a takedown the builder makes it again, else the next build does.
     folder.discard_key(files.INSPECTION)
     # A killed build leaves objects that the manifest does not describe, and may have deleted details.
     doubted = frozenset[str]() if before.complete else frozenset({*before.objects, *folder.strangers(before)})

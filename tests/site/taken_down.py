@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 
 from generator.api import keys
 from generator.cli.main import main
-from generator.tree.files import INSPECTION
+from generator.tree.files import INSPECTION, REPORT
 from tests.site import random_sites
 from tests.site.random_sites import FIRST, KEY_LETTERS, KEYED, RandomSite
 from tests.support import limits
@@ -21,8 +21,10 @@ from tests.support.sites.publishing import copy_output
 
 BLOCKED: Final = "blocked.json"
 RECORD: Final = "manifest.json"
-#: Beside `v1/`: the report tells what an earlier build did, and edges and pages for people are made by builds alone.
-_UNPUBLISHED: Final = ("report.json", BLOCKED, "edge/", "details", "vendor/", ".lock")
+#: Beside `v1/`: files that a takedown leaves as a build made them.
+_UNPUBLISHED: Final = (BLOCKED, "edge/", "details", "vendor/", ".lock")
+#: Files for people, which name by its id what was taken down.
+_FOR_PEOPLE: Final = (REPORT, INSPECTION)
 _LIFTED: Final = ("--allow-shrink",)
 #: The families, by what their keys begin with, the first that fits.
 _FAMILIES: Final = (
@@ -117,10 +119,11 @@ def traces(site: RandomSite, found: Objects) -> list[str]:
     """The keys of objects that say anything of the markets taken down, or do so in their keys, and the text."""
     never = "(?!)"  # matches nothing, if there is nothing to look for
     texts = re.compile("|".join(sorted(re.escape(text.lower()) for text in site.texts())) or never)
-    # The pages for people stay where nothing public goes, with the ids of what earlier builds withdrew.
-    hidden = _UNPUBLISHED if site.removed() else (*_UNPUBLISHED, INSPECTION)
+    # Those for people stay where nothing public goes, with the ids of what earlier builds withdrew.
+    hidden = _UNPUBLISHED if site.removed() else (*_UNPUBLISHED, *_FOR_PEOPLE)
     shown = {key: body for key, body in found.items() if not key.startswith(hidden)}
     said = {key: {*texts.findall(f"{key}\n{_text(key, body)}".lower())} for key, body in shown.items()}
+    said |= {key: said[key].difference(site.ids) for key in _FOR_PEOPLE if key in said}
     return [
         *(f"{family(key)}: {key} says {', '.join(sorted(some))}" for key, some in said.items() if some),
         *(f"{family(key)}: {key} is still there" for key in sorted(shown.keys() & site.keys())),

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 import pytest
+from click.testing import CliRunner
 from playwright.sync_api import Browser, expect
 
 from generator.api import contract, keys
@@ -17,11 +18,13 @@ from generator.builder.inspection import pages as inspection
 from generator.builder.inspection.downloads import Downloads
 from generator.builder.inspection.excerpts import Excerpts
 from generator.builder.report import Report
+from generator.cli.main import main
 from generator.site.catalog import Catalog
 from generator.tree import files
 from tests.support.edges.serving import UNLIMITED, Served, served
 from tests.support.readers.browser import DESKTOP, PHONE, Watched, Window, chromium, window
 from tests.support.sites.builds import AS_OF, build_now, make_config
+from tests.support.sites.publishing import copy_output
 from tests.support.sites.rows import (
     create_database,
     insert_fill,
@@ -276,6 +279,25 @@ def test_every_link_on_disk_leads_to_a_file(disk: Watched, rebuilt_folder: Path)
     files = {link for link in links if not link.startswith("#")}
     assert len(files) > 100
     assert [link for link in files if not (rebuilt_folder / "output" / link).is_file()] == []
+
+
+def test_after_a_takedown_the_page_opens_without_the_markets(
+    rebuilt_folder: Path, desktop: Window, tmp_path: Path
+) -> None:
+    """A new one, one that is quarantined, and a member of a family."""
+    copy_output(rebuilt_folder / "output", tmp_path / "output")
+    config, ids = rebuilt_folder / "config.yaml", [market_id(number) for number in (71, 61, 62)]
+    ran = CliRunner().invoke(main, ["takedown", *ids, f"--config={config}", f"--set=output={tmp_path / 'output'}"])
+    assert ran.exit_code == 0, ran.output
+    watched = desktop.open(on_disk(tmp_path))
+    summary = dict(pairwise(watched.page.inner_text("main > section:first-child").split("\n")))
+    assert [summary[name] for name in ("Published", "Hidden", "Quarantined", "Taken down")] == ["50", "2", "0", "3"]
+    for text in ("brand new", "broken", "fix at 1.08"):
+        assert find(watched, text)[0] == []
+        assert text not in (tmp_path / "output" / "index.html").read_text("utf-8").lower()
+    assert find(watched, market_id(71))[1].startswith(f"Taken down: {market_id(71)}. ")
+    assert find(watched, "edited?") == (["Edited?"], "")
+    assert (watched.complaints, watched.foreign) == ([], [])
 
 
 def test_without_scripts_the_page_still_describes_the_build(rebuilt_folder: Path, browser: Browser) -> None:

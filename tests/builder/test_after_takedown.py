@@ -1,0 +1,196 @@
+"""After a takedown, report and inspection page are those of what is left; nothing in them quotes the markets."""
+
+import json
+import re
+import shutil
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from generator.api import keys
+from generator.builder.report_file import ReportFile
+from generator.tree import staging
+from generator.tree.files import INSPECTION, REPORT
+from generator.tree.folder import Output
+from generator.tree.layouts import COMPACT, LAYOUTS
+from tests.site import random_sites
+from tests.site.random_sites import RandomSite, rich_site
+from tests.site.taken_down import Workplace, traces, workplace
+from tests.support.sites.builds import VARIANTS
+from tests.support.sites.rows import market_id
+
+SORTS_OF_SITES: Final = [(layout, variant) for layout in LAYOUTS for variant in VARIANTS]
+_HREF: Final = re.compile(r'href="(v1/[^"]+)"')
+
+
+def plain(layout: str, variant: str, **settings: Any) -> RandomSite:
+    """A site without a change feed, whose next session has a name by chance, and with one spelling of a category."""
+    site = rich_site(layout, variant)
+    states = ({number: replace(rows, categories=_spelled_once(number)) for number, rows in state.items()}
+              for state in (site.first, site.second))  # fmt: skip
+    first, second = states
+    return replace(site, settings={**site.settings, "changes": {"enabled": False}, **settings}, first=first,
+                   second=second)  # fmt: skip
+
+
+def _spelled_once(number: int) -> tuple[str, ...]:
+    return ("Zwergsport", "obskura") if number == 5 else ("Zwergsport",)
+
+
+def report_in(folder: Path) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads((folder / REPORT).read_bytes())
+    return content
+
+
+# ── the page of what is left ──────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.campaign(short=2)
+@pytest.mark.parametrize(("layout", "variant"), SORTS_OF_SITES)
+def test_the_page_is_the_one_that_a_build_with_the_markets_blocked_gives(layout: str, variant: str) -> None:
+    compare(plain(layout, variant))
+
+
+@pytest.mark.campaign(short=1)
+@pytest.mark.parametrize("settings", [{"dumps": {"ndjson": False}}, {"categories": ["obskura", "Zwergsport"]}])
+def test_so_it_is_without_dumps_and_without_a_category_that_was_configured(settings: dict[str, Any]) -> None:
+    compare(plain(COMPACT, "extended", **settings))
+
+
+def compare(site: RandomSite) -> None:
+    with workplace(site) as place:
+        place.build_both()
+        place.copy("output", "blocked")
+        place.block("blocked", site.ids)
+        place.build(site.as_of, output="blocked")
+        place.done("takedown", *site.ids)
+        output, blocked = (place.folder / name for name in ("output", "blocked"))
+        made, expected = report_in(output), report_in(blocked)
+        assert {**made, "run": None} == {**expected, "run": None}
+        assert made["takenDown"] == [*site.ids]
+        run = made["run"]
+        assert run["written"] + run["unchanged"] == expected["run"]["written"] + expected["run"]["unchanged"]
+        assert run["changed"] == [market_id(4)]
+        # A build that has nothing to do makes the page from the report that it finds.
+        (blocked / REPORT).write_bytes((output / REPORT).read_bytes())
+        place.build(site.as_of, output="blocked")
+        assert (output / INSPECTION).read_bytes() == (blocked / INSPECTION).read_bytes()
+        links = _HREF.findall((output / INSPECTION).read_text("utf-8"))
+        assert len(links) > len(made["lists"])
+        assert [link for link in links if not (output / link).is_file()] == []
+        assert (output / INSPECTION).stat().st_mode & 0o777 == 0o600
+
+
+# ── one site for the rest ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture(scope="module")
+def made() -> Iterator[Workplace]:
+    """A site with remarks about spellings of categories, and a change feed."""
+    with workplace(rich_site(COMPACT, "extended")) as place:
+        place.build_both()
+        place.copy("output", "built")
+        yield place
+
+
+@pytest.fixture
+def place(made: Workplace) -> Workplace:
+    """The same with the output folder as it was built."""
+    shutil.rmtree(made.folder / "output")
+    made.copy("built", "output")
+    return made
+
+
+def page(place: Workplace) -> str:
+    return (place.folder / "output" / INSPECTION).read_text("utf-8")
+
+
+def test_the_page_leads_to_the_new_session_of_the_change_feed(place: Workplace) -> None:
+    place.done("takedown", *place.site.ids)
+    head = json.loads((place.folder / "output" / keys.head(keys.CHANGES)).read_bytes())
+    found = report_in(place.folder / "output")
+    assert (found["downloads"]["session"], found["downloads"]["steps"]) == (head["session"], 0)
+    assert found["run"]["stepLines"] == 0
+    assert head["session"] in page(place)
+    assert (
+        traces(place.site, {name: (place.folder / "output" / name).read_bytes() for name in (REPORT, INSPECTION)}) == []
+    )
+
+
+def test_a_takedown_that_was_killed_leaves_no_page_and_the_next_one_makes_it(
+    place: Workplace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    for module, name in ((staging, "place"), (Output, "save_as_old")):
+        with monkeypatch.context() as patch:
+            patch.setattr(module, name, killed)
+            assert place.run("takedown", *place.site.ids).exit_code == 1
+        assert not (place.folder / "output" / INSPECTION).exists()
+    place.done("takedown")
+    assert report_in(place.folder / "output")["takenDown"] == [*place.site.ids]
+    assert "qx03question" not in page(place)
+    assert "qx04question" in page(place)
+
+
+def test_with_a_report_of_another_version_the_page_stays_away_and_the_remedy_is_named(place: Workplace) -> None:
+    report = place.folder / "output" / REPORT
+    report.write_text(json.dumps({**json.loads(report.read_bytes()), "generator": "0.0.1"}))
+    said = place.done("takedown", market_id(3)).output
+    assert f"{report} is missing, damaged, or not of this version and this build; run `public-markets build`" in said
+    assert not (place.folder / "output" / INSPECTION).exists()
+
+
+@pytest.mark.parametrize("content", [None, b"", b"{}", b"no report"])
+def test_what_is_no_report_is_not_taken_for_one(content: bytes | None) -> None:
+    assert ReportFile.decoded(content) is None
+
+
+def test_a_page_of_an_earlier_build_goes_with_the_market_that_it_quotes(place: Workplace) -> None:
+    """A build that is killed at its end leaves the earlier page."""
+    earlier = (place.folder / "output" / INSPECTION).read_bytes()
+    second = {number: rows for number, rows in place.site.second.items() if number != 1}
+    random_sites.fill(place.folder, second)
+    place.build(place.site.as_of)
+    random_sites.fill(place.folder, place.site.second)
+    assert "qx01question" not in page(place)
+    (place.folder / "output" / INSPECTION).write_bytes(earlier)
+    place.done("takedown", market_id(1))
+    assert "qx01question" not in page(place)
+
+
+def test_a_takedown_that_finds_nothing_to_do_leaves_page_and_report_alone(place: Workplace) -> None:
+    place.done("takedown", market_id(3))
+    files = [place.folder / "output" / name for name in (INSPECTION, REPORT)]
+    before = [(file.stat().st_ino, file.stat().st_mtime_ns) for file in files]
+    for arguments in ((), (market_id(3),), ("--undo", market_id(3))):
+        place.done("takedown", *arguments)
+    assert [(file.stat().st_ino, file.stat().st_mtime_ns) for file in files] == before
+
+
+def test_a_takedown_makes_no_folder_look_built(place: Workplace) -> None:
+    place.done("takedown", market_id(3), output="elsewhere")
+    assert not (place.folder / "elsewhere" / INSPECTION).exists()
+
+
+def test_the_report_stays_as_old_as_the_build(place: Workplace) -> None:
+    """The next build finds files that changed since by comparing their times with the report's."""
+    before = (place.folder / "output" / REPORT).stat().st_mtime_ns
+    place.done("takedown", market_id(3))
+    assert (place.folder / "output" / REPORT).stat().st_mtime_ns == before
+
+
+def test_the_settings_of_the_build_count_not_those_of_the_command(place: Workplace) -> None:
+    place.settings = {"layout": "pages", "search": "off", "schedule": "60"}
+    try:
+        place.done("takedown", market_id(3))
+    finally:
+        place.settings = {}
+    found = report_in(place.folder / "output")
+    assert found["search"]["generation"].startswith(keys.SEARCH_LETTER)
+    assert found["cost"]["schedule"] == 60
+    assert f"layout {COMPACT}." in page(place)
