@@ -8,6 +8,8 @@ that the folder was built with.
 from dataclasses import dataclass
 from functools import cached_property, partial
 
+from pydantic import ValidationError
+
 from generator import garbage
 from generator.builder.changes import SiteSize
 from generator.builder.inspection import placing
@@ -96,7 +98,12 @@ class _Remade:
 
     @cached_property
     def _downloads(self) -> DownloadCounts | None:
-        heads = Downloads.read(self.folder.read)
+        try:
+            heads = Downloads.read(self.folder.read)
+        except ValidationError as error:
+            raise OutputError(
+                f"{self.folder.path('')}: the head of the dump or of the change feed is damaged"
+            ) from error
         return DownloadCounts.of(heads.dump, heads.changes) if heads.dump else None
 
     def _search(self) -> SearchCounts | None:

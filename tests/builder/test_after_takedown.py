@@ -20,6 +20,7 @@ from tests.site import random_sites
 from tests.site.random_sites import RandomSite, rich_site
 from tests.site.taken_down import Workplace, traces, workplace
 from tests.support.sites.builds import VARIANTS
+from tests.support.sites.publishing import tamper
 from tests.support.sites.rows import market_id
 
 SORTS_OF_SITES: Final = [(layout, variant) for layout in LAYOUTS for variant in VARIANTS]
@@ -75,7 +76,7 @@ def compare(site: RandomSite) -> None:
         assert run["written"] + run["unchanged"] == expected["run"]["written"] + expected["run"]["unchanged"]
         assert run["changed"] == [market_id(4)]
         # A build that has nothing to do makes the page from the report that it finds.
-        (blocked / REPORT).write_bytes((output / REPORT).read_bytes())
+        tamper(blocked / REPORT, (output / REPORT).read_bytes())
         place.build(site.as_of, output="blocked")
         assert (output / INSPECTION).read_bytes() == (blocked / INSPECTION).read_bytes()
         links = _HREF.findall((output / INSPECTION).read_text("utf-8"))
@@ -139,7 +140,7 @@ def test_a_takedown_that_was_killed_leaves_no_page_and_the_next_one_makes_it(
 
 def test_with_a_report_of_another_version_the_page_stays_away_and_the_remedy_is_named(place: Workplace) -> None:
     report = place.folder / "output" / REPORT
-    report.write_text(json.dumps({**json.loads(report.read_bytes()), "generator": "0.0.1"}))
+    tamper(report, json.dumps({**json.loads(report.read_bytes()), "generator": "0.0.1"}).encode())
     said = place.done("takedown", market_id(3)).output
     assert f"{report} is missing, damaged, or not of this version and this build; run `public-markets build`" in said
     assert not (place.folder / "output" / INSPECTION).exists()
@@ -158,7 +159,7 @@ def test_a_page_of_an_earlier_build_goes_with_the_market_that_it_quotes(place: W
     place.build(place.site.as_of)
     random_sites.fill(place.folder, place.site.second)
     assert "qx01question" not in page(place)
-    (place.folder / "output" / INSPECTION).write_bytes(earlier)
+    tamper(place.folder / "output" / INSPECTION, earlier)
     place.done("takedown", market_id(1))
     assert "qx01question" not in page(place)
 
@@ -170,6 +171,14 @@ def test_a_takedown_that_finds_nothing_to_do_leaves_page_and_report_alone(place:
     for arguments in ((), (market_id(3),), ("--undo", market_id(3))):
         place.done("takedown", *arguments)
     assert [(file.stat().st_ino, file.stat().st_mtime_ns) for file in files] == before
+
+
+def test_a_page_that_cannot_be_made_fails_no_takedown(place: Workplace) -> None:
+    output = place.folder / "output"
+    (output / INSPECTION).unlink()
+    tamper(output / keys.head(keys.CHANGES), b"damaged")
+    assert "the head of the dump or of the change feed is damaged" in place.done("takedown").output
+    assert not (output / INSPECTION).exists()
 
 
 def test_a_takedown_makes_no_folder_look_built(place: Workplace) -> None:
