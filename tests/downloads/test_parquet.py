@@ -25,13 +25,14 @@ from tests.support.sites.rows import fill_id, market_id
 #: Columns of times, which are text on the wire.
 TIMES: Final = ("closeTime", "createdAt", "resolvedAt", "lastActivityAt", "timestamp")
 TEXTS: Final = st.text(st.characters(exclude_categories=["Cs", "Cc"]) | st.sampled_from("\t\n\r"), max_size=20)
-NAMES: Final = st.lists(st.text(st.characters(categories=["L", "Zs"]), min_size=1).filter(str.strip), max_size=3)
+NAME: Final = st.text(st.characters(categories=["L", "Zs"]), min_size=1).filter(str.strip)
+NAMES: Final = st.lists(NAME, max_size=3)
 INSTANTS: Final = st.datetimes().map(lambda at: f"{at.replace(microsecond=0).isoformat()}.{at.microsecond // 1000:03}Z")
 AMOUNTS: Final = st.one_of(st.floats(0, allow_infinity=False), st.sampled_from([0.0, 1e-7, 5e-324, 1e300, 0.1 + 0.2]))
 PROBABILITIES: Final = st.floats(0, 1)
 EXTENDED: Final = {
     "slug": st.none() | TEXTS,
-    "category": st.none() | TEXTS.filter(str.strip),
+    "category": st.none() | NAME,
     "categories": st.none() | NAMES,
     "creation_source": st.none() | TEXTS,
     "sponsor": st.none() | TEXTS,
