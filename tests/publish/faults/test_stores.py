@@ -231,7 +231,7 @@ def test_a_full_disk_leaves_the_published_site_intact(scene: Scene, tmp_path: Pa
     old = scene.site("a", 0)
     new = scene.site("b", 1, **{f"m{number}": {"question": "長" * 1_500 + "?"} for number in (1, 2, 3)})
     refusals = []
-    with small_disk(tmp_path / "disk", 800) as disk:
+    with small_disk(tmp_path / "disk", 1_200) as disk:
         store = NotedDirectory(disk / "site")
         reader = Reader.of_folder(disk / "site")
         publish_site(old, store)
