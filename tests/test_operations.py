@@ -270,8 +270,8 @@ def test_losing_the_blocked_list_or_the_output_folder(operator: Operator) -> Non
     (operator.target / "blocked.json").unlink()
     operator.done("rebuild")
     shutil.rmtree(operator.folder / "output")
-    # A new folder begins a new session of the change feed: two heads, two indexes, and build.json.
-    assert " 5 objects uploaded" in operator.done("rebuild")
+    # A new folder begins a new session of the change feed: two heads, two indexes, prices.json and build.json.
+    assert " 6 objects uploaded" in operator.done("rebuild")
     assert market_id(1) in operator.done("takedown")
 
 
@@ -280,7 +280,7 @@ def test_moving_to_another_target_and_address(operator: Operator) -> None:
     operator.takes_down(1)
     outputs = operator.follow("Move")
     assert "/srv/new-markets: 10 markets are published" in outputs[1]
-    assert " 118 unchanged" in outputs[3]
+    assert " 119 unchanged" in outputs[3]
     assert (operator.folder / "srv" / "new-markets" / "blocked.json").exists()
     shown = {key for key, body in files(operator.target).items() if b"https://markets.example.com" in body}
     assert {"v1/openapi.json", "v1/dumps/head.json", "v1/feeds/new.atom"} < shown
