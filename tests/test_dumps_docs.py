@@ -56,7 +56,7 @@ def republish(settings: Config) -> None:
     """Build again with other prices and volumes, a day later, so that all files are others."""
     before = (settings.output / keys.head(keys.DUMPS)).read_bytes()
     with closing(sqlite3.connect(settings.output.parent / "markets.db")) as database, database:
-        database.execute("UPDATE markets SET prob = 0.5, volume = volume + 1")
+        database.execute("UPDATE markets SET prob = prob * 0.9, volume = volume + 1")
     build_now(settings, AS_OF + timedelta(days=1))
     after = json.loads((settings.output / keys.head(keys.DUMPS)).read_bytes())
     assert {file["url"] for file in after["markets"]}.isdisjoint(file["url"] for file in json.loads(before)["markets"])
