@@ -116,3 +116,26 @@ def test_the_command_line_reads_the_state_that_it_began_with(settings: Config) -
         capture_output=True, text=True, check=True,
     ).stdout  # fmt: skip
     assert [line.split("\t")[0] for line in found.split("\n")[:-1]] == [market["id"] for market in expected]
+
+
+@pytest.mark.campaign(short=0)
+def test_each_library_reads_ndjson_in_one_line(settings: Config) -> None:
+    """In a process of their own: they start threads."""
+    lines = dict(re.findall(r"^\| (DuckDB|polars|pandas) \| `(.+)` \|$", PAGE, re.MULTILINE))
+    head = json.loads((settings.output / keys.head(keys.DUMPS)).read_bytes())
+    (url,) = (file["url"] for file in head["markets"] if file["format"] == "ndjson")
+    sql, polars, pandas = (lines[name].replace("URL", url) for name in ("DuckDB", "polars", "pandas"))
+    program = f"""
+import gzip
+from urllib.request import urlopen
+import pandas as pd
+import polars as pl
+from tests.support.readers.dump_readers import connected
+print([row[0] for row in connected().execute({f"SELECT id::VARCHAR FROM ({sql}) ORDER BY id"!r}).fetchall()])
+print({polars}["id"].to_list())
+print({pandas}["id"].to_list())
+"""
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    expected = [detail["market"]["id"] for detail in details(settings)]
+    assert len(expected) > 100
+    assert [json.loads(line.replace("'", '"')) for line in done.stdout.splitlines()] == [sorted(expected)] * 3

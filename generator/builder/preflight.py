@@ -243,15 +243,17 @@ class _Unseen:
 
 
 def _public(published: int, hidden: int, bad: int) -> Finding:
+    # Views may leave hidden markets out; the number would then say nothing.
+    also_hidden = f", {hidden} {are(hidden)} hidden" if hidden else ""
     if published:
-        return fine(f"rows: {counted(published, 'market')} can be published, {hidden} {are(hidden)} hidden")
+        return fine(f"rows: {counted(published, 'market')} can be published{also_hidden}")
     if bad:
         cause = "all others break the contract"
     elif hidden:
         cause = "a market is public if its approval is exactly 'approved' and its is_listed is true"
     else:
         cause = "the relation markets is empty"
-    return warning(f"rows: no market can be published, {hidden} {are(hidden)} hidden; {cause}")
+    return warning(f"rows: no market can be published{also_hidden}; {cause}")
 
 
 def _of_search(config: Config, measured: DryRun) -> Iterator[Finding]:

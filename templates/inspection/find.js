@@ -108,7 +108,7 @@ function find() {
   if (query && !everywhere.length && !others.length) {
     others.push(...unlisted(query.toLowerCase()));
     others.push(verdict("", "No such market was published, quarantined, taken down or withdrawn.",
-      `It may be one of the ${number(REPORT.markets.hidden)} hidden markets, or missing from the database. See below what to check.`));
+      `It may be ${REPORT.markets.hidden ? `one of the ${number(REPORT.markets.hidden)} hidden markets, or ` : ""}missing from the database, or hidden by its views. See below what to check.`));
   }
   const more = others.length - VERDICTS;
   const rest = more > 0 ? [verdict("", `${number(more)} more`, "matching markets are not public. Refine the search, or see ", quarantineLink(query), ".")] : [];

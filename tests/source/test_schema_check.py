@@ -227,16 +227,25 @@ def warnings(folder: Path, *arguments: str) -> list[str]:
 
 
 def test_a_database_without_public_markets_is_not_called_fine(folder: Path, database: sqlite3.Connection) -> None:
-    none = "warning: rows: no market can be published, "
-    assert warnings(folder) == [f"{none}0 are hidden; the relation markets is empty"]
+    none = "warning: rows: no market can be published"
+    assert warnings(folder) == [f"{none}; the relation markets is empty"]
     insert_market(database, 1, approval="Approved")
     insert_market(database, 2, is_listed=0)
     words = "a market is public if its approval is exactly 'approved' and its is_listed is true"
-    assert warnings(folder) == [f"{none}2 are hidden; {words}"]
+    assert warnings(folder) == [f"{none}, 2 are hidden; {words}"]
     insert_market(database, 3, prob=7)
-    assert warnings(folder)[0] == f"{none}2 are hidden; all others break the contract"
+    assert warnings(folder)[0] == f"{none}, 2 are hidden; all others break the contract"
     insert_market(database, 4)
     assert none not in str(warnings(folder))
+
+
+def test_hidden_markets_are_counted_only_where_the_database_shows_some(
+    folder: Path, database: sqlite3.Connection
+) -> None:
+    insert_market(database, 1)
+    assert "fine: rows: 1 market can be published\n" in run("check", cwd=folder).stdout
+    insert_market(database, 2, is_listed=0)
+    assert "fine: rows: 1 market can be published, 1 is hidden\n" in run("check", cwd=folder).stdout
 
 
 def test_rows_that_belong_to_no_public_market_are_told_and_none_of_them_is_named(
