@@ -113,7 +113,7 @@ def test_the_commands_of_the_docs_have_nginx_serve_a_directory_that_was_publishe
     build_now(config)
     site.mkdir()
     (objects / "output" / contract.API_VERSION).rename(site / contract.API_VERSION)
-    text = (ROOT / "docs" / "edges.md").read_text("utf-8")
+    text = (ROOT / "docs" / "edge-nginx.md").read_text("utf-8")
     found = re.search(r"(    mkdir -p /srv/markets/edge/nginx\n(?:    .*\n)*)    nginx -c /srv/markets/edge", text)
     assert found
     subprocess.run(["sh", "-euc", found[1].replace("/srv/markets", str(site))], cwd=objects, check=True)

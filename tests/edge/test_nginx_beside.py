@@ -60,7 +60,7 @@ http {{
 
 def snippet(output: Path, host: str, http: int, https: int) -> str:
     """What the docs say to write, with the paths and ports of this test."""
-    text = (ROOT / "docs" / "edges.md").read_text("utf-8")
+    text = (ROOT / "docs" / "edge-nginx.md").read_text("utf-8")
     found = re.search(r"```nginx\n(.*?)```", text, re.DOTALL)
     assert found
     written, folder = re.sub(r"\n *listen \[::\][^\n]*", "", found[1]), output.parent
