@@ -27,7 +27,8 @@ from tests.support.waiting import wait_until
 
 #: Subrequests that Cloudflare grants a Worker for one request in its smallest plan; looks at the cache count, too.
 MOST: Final = 50
-#: The subrequests of a search (docs/edge-cloudflare.md): objects, build.json and two looks at the cache; and of one begun anew.
+#: The subrequests of a search (docs/edge-cloudflare.md), objects, build.json and two looks at the cache; and of one
+#: begun anew.
 USUAL, ANEW = 27, 50
 BASE: Final = "https://markets.example.com"
 #: Words whose buckets differ where each line has one, and a word that two markets of one chunk never have.
