@@ -1,4 +1,4 @@
-"""docs/cluster.md: the commands and configuration that it shows work as written."""
+"""docs/cluster.md and its details: the commands and configuration that it shows work as written."""
 
 import re
 import shlex
@@ -18,7 +18,7 @@ from distributed.cli import dask_scheduler, dask_worker
 from tests.support.programs import require
 from tests.support.readers.pages import PAGES, scripts
 
-PAGE: Final = PAGES["docs/cluster.md"]
+PAGE: Final = PAGES["docs/cluster.md"] + PAGES["docs/details/cluster.md"]
 #: Has no types.
 _SECURITY: Final[Any] = Security
 ROLES: Final = ("scheduler", "worker", "client")

@@ -11,7 +11,7 @@ from tests.support.sites.builds import ROOT
 PROGRAM: Final = "public-markets"
 PAGES: Final[dict[str, str]] = {
     path.relative_to(ROOT).as_posix(): path.read_text("utf-8")
-    for path in [*(ROOT / name for name in ("README.md", "CONTRIBUTING.md")), *sorted((ROOT / "docs").glob("*.md"))]
+    for path in [*(ROOT / name for name in ("README.md", "CONTRIBUTING.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 }
 
 
