@@ -35,7 +35,7 @@ MAY_IMPORT: Final[Mapping[str, set[str]]] = {
     "api": {"config"},
     "markets": {"search", "api", "config"},
     "tree": {"api"},
-    "source": {"markets", "config"},
+    "source": {"markets", "api", "config"},
     "demo": {"api"},
     "cost": {"tree", "api", "config"},
     "search": {"tree", "api"},

@@ -18,7 +18,6 @@ import yaml
 
 from generator.config.settings import KEYS, variable
 from generator.demo.database import seed
-from generator.source.relations import OPTIONAL, RELATIONS
 from generator.tree import files
 from tests.support.commands import run
 from tests.support.edges.serving import served
@@ -184,16 +183,6 @@ def test_every_default_in_prose_is_that_of_the_setting() -> None:
         "rate_limit.searches", "rate_limit.window", "schedule", "snapshot.size",
     }  # fmt: skip
     assert {(key, figure) for key, figure in found if figure not in spellings(figures[key])} == set()
-
-
-def test_relations_are_shown_as_they_are_read() -> None:
-    block = next(block for block in blocks(PAGES["docs/your-database.md"]) if block.startswith("markets("))
-    shown = {
-        name: [column.strip().rstrip("?") for column in columns.split(",")]
-        for name, columns in re.findall(r"(\w+)\(([^)]*)\)", block)
-    }
-    assert shown == {name: [*columns] for name, columns in RELATIONS.items()}
-    assert all(f"`{column}`" in PAGES["docs/your-database.md"] for columns in OPTIONAL.values() for column in columns)
 
 
 # ── links, paths, terms ───────────────────────────────────────────────────────────────────────────────────────────

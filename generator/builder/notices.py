@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from enum import StrEnum
+from operator import attrgetter
 from typing import Final
 
 from generator.api import keys, prices, times
@@ -19,6 +20,9 @@ from generator.wording import counted, plural
 #: arrive while a build begins; a local time mistaken for UTC is off by half an hour at least.
 CLOCK_SKEW: Final = timedelta(minutes=5)
 
+#: How long a market may be open past its closing time: a site's own job may close its markets once an hour.
+OVERDUE_AFTER: Final = timedelta(hours=1)
+
 _LOCAL_TIME: Final = "correct it, or convert local time to UTC in a view"
 
 
@@ -27,6 +31,7 @@ class Topic(StrEnum):
 
     EARLY_OUTCOME = "early_outcome"
     NO_RESOLUTION = "no_resolution"
+    OVERDUE = "overdue"
     EMPTY_QUESTION = "empty_question"
     BIDI_OVERRIDE = "bidi_override"
     FUTURE_TIME = "future_time"
@@ -56,6 +61,13 @@ _NO_RESOLUTION: Final = _kind(
     "market",
     "is resolved but has no resolution",
     "it is published as it stands: set its resolution",
+)
+_OVERDUE: Final = _kind(
+    Topic.OVERDUE,
+    "market",
+    "is open past its close_time",
+    "it stays among the open markets, and accepts no bets: publish it as closed, by the recipe for sites without the "
+    "status closed in docs/your-database.md",
 )
 _EMPTY_QUESTION: Final = _kind(
     Topic.EMPTY_QUESTION,
@@ -125,6 +137,7 @@ def of(catalog: Catalog, config: Config) -> Iterator[Finding]:
             yield kind.about(market.id, reason.value)
         if refused := catalog.naming.site_keys.refused.get(market.id):
             yield _UNUSABLE_KEY._replace(text=f"key cannot be used: {refused.text}").about(market.id, refused.value)
+    yield from _of_overdue(catalog)
     if config.variant == "extended":
         yield from _of_categories(catalog, config.categories or ())
 
@@ -178,6 +191,16 @@ def _of_market(market: Market) -> Iterator[Finding]:
         yield _EMPTY_QUESTION.about(market.id)
     if market.has_bidi_override:
         yield _BIDI_OVERRIDE.about(market.id)
+
+
+def _of_overdue(catalog: Catalog) -> Iterator[Finding]:
+    """One remark about all of them, with the one that closed first: without the status closed, most markets are."""
+    ended = times.instant(datetime.fromisoformat(catalog.as_of) - OVERDUE_AFTER)
+    overdue = [market for market in catalog.markets if market.status == "open" and market.close_time < ended]
+    if overdue:
+        first = min(overdue, key=attrgetter("close_time", "id"))
+        others = f", and {counted(len(overdue) - 1, 'other', ',')}" if len(overdue) > 1 else ""
+        yield _OVERDUE.about(first.id, f"{first.close_time}{others}")
 
 
 def _of_times(market: Market, latest: str) -> Iterator[Finding]:

@@ -1,0 +1,207 @@
+"""The table of columns in docs/your-database.md is that of the code, and what it says is what builds do."""
+
+import json
+import os
+import re
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from pydantic import ValidationError
+from pydantic.alias_generators import to_camel
+
+from generator.api import contract, keys
+from generator.builder.report import Report
+from generator.markets import row_validation
+from generator.source.relations import COLUMNS, OPTIONAL_COLUMNS, Column, Kind
+from tests.support.readers.pages import PAGES
+from tests.support.sites.builds import NOW, ROOT, build_now, make_config
+from tests.support.sites.rows import insert, market_id, market_row
+
+PAGE: Final = "docs/your-database.md"
+HEAD: Final = "| relation | column | type | what it is, and its unit | values | NULL | example |\n|---|---|---|---|---|---|---|\n"
+TYPES: Final[dict[Kind, str]] = {"id": "UUID", "integer": "whole number", "timestamp": "time"}
+ALL: Final[dict[str, dict[str, Column]]] = {
+    relation: {**columns, **OPTIONAL_COLUMNS.get(relation, {})} for relation, columns in COLUMNS.items()
+}
+OWN: Final = str(ALL["markets"]["id"].example)
+#: Columns that say what is published and how, and are not published themselves.
+UNSEEN: Final = {"approval", "is_listed", "is_public", "market_id", "position", "detail_version", "key"}
+
+
+def table() -> str:
+    """What the page must begin with."""
+    return HEAD + "".join(
+        f"| {relation} | `{name}`{'' if name in COLUMNS[relation] else ' (optional)'} | {_types(column)} | "
+        f"{column.means} | {column.values} | {column.null or 'no'} | `{column.example}` |\n"
+        for relation, columns in ALL.items()
+        for name, column in columns.items()
+    )
+
+
+def _types(column: Column) -> str:
+    *others, last = (TYPES.get(kind, kind) for kind in column.kinds)
+    return f"{', '.join(others)} or {last}" if others else last
+
+
+def test_the_page_begins_with_the_columns_of_the_code() -> None:
+    text = PAGES[PAGE]
+    before, head, rest = text.partition(HEAD)
+    after = re.sub(r"\A(\|.*\n)*", "", rest)
+    if os.environ.get("BLESS") == "1":
+        (ROOT / PAGE).write_text(before + table() + after, "utf-8")
+        return
+    assert text == before + table() + after, "the columns changed: run `make bless` and commit docs/your-database.md"
+    assert head
+    assert len(before.splitlines()) < 12
+
+
+# ── what it says is true ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture
+def columns(database: sqlite3.Connection) -> sqlite3.Connection:
+    """An empty database with the optional columns, too."""
+    for name in OPTIONAL_COLUMNS["markets"]:
+        database.execute(f"ALTER TABLE markets ADD COLUMN {name}")
+    return database
+
+
+def examples(relation: str, **replaced: Any) -> dict[str, Any]:
+    """A row of examples, as of an open market."""
+    return {name: column.example for name, column in ALL[relation].items()} | replaced
+
+
+UNSETTLED: Final = {"resolution": None, "resolved_at": None}
+
+
+def insert_examples(database: sqlite3.Connection) -> None:
+    """A row of examples in each relation; the market has no outcome."""
+    insert(database, "markets", **examples("markets", **UNSETTLED))
+    for relation in COLUMNS.keys() - {"markets"}:
+        insert(database, relation, **examples(relation))
+
+
+def build(folder: Path) -> Report:
+    settings = {"variant": "extended", "market_url": "https://example.org/{key}"}
+    return build_now(make_config(folder, **settings), invalid=True)
+
+
+def leaves(value: Any) -> Iterator[Any]:
+    """Every value in JSON that holds no others, with the name it stands under."""
+    if isinstance(value, dict):
+        for name, held in value.items():
+            yield from ((name, leaf) if leaf_name is None else (leaf_name, leaf) for leaf_name, leaf in leaves(held))
+    elif isinstance(value, list):
+        for held in value:
+            yield from leaves(held)
+    else:
+        yield None, value
+
+
+def test_every_example_is_published_as_it_stands(tmp_path: Path, columns: sqlite3.Connection) -> None:
+    insert_examples(columns)
+    settled = {"id": market_id(2), "slug": None, "key": "2", "status": "resolved"}
+    insert(columns, "markets", **examples("markets", **settled))
+    report = build(tmp_path)
+    assert (report.built, [*report.quarantine], report.remarks) == (2, [], [])
+    details = [json.loads((tmp_path / "output" / keys.detail(key)).read_bytes()) for key in (OWN, market_id(2))]
+    shown = {*leaves(details)}
+    expected = {
+        (names.get((relation, name), to_camel(name)), _wire(column))
+        for names in [{("fills", "created_at"): "timestamp", ("probabilities", "recorded_at"): "timestamp"}]
+        for relation, held in ALL.items()
+        for name, column in held.items()
+        if name not in UNSEEN and name != "side"
+    }
+    assert len(expected) > 30
+    assert expected - shown == set()
+    assert details[0]["orderBook"]["bids"] == [{"price": 0.4, "amount": 5}]
+
+
+def _wire(column: Column) -> Any:
+    return row_validation.timestamp(column.example) if column.kinds == ("timestamp",) else column.example
+
+
+def test_null_is_refused_exactly_where_the_table_says_so(tmp_path: Path, columns: sqlite3.Connection) -> None:
+    insert_examples(columns)
+    for number, name in enumerate(ALL["markets"], start=2):
+        row = {"id": market_id(number), "slug": f"s-{number}", "key": f"k{number}"}
+        insert(columns, "markets", **examples("markets", **row, **UNSETTLED) | {name: None})
+    for number, name in enumerate(COLUMNS["fx_members"], start=100):
+        insert(columns, "markets", **examples("markets", id=market_id(number), slug=None, key=None, **UNSETTLED))
+        insert(columns, "fx_members", **examples("fx_members", market_id=market_id(number)) | {name: None})
+    for relation in ("market_categories", "orders", "fills", "probabilities"):
+        for name in COLUMNS[relation]:
+            insert(columns, relation, **examples(relation) | {name: None})
+    report = build(tmp_path)
+    refused = set()
+    for row in report.quarantine:
+        column = row.reason.partition(":")[0]
+        refused.add((row.relation, column) if "." not in column else tuple(column.split(".")))
+    assert refused == {
+        (relation, name) for relation, held in ALL.items() for name, column in held.items() if column.null is None
+    }
+    assert report.hidden == [column.null for column in ALL["markets"].values()].count("hidden") == 2
+    assert report.remarks == []
+
+
+def accepts(**columns: Any) -> bool:
+    """Whether a market with these values would be published."""
+    try:
+        row_validation.market(market_row(**columns), fx=None, fills24h=0, as_of=NOW)
+    except ValidationError:
+        return False
+    return True
+
+
+def test_the_values_of_words_are_all_that_are_taken() -> None:
+    taken = {
+        "status": contract.MARKET_STATUSES,
+        "resolution": contract.RESOLUTIONS,
+    }
+    for name, words in taken.items():
+        shown = ALL["markets"][name].values.replace(" or ", ", ").split(", ")
+        assert shown == [f"`{word}`" for word in words]
+        assert all(accepts(**{"status": "resolved", name: word}) for word in words)
+        assert not any(accepts(**{"status": "resolved", name: word}) for word in ("OPEN", "yes", "N/A", "", 1))
+
+
+@pytest.mark.parametrize(
+    ("model", "relation", "fixed"),
+    [
+        (row_validation.LevelRow, "orders", {"price": 0.5, "amount": 1}),
+        (row_validation.FillRow, "fills", {"id": OWN, "amount": 1, "shares": 1, "price": 0.5, "timestamp": "2026-01-01 00:00"}),
+        (row_validation.PointRow, "probabilities", {"timestamp": "2026-01-01 00:00", "prob": 0.5}),
+        (None, "markets", {}),
+    ],
+)  # fmt: skip
+def test_the_bounds_of_numbers_are_those_that_hold(model: Any, relation: str, fixed: dict[str, Any]) -> None:
+    numbers = {name: column for name, column in COLUMNS[relation].items() if column.kinds[0] in {"number", "integer"}}
+    assert numbers
+    for name, column in numbers.items():
+        least, greatest = _bounds(column)
+        above = {greatest + 0.5: False} if greatest else {1e300: True}
+        for value, is_within in {least: True, least - 0.5: False, greatest or 1e9: True, **above}.items():
+            if model is None:
+                assert accepts(**{name: value}) is is_within, (name, value)
+            elif relation == "fills" and name == "price":
+                assert (model.model_validate({**fixed, name: value}).price == value) is is_within
+            else:
+                assert _takes(model, {**fixed, name: value}) is is_within, (name, value)
+
+
+def _bounds(column: Column) -> tuple[float, float | None]:
+    """The smallest and the greatest value."""
+    least, _, greatest = column.values.partition(";")[0].partition(" to ")
+    return float(least.removesuffix(" or more")), float(greatest) if greatest else None
+
+
+def _takes(model: Any, values: dict[str, Any]) -> bool:
+    try:
+        model.model_validate(values)
+    except ValidationError:
+        return False
+    return True
