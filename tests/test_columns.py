@@ -21,11 +21,14 @@ from tests.support.sites.builds import NOW, ROOT, build_now, make_config
 from tests.support.sites.rows import insert, market_id, market_row
 
 PAGE: Final = "docs/your-database.md"
-HEAD: Final = "| relation | column | type | what it is, and its unit | values | NULL | example |\n|---|---|---|---|---|---|---|\n"
+HEAD: Final = (
+    "| relation | column | type | what it is, and its unit | values | NULL | example |\n|---|---|---|---|---|---|---|\n"
+)
 TYPES: Final[dict[Kind, str]] = {"id": "UUID", "integer": "whole number", "timestamp": "time"}
 ALL: Final[dict[str, dict[str, Column]]] = {
     relation: {**columns, **OPTIONAL_COLUMNS.get(relation, {})} for relation, columns in COLUMNS.items()
 }
+THEN: Final = "2026-01-01 00:00"
 OWN: Final = str(ALL["markets"]["id"].example)
 #: Columns that say what is published and how, and are not published themselves.
 UNSEEN: Final = {"approval", "is_listed", "is_public", "market_id", "position", "detail_version", "key"}
@@ -173,8 +176,8 @@ def test_the_values_of_words_are_all_that_are_taken() -> None:
     ("model", "relation", "fixed"),
     [
         (row_validation.LevelRow, "orders", {"price": 0.5, "amount": 1}),
-        (row_validation.FillRow, "fills", {"id": OWN, "amount": 1, "shares": 1, "price": 0.5, "timestamp": "2026-01-01 00:00"}),
-        (row_validation.PointRow, "probabilities", {"timestamp": "2026-01-01 00:00", "prob": 0.5}),
+        (row_validation.FillRow, "fills", {"id": OWN, "amount": 1, "shares": 1, "price": 0.5, "timestamp": THEN}),
+        (row_validation.PointRow, "probabilities", {"timestamp": THEN, "prob": 0.5}),
         (None, "markets", {}),
     ],
 )  # fmt: skip

@@ -22,7 +22,7 @@ from generator.tree import files
 from tests.support.commands import run
 from tests.support.edges.serving import served
 from tests.support.programs import require
-from tests.support.readers.pages import PAGES, PROGRAM, anchors, blocks, prose, rows_of, scripts, shown_commands, spans
+from tests.support.readers.pages import PAGES, PROGRAM, anchors, prose, rows_of, scripts, shown_commands, spans
 from tests.support.sites.builds import AS_OF, ROOT, all_commands
 from tests.support.waiting import PATIENCE_S
 

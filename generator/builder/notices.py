@@ -66,8 +66,8 @@ _OVERDUE: Final = _kind(
     Topic.OVERDUE,
     "market",
     "is open past its close_time",
-    "it stays among the open markets, and accepts no bets: publish it as closed, by the recipe for sites without the "
-    "status closed in docs/your-database.md",
+    "it is in the lists of open markets, and accepts no bets: publish it as closed, as docs/your-database.md says "
+    "under “No status closed”",
 )
 _EMPTY_QUESTION: Final = _kind(
     Topic.EMPTY_QUESTION,

@@ -148,9 +148,7 @@ _FX_MEMBERS: Final[dict[str, Column]] = {
 }
 _ORDERS: Final[dict[str, Column]] = {
     "market_id": _owner(),
-    "side": Column(
-        ("text",), "`bid`: somebody buys YES at this price; `ask`: sells it", _one_of("bid", "ask"), "bid"
-    ),
+    "side": Column(("text",), "`bid`: somebody buys YES at this price; `ask`: sells it", _one_of("bid", "ask"), "bid"),
     "price": Column(("number",), "of one YES share that pays 1", _PRICE, 0.4),
     "amount": Column(("number",), "what is still open, in your currency or in shares: all alike", _AMOUNT, 5),
     "is_public": Column(("boolean",), "may everybody see the order", _PUBLIC, 1, "never read"),

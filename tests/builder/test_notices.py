@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from generator.api import keys, times
-from generator.builder.notices import CLOCK_SKEW, Topic
+from generator.builder.notices import CLOCK_SKEW, OVERDUE_AFTER, Topic
 from generator.builder.preflight import BuildCheck
+from tests.support.readers.pages import PAGES
 from tests.support.sites.builds import AS_OF, Silent, build_now, files, make_config
-from tests.support.sites.rows import insert_fill, insert_market, insert_point, market_id
+from tests.support.sites.rows import insert_fill, insert_fx_member, insert_market, insert_point, market_id
 
 #: When the markets of these tests were settled; no other time.
 SETTLED_AT = "2026-01-30T01:02:03.456Z"
@@ -48,6 +49,33 @@ def test_a_resolved_market_without_a_resolution_stays_published_with_a_remark(
     ]
     shown = json.loads((tmp_path / "output" / keys.detail(market_id(1))).read_bytes())["market"]
     assert (shown["status"], shown["resolution"], shown["resolvedAt"]) == ("resolved", None, SETTLED_AT)
+
+
+def test_open_markets_past_their_closing_time_are_one_remark_that_names_the_recipe(
+    tmp_path: Path, database: sqlite3.Connection
+) -> None:
+    still = times.instant(AS_OF - OVERDUE_AFTER)
+    insert_market(database, 1, close_time=still)
+    insert_market(database, 2, status="closed", close_time="2026-01-01 00:00:00")
+    assert build_now(make_config(tmp_path)).remarks == []
+    effect = (
+        "it is in the lists of open markets, and accepts no bets: publish it as closed, as docs/your-database.md says "
+        "under “No status closed”"
+    )
+    insert_market(database, 3, close_time="2026-01-31 10:59:59.999")
+    assert build_now(make_config(tmp_path)).findings() == [
+        f"markets: 1 remark: is open past its close_time ({market_id(3)}: 2026-01-31T10:59:59.999Z); {effect}"
+    ]
+    insert_fx_member(database, market_id=insert_market(database, 4, close_time="2026-01-30 00:00:00"))
+    insert_market(database, 5, close_time="2026-01-30 00:00:00")
+    report = build_now(make_config(tmp_path))
+    assert report.findings() == [
+        (
+            "markets: 1 remark: is open past its close_time "
+            f"({market_id(4)}: 2026-01-30T00:00:00.000Z, and 2 others); {effect}"
+        )
+    ]
+    assert "\n### No status closed\n" in PAGES["docs/your-database.md"]
 
 
 def insert_future(database: sqlite3.Connection) -> None:

@@ -79,7 +79,7 @@ def test_an_entry_shows_what_seldom_changes_of_a_market(config: Config) -> None:
             "id": f"urn:uuid:{market_id(2)}",
             "url": f"https://api.example.org/x/v1/public/markets/{market_id(2)}",
             "title": "Question 2?",
-            "content_text": "Resolved YES on 2026-01-20 10:30 UTC. Closing time: 2026-06-30 23:59 UTC.",
+            "content_text": "Resolved YES on 2026-01-20 10:30 UTC. Closing time: 2046-06-30 23:59 UTC.",
             "date_published": "2026-01-01T00:00:00.000Z",
             "date_modified": "2026-01-20T10:30:00.250Z",
             "tags": ["politics", "a & b"],
@@ -88,7 +88,7 @@ def test_an_entry_shows_what_seldom_changes_of_a_market(config: Config) -> None:
             "id": f"urn:uuid:{market_id(1)}",
             "url": f"https://api.example.org/x/v1/public/markets/{market_id(1)}",
             "title": "Question 1?",
-            "content_text": "Closing time: 2026-06-30 23:59 UTC.",
+            "content_text": "Closing time: 2046-06-30 23:59 UTC.",
             "date_published": "2026-01-01T00:00:00.000Z",
             "date_modified": "2026-01-01T00:00:00.000Z",
         },
@@ -120,7 +120,7 @@ def test_trades_change_no_feed(config: Config) -> None:
 )
 def test_an_entry_tells_how_a_market_ended(config: Config, columns: dict[str, Any], text: str) -> None:
     (entry,) = json_feed.make("resolved", [resolved(1, **columns)], config).items
-    assert entry.content_text == f"{text} Closing time: 2026-06-30 23:59 UTC."
+    assert entry.content_text == f"{text} Closing time: 2046-06-30 23:59 UTC."
 
 
 def test_a_feed_has_the_first_fifty_of_its_list(config: Config) -> None:

@@ -58,7 +58,7 @@ def market_row(number: int = 1, **columns: Any) -> dict[str, Any]:
         "volume": 100.0,
         "pool_yes": 50.0,
         "pool_no": 50.0,
-        "close_time": "2026-06-30 23:59:59.000000",
+        "close_time": "2046-06-30 23:59:59.000000",  # commands build as of now, and warn of what is overdue
         "resolution": None,
         "created_at": "2026-01-01 00:00:00.000000",
         "resolved_at": None,
