@@ -15,7 +15,7 @@ from pydantic.alias_generators import to_camel
 from generator.api import contract, keys
 from generator.builder.report import Report
 from generator.markets import row_validation
-from generator.source.relations import COLUMNS, OPTIONAL_COLUMNS, Column, Kind
+from generator.source.relations import COLUMNS, OPTIONAL_COLUMNS, Kind, RelationColumn
 from tests.support.readers.pages import PAGES
 from tests.support.sites.builds import NOW, ROOT, build_now, make_config
 from tests.support.sites.rows import insert, market_id, market_row
@@ -25,7 +25,7 @@ HEAD: Final = (
     "| relation | column | type | what it is, and its unit | values | NULL | example |\n|---|---|---|---|---|---|---|\n"
 )
 TYPES: Final[dict[Kind, str]] = {"id": "UUID", "integer": "whole number", "timestamp": "time"}
-ALL: Final[dict[str, dict[str, Column]]] = {
+ALL: Final[dict[str, dict[str, RelationColumn]]] = {
     relation: {**columns, **OPTIONAL_COLUMNS.get(relation, {})} for relation, columns in COLUMNS.items()
 }
 THEN: Final = "2026-01-01 00:00"
@@ -44,7 +44,7 @@ def table() -> str:
     )
 
 
-def _types(column: Column) -> str:
+def _types(column: RelationColumn) -> str:
     *others, last = (TYPES.get(kind, kind) for kind in column.kinds)
     return f"{', '.join(others)} or {last}" if others else last
 
@@ -124,7 +124,7 @@ def test_every_example_is_published_as_it_stands(tmp_path: Path, columns: sqlite
     assert details[0]["orderBook"]["bids"] == [{"price": 0.4, "amount": 5}]
 
 
-def _wire(column: Column) -> Any:
+def _wire(column: RelationColumn) -> Any:
     return row_validation.timestamp(column.example) if column.kinds == ("timestamp",) else column.example
 
 
@@ -141,9 +141,9 @@ def test_null_is_refused_exactly_where_the_table_says_so(tmp_path: Path, columns
             insert(columns, relation, **examples(relation) | {name: None})
     report = build(tmp_path)
     refused = set()
-    for row in report.quarantine:
-        column = row.reason.partition(":")[0]
-        refused.add((row.relation, column) if "." not in column else tuple(column.split(".")))
+    for bad in report.quarantine:
+        column = bad.reason.partition(":")[0]
+        refused.add((bad.relation, column) if "." not in column else tuple(column.split(".")))
     assert refused == {
         (relation, name) for relation, held in ALL.items() for name, column in held.items() if column.null is None
     }
@@ -196,7 +196,7 @@ def test_the_bounds_of_numbers_are_those_that_hold(model: Any, relation: str, fi
                 assert _takes(model, {**fixed, name: value}) is is_within, (name, value)
 
 
-def _bounds(column: Column) -> tuple[float, float | None]:
+def _bounds(column: RelationColumn) -> tuple[float, float | None]:
     """The smallest and the greatest value."""
     least, _, greatest = column.values.partition(";")[0].partition(" to ")
     return float(least.removesuffix(" or more")), float(greatest) if greatest else None

@@ -12,7 +12,7 @@ from generator.markets.row_validation import LENGTHS
 Kind: TypeAlias = Literal["id", "text", "number", "integer", "boolean", "timestamp", "date"]
 
 
-class Column(NamedTuple):
+class RelationColumn(NamedTuple):
     """A column: the `kinds` of value it may hold, what it `means` and in which unit, and the `values` it may have.
 
     `null` says what NULL means; None where it is refused, so that the row is quarantined. `example` is a value that is
@@ -50,133 +50,141 @@ _ID: Final = "7c9e6679-7425-40de-944b-e07fc1f90ae7"
 _MEMBER: Final = "; NULL leaves out its market, too"
 
 
-def _owner() -> Column:
-    return Column(("id",), "whose row this is", _OWNER, _ID, _NO_OWNER)
+def _owner() -> RelationColumn:
+    return RelationColumn(("id",), "whose row this is", _OWNER, _ID, _NO_OWNER)
 
 
-_MARKETS: Final[dict[str, Column]] = {
-    "id": Column(("id",), "the market's address in the API", f"{_UUID}; no two alike", _ID),
-    "slug": Column(
+_MARKETS: Final[dict[str, RelationColumn]] = {
+    "id": RelationColumn(("id",), "the market's address in the API", f"{_UUID}; no two alike", _ID),
+    "slug": RelationColumn(
         ("text",),
         "another address" + _EXTENDED,
         "1 to 255 ASCII letters, digits, `-` and `_`; no two alike in any case",
         "rain-in-june",
         "none",
     ),
-    "question": Column(("text",), "what is asked", _text("markets", "question"), "Will it rain in June?"),
-    "description": Column(
+    "question": RelationColumn(("text",), "what is asked", _text("markets", "question"), "Will it rain in June?"),
+    "description": RelationColumn(
         ("text",),
         "the rules by which it is resolved",
         _text("markets", "description"),
         "Yes if the station measures 1 mm.",
         "none",
     ),
-    "status": Column(
+    "status": RelationColumn(
         ("text",),
         "`open`: bets are taken, or paused; `closed`: no more bets, no outcome yet; `resolved`: settled; `cancelled`: "
         "called off",
         _one_of(*contract.MARKET_STATUSES),
         "open",
     ),
-    "approval": Column(
+    "approval": RelationColumn(
         ("text",),
         "what your moderators said",
         "`approved`; any other text, such as `pending` or `rejected`, is hidden",
         "approved",
         _IS_HIDDEN,
     ),
-    "is_listed": Column(("boolean",), "may everybody see it", "true (1 in SQLite); false is hidden", 1, _IS_HIDDEN),
-    "prob": Column(("number",), "the probability of YES now, or as it was last", _PROBABILITY, 0.62),
-    "volume": Column(("number",), "money traded so far, in your currency: both sides of a trade once", _AMOUNT, 1840.5),
-    "pool_yes": Column(("number",), "YES shares in the market maker's pool; 0 without one", _AMOUNT, 380),
-    "pool_no": Column(("number",), "NO shares in the market maker's pool; 0 without one", _AMOUNT, 620),
-    "close_time": Column(("timestamp",), "when betting ends or ended", _TIME, "2026-06-30 23:59:59"),
-    "resolution": Column(
+    "is_listed": RelationColumn(
+        ("boolean",), "may everybody see it", "true (1 in SQLite); false is hidden", 1, _IS_HIDDEN
+    ),
+    "prob": RelationColumn(("number",), "the probability of YES now, or as it was last", _PROBABILITY, 0.62),
+    "volume": RelationColumn(
+        ("number",), "money traded so far, in your currency: both sides of a trade once", _AMOUNT, 1840.5
+    ),
+    "pool_yes": RelationColumn(("number",), "YES shares in the market maker's pool; 0 without one", _AMOUNT, 380),
+    "pool_no": RelationColumn(("number",), "NO shares in the market maker's pool; 0 without one", _AMOUNT, 620),
+    "close_time": RelationColumn(("timestamp",), "when betting ends or ended", _TIME, "2026-06-30 23:59:59"),
+    "resolution": RelationColumn(
         ("text",),
         "the outcome; `CANCEL`: neither, all stakes go back",
         _one_of(*contract.RESOLUTIONS),
         "CANCEL",
         "none yet, or none was recorded",
     ),
-    "created_at": Column(("timestamp",), "when the market was opened", _TIME, "2026-01-01 09:00:00"),
-    "resolved_at": Column(
+    "created_at": RelationColumn(("timestamp",), "when the market was opened", _TIME, "2026-01-01 09:00:00"),
+    "resolved_at": RelationColumn(
         ("timestamp",), "when it was resolved or cancelled", _TIME, "2026-01-20 18:30:00", "not yet, or not recorded"
     ),
-    "last_activity_at": Column(
+    "last_activity_at": RelationColumn(
         ("timestamp",), "the last trade; before the first one, `created_at`", _TIME, "2026-01-15 08:00:00"
     ),
-    "trader_count": Column(("integer",), "different people who traded", _AMOUNT, 37),
-    "trading_pause_reason": Column(
+    "trader_count": RelationColumn(("integer",), "different people who traded", _AMOUNT, 37),
+    "trading_pause_reason": RelationColumn(
         ("text",),
         "why an open market takes no bets now",
         _text("markets", "trading_pause_reason"),
         "Under review",
         "not paused; nor with a blank text",
     ),
-    "creation_source": Column(
+    "creation_source": RelationColumn(
         ("text",), "where it was made" + _EXTENDED, _text("markets", "creation_source"), "web", "not told"
     ),
-    "sponsor": Column(
+    "sponsor": RelationColumn(
         ("text",), "who pays for it" + _EXTENDED, _text("markets", "sponsor"), "Harbour Gazette", "nobody"
     ),
 }
-_CATEGORIES: Final[dict[str, Column]] = {
+_CATEGORIES: Final[dict[str, RelationColumn]] = {
     "market_id": _owner(),
-    "category": Column(
+    "category": RelationColumn(
         ("text",),
         "the name of a category" + _EXTENDED,
         f"1 to {contract.CATEGORY_LENGTH} characters, not blank; at most {contract.CATEGORIES_MAX} a market",
         "Weather",
     ),
-    "position": Column(("integer",), "its rank: the lowest is the primary category", "any", 0),
+    "position": RelationColumn(("integer",), "its rank: the lowest is the primary category", "any", 0),
 }
-_FX_MEMBERS: Final[dict[str, Column]] = {
+_FX_MEMBERS: Final[dict[str, RelationColumn]] = {
     "market_id": _owner(),
-    "title": Column(("text",), "the family's name", _text("fx_members", "title"), "EUR/USD weekly"),
-    "instrument": Column(("text",), "the pair of currencies", _text("fx_members", "instrument"), "EURUSD"),
-    "source": Column(("text",), "where its price is read", _text("fx_members", "source"), "ECB reference rates"),
-    "week_start": Column(("date",), "first day of the week in question", _TIME, "2026-01-26"),
-    "week_end": Column(("date",), "last day, included", _TIME, "2026-01-30"),
-    "threshold_value": Column(("number",), "the price that decides, in the pair's unit", "any", 1.08),
-    "direction": Column(
+    "title": RelationColumn(("text",), "the family's name", _text("fx_members", "title"), "EUR/USD weekly"),
+    "instrument": RelationColumn(("text",), "the pair of currencies", _text("fx_members", "instrument"), "EURUSD"),
+    "source": RelationColumn(
+        ("text",), "where its price is read", _text("fx_members", "source"), "ECB reference rates"
+    ),
+    "week_start": RelationColumn(("date",), "first day of the week in question", _TIME, "2026-01-26"),
+    "week_end": RelationColumn(("date",), "last day, included", _TIME, "2026-01-30"),
+    "threshold_value": RelationColumn(("number",), "the price that decides, in the pair's unit", "any", 1.08),
+    "direction": RelationColumn(
         ("text",),
         "what YES says: `gte`, at or above the threshold; `lte`, at or below",
         _one_of("gte", "lte"),
         "gte",
     ),
-    "is_public": Column(("boolean",), "may everybody see the family", _PUBLIC, 1, "never read"),
+    "is_public": RelationColumn(("boolean",), "may everybody see the family", _PUBLIC, 1, "never read"),
 }
-_ORDERS: Final[dict[str, Column]] = {
+_ORDERS: Final[dict[str, RelationColumn]] = {
     "market_id": _owner(),
-    "side": Column(("text",), "`bid`: somebody buys YES at this price; `ask`: sells it", _one_of("bid", "ask"), "bid"),
-    "price": Column(("number",), "of one YES share that pays 1", _PRICE, 0.4),
-    "amount": Column(("number",), "what is still open, in your currency or in shares: all alike", _AMOUNT, 5),
-    "is_public": Column(("boolean",), "may everybody see the order", _PUBLIC, 1, "never read"),
+    "side": RelationColumn(
+        ("text",), "`bid`: somebody buys YES at this price; `ask`: sells it", _one_of("bid", "ask"), "bid"
+    ),
+    "price": RelationColumn(("number",), "of one YES share that pays 1", _PRICE, 0.4),
+    "amount": RelationColumn(("number",), "what is still open, in your currency or in shares: all alike", _AMOUNT, 5),
+    "is_public": RelationColumn(("boolean",), "may everybody see the order", _PUBLIC, 1, "never read"),
 }
-_FILLS: Final[dict[str, Column]] = {
-    "id": Column(("id",), "made for publication, never the bet's own", f"{_UUID}; no two alike", _ID),
+_FILLS: Final[dict[str, RelationColumn]] = {
+    "id": RelationColumn(("id",), "made for publication, never the bet's own", f"{_UUID}; no two alike", _ID),
     "market_id": _owner(),
-    "amount": Column(("number",), "money that changed hands, in your currency; a sale's, too", _AMOUNT, 10),
-    "shares": Column(("number",), "shares that changed hands; a sale's, too", _AMOUNT, 20),
-    "price": Column(
+    "amount": RelationColumn(("number",), "money that changed hands, in your currency; a sale's, too", _AMOUNT, 10),
+    "shares": RelationColumn(("number",), "shares that changed hands; a sale's, too", _AMOUNT, 20),
+    "price": RelationColumn(
         ("number",), "of one share that pays 1", f"{_PRICE}; others are published as null", 0.5, "not known"
     ),
-    "created_at": Column(("timestamp",), "when they did", _TIME, "2026-01-15 08:00:00"),
+    "created_at": RelationColumn(("timestamp",), "when they did", _TIME, "2026-01-15 08:00:00"),
 }
-_PROBABILITIES: Final[dict[str, Column]] = {
+_PROBABILITIES: Final[dict[str, RelationColumn]] = {
     "market_id": _owner(),
-    "recorded_at": Column(("timestamp",), "from when on", _TIME, "2026-01-15 08:00:00"),
-    "prob": Column(("number",), "the probability of YES was this", _PROBABILITY, 0.55),
+    "recorded_at": RelationColumn(("timestamp",), "from when on", _TIME, "2026-01-15 08:00:00"),
+    "prob": RelationColumn(("number",), "the probability of YES was this", _PROBABILITY, 0.55),
 }
-_OPTIONAL: Final[dict[str, Column]] = {
-    "detail_version": Column(
+_OPTIONAL: Final[dict[str, RelationColumn]] = {
+    "detail_version": RelationColumn(
         ("text", "number", "timestamp", "id"),
         "changes with the market's orders, fills and points",
         "any that the market never had before",
         "9f3c41d0",
         "unknown: read them",
     ),
-    "key": Column(
+    "key": RelationColumn(
         ("text", "integer", "id"),
         "its address on your site, for `market_url`",
         f"at most {LENGTHS['markets']['key']} characters; no two alike",
@@ -185,7 +193,7 @@ _OPTIONAL: Final[dict[str, Column]] = {
     ),
 }
 #: Every column that a relation must have, by relation.
-COLUMNS: Final[dict[str, dict[str, Column]]] = {
+COLUMNS: Final[dict[str, dict[str, RelationColumn]]] = {
     "markets": _MARKETS,
     "market_categories": _CATEGORIES,
     "fx_members": _FX_MEMBERS,
@@ -194,7 +202,7 @@ COLUMNS: Final[dict[str, dict[str, Column]]] = {
     "probabilities": _PROBABILITIES,
 }
 #: Those that it may lack.
-OPTIONAL_COLUMNS: Final[dict[str, dict[str, Column]]] = {"markets": _OPTIONAL}
+OPTIONAL_COLUMNS: Final[dict[str, dict[str, RelationColumn]]] = {"markets": _OPTIONAL}
 #: The kind of value of each column.
 RELATIONS: Final[dict[str, dict[str, Kind]]] = {
     relation: {name: column.kinds[0] for name, column in columns.items()} for relation, columns in COLUMNS.items()

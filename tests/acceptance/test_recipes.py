@@ -1,0 +1,317 @@
+"""The recipes of docs/your-database.md, as they are printed, on both databases: what a build makes of them."""
+
+import json
+import math
+import re
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import Any, Final
+
+import psycopg
+import pytest
+
+from generator.builder.report import Report
+from generator.source.relations import RELATIONS
+from tests.acceptance.test_views import DATA, EXISTING
+from tests.support.postgres import Server
+from tests.support.readers.pages import PAGES
+from tests.support.sites.builds import build_now, make_config
+from tests.support.sites.rows import fill_id, market_id
+from tests.support.sites.views import VIEWS, apply
+
+PAGE: Final = PAGES["docs/your-database.md"]
+RECIPES: Final = PAGE[PAGE.index("\n## Recipes\n") : PAGE.index("\n## Reading only what changed\n")]
+#: The blocks of each recipe, without the comment that says where they belong.
+BLOCKS: Final[dict[str, list[str]]] = {
+    title: re.findall(r"^```sql\n-- [^\n]*\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    for title, text in re.findall(r"^### (.*?)\n(.*?)(?=^### |\Z)", RECIPES, re.DOTALL | re.MULTILINE)
+}
+
+TABLES: Final = """
+CREATE TABLE questions (id integer PRIMARY KEY, title text);
+CREATE TABLE contracts (id integer PRIMARY KEY, public_id text, question_id integer, label text, state text,
+    phase integer, closes_at {time}, yes_shares integer, no_shares integer, deleted_at {time});
+CREATE TABLE outcomes (id integer PRIMARY KEY, contract_id integer, label text, price numeric, has_won boolean);
+CREATE TABLE offers (contract_id integer, outcome_id integer, action text, price numeric, expires_at {time});
+CREATE TABLE trades (contract_id integer, public_id text, amount integer, shares integer, deleted_at {time});
+CREATE TABLE detail_versions (contract_id integer PRIMARY KEY, version {uuid});
+INSERT INTO questions VALUES (1, 'Who wins?'), (2, 'Rain?');
+"""
+TYPES: Final[dict[str, dict[str, str]]] = {
+    "sqlite": {"time": "text", "uuid": "text"},
+    "postgresql": {"time": "timestamptz", "uuid": "uuid"},
+}
+#: Contracts that are read by their state, by their phase, and by the rows of their outcomes.
+BY_STATE, BY_PHASE, BY_OUTCOME = range(1, 6), range(11, 16), (21, 22)
+#: What the views show where no recipe says it.
+PLAIN: Final[Mapping[str, str]] = {
+    "slug": "CAST(NULL AS text)", "question": "'Plain?'", "description": "CAST(NULL AS text)", "status": "'resolved'",
+    "approval": "'approved'", "is_listed": "true", "prob": "0.5", "volume": "0", "pool_yes": "0", "pool_no": "0",
+    "close_time": "CAST('2046-01-01 00:00:00' AS {time})", "resolution": "CAST(NULL AS text)",
+    "created_at": "CAST('2026-01-01 00:00:00' AS {time})", "resolved_at": "CAST(NULL AS {time})",
+    "last_activity_at": "CAST('2026-01-01 00:00:00' AS {time})", "trader_count": "1",
+    "trading_pause_reason": "CAST(NULL AS text)", "creation_source": "CAST(NULL AS text)",
+    "sponsor": "CAST(NULL AS text)",
+}  # fmt: skip
+
+
+def markets(*recipes: str, source: str = "contracts AS c", condition: str) -> str:
+    """A query for rows of `markets`: columns by the recipes, and plain ones."""
+    named = {name for recipe in recipes for name in re.findall(r" AS (\w+)(?=,|\s*$)", recipe, re.MULTILINE)}
+    recipe = ", ".join(("c.public_id AS id", *recipes))
+    columns = ", ".join(name if name in {"id", *named} else f"{PLAIN[name]} AS {name}" for name in RELATIONS["markets"])
+    return f"SELECT {columns} FROM (SELECT {recipe} FROM {source} WHERE {condition}) AS r"
+
+
+def views() -> str:
+    """The six relations, each by the recipes that make it."""
+    (state, phase), (pool,), (fill, volume) = map(
+        BLOCKS.__getitem__, ("No status closed", "Prices from a pool", "Sales as negative amounts")
+    )
+    ((outcome, order), (question,)) = map(
+        BLOCKS.__getitem__, ("One row per outcome", "Several markets of one question")
+    )
+    (soft,) = re.findall(r"`WHERE (c\.deleted_at IS NULL)`", RECIPES)
+    asked = "contracts AS c JOIN questions AS q ON q.id = c.question_id"
+    of_outcome = f"contracts AS c JOIN ({outcome}) AS o ON o.id = c.id"
+    volume = volume.replace("= c.id)", "= c.id AND t.deleted_at IS NULL)")
+    rows = [
+        markets(state, pool, volume, question, source=asked, condition=f"{soft} AND c.id < 11"),
+        markets(phase, condition="c.id BETWEEN 11 AND 20"),
+        markets("o.prob AS prob", "o.resolution AS resolution", source=of_outcome, condition="c.id > 20"),
+    ]
+    owned = "JOIN contracts AS c ON c.id ="
+    return f"""
+        CREATE VIEW markets AS {" UNION ALL ".join(rows)};
+        CREATE VIEW fills AS SELECT t.public_id AS id, c.public_id AS market_id, {fill},
+            CAST('2026-01-15 00:00:00' AS {{time}}) AS created_at
+        FROM trades AS t {owned} t.contract_id WHERE t.deleted_at IS NULL;
+        CREATE VIEW orders AS SELECT c.public_id AS market_id, {order}, 5 AS amount, true AS is_public
+        FROM offers AS o JOIN outcomes AS x ON x.id = o.outcome_id {owned} o.contract_id;
+        CREATE VIEW probabilities AS SELECT c.public_id AS market_id,
+            CAST('2026-01-15 00:00:00' AS {{time}}) AS recorded_at, 0.5 AS prob FROM contracts AS c WHERE false;
+        CREATE VIEW market_categories AS
+            SELECT c.public_id AS market_id, c.label AS category, c.id AS position FROM contracts AS c WHERE false;
+        CREATE VIEW fx_members AS SELECT c.public_id AS market_id, c.label AS title, c.label AS instrument,
+            c.label AS source, CAST(NULL AS date) AS week_start, CAST(NULL AS date) AS week_end, 1 AS threshold_value,
+            c.label AS direction, true AS is_public FROM contracts AS c WHERE false;
+    """
+
+
+def rows() -> Iterator[str]:
+    """The rows of a site that has all the habits."""
+    for number in (*BY_STATE, *BY_PHASE, *BY_OUTCOME):
+        values = f"{number}, '{market_id(number)}', 1, {number - 10}"
+        yield f"INSERT INTO contracts (id, public_id, question_id, phase) VALUES ({values})"
+    yield "UPDATE contracts SET state = 'open', closes_at = '2046-01-01 00:00:00', yes_shares = 380, no_shares = 620"
+    yield "UPDATE contracts SET closes_at = '2020-01-01 00:00:00', yes_shares = 0, no_shares = 0 WHERE id IN (2, 3)"
+    yield "UPDATE contracts SET state = 'resolved' WHERE id = 3"
+    yield "UPDATE contracts SET deleted_at = '2026-01-01 00:00:00' WHERE id = 4"
+    yield "UPDATE contracts SET label = 'Ada' WHERE id = 1"
+    yield "UPDATE contracts SET label = ' ', question_id = 2 WHERE id = 2"
+    trades = [(1, 10, 20), (1, -4, -8), (1, 3, 0), (4, 7, 7)]
+    for number, (contract, amount, shares) in enumerate(trades):
+        yield f"INSERT INTO trades VALUES ({contract}, '{fill_id(number)}', {amount}, {shares}, NULL)"
+    yield f"INSERT INTO trades VALUES (5, '{fill_id(9)}', 1, 2, '2026-01-01 00:00:00')"
+    for number, won in ((21, "Yes"), (22, "No"), (1, "")):
+        for label, price in (("Yes", 0.75), ("No", 0.25)):
+            has_won = "true" if won == label else "false"
+            values = f"{2 * number + (label == 'No')}, {number}, '{label}', {price}, {has_won}"
+            yield f"INSERT INTO outcomes VALUES ({values})"
+    for outcome, action, price in ((2, "buy", 0.4), (2, "sell", 0.9), (3, "buy", 0.3), (3, "sell", 0.5)):
+        yield f"INSERT INTO offers VALUES (1, {outcome}, '{action}', {price}, NULL)"
+
+
+@pytest.fixture
+def executed(postgres: Server, tmp_path: Path) -> Callable[[str, str], str]:
+    """Runs statements in a new database of a dialect, and returns its URL."""
+
+    def executed(dialect: str, statements: str) -> str:
+        statements = statements.format(**TYPES[dialect])
+        if dialect == "sqlite":
+            with closing(sqlite3.connect(tmp_path / "site.db")) as connection:
+                connection.executescript(statements)
+            return f"sqlite:///{tmp_path / 'site.db'}"
+        name = postgres.create_database()
+        with postgres.connect(name) as connection:
+            connection.execute(statements)
+        return postgres.url(name)
+
+    return executed
+
+
+def details(folder: Path) -> dict[str, Any]:
+    """Every detail by its market's id."""
+    found = (json.loads(path.read_bytes()) for path in folder.glob("output/v1/public/markets/detail/*/*.json"))
+    return {detail["market"]["id"]: detail for detail in found}
+
+
+@pytest.mark.parametrize("dialect", TYPES)
+def test_sites_with_other_habits_are_mapped_by_the_recipes(
+    dialect: str, executed: Callable[[str, str], str], tmp_path: Path
+) -> None:
+    url = executed(dialect, TABLES + ";\n".join(rows()) + ";" + views())
+    report = build_now(make_config(tmp_path, source__url=url), invalid=True)
+    shown = details(tmp_path)
+
+    def of(numbers: Iterator[int] | range | tuple[int, ...], field: str) -> list[Any]:
+        return [shown[market_id(number)]["market"][field] if market_id(number) in shown else None for number in numbers]
+
+    assert of(BY_STATE, "status") == ["open", "closed", "resolved", None, "open"], "4 is deleted"
+    assert of(BY_STATE, "prob") == [0.62, 0.5, 0.5, None, 0.62]
+    assert of(BY_STATE, "poolYes") == [380, 0, 0, None, 380]
+    assert of(BY_STATE, "question") == ["Who wins? Ada", "Rain?", "Who wins?", None, "Who wins?"]
+    assert of(BY_STATE, "volume") == [17, 0, 0, None, 0]
+    fills = [(fill["amount"], fill["shares"], fill["price"]) for fill in shown[market_id(1)]["recentFills"]]
+    assert fills == [(10, 20, 0.5), (4, 8, 0.5), (3, 0, None)]
+    assert shown[market_id(5)]["recentFills"] == [], "deleted"
+    book = {side: [level["price"] for level in levels] for side, levels in shown[market_id(1)]["orderBook"].items()}
+    assert book == {"bids": [0.5, 0.4], "asks": [0.7, 0.9]}
+
+    assert of(BY_PHASE, "status") == ["open", "closed", "resolved", "cancelled", None]
+    assert [(row.key, row.reason) for row in report.quarantine] == [(market_id(15), "status: must not be NULL")]
+    assert of(BY_OUTCOME, "prob") == [0.75, 0.75]
+    assert of(BY_OUTCOME, "resolution") == ["YES", "NO"]
+    assert {remark.topic for remark in report.remarks} == {"no_resolution"}
+
+
+def test_the_price_of_a_scoring_rule_is_that_of_its_definition(postgres: Server) -> None:
+    (price,) = re.findall(r"`(1 / \(1 \+ exp\([^`]*)`", RECIPES)
+    row = "(VALUES (30.0, 10.0, 50.0)) AS c (yes_sold, no_sold, liquidity)"
+    with postgres.connect() as connection:
+        (made,) = connection.execute(f"SELECT {price} FROM {row}").fetchone()
+    assert float(made) == pytest.approx(math.exp(30 / 50) / (math.exp(30 / 50) + math.exp(10 / 50)))
+
+
+# ── versions, and what depends on time ────────────────────────────────────────────────────────────────────────────
+
+
+def timed(version: str) -> str:
+    """Views of one market with orders that expire."""
+    plain = ", ".join(f"{value} AS {name}" for name, value in PLAIN.items() if name != "status")
+    return (
+        views()[views().index("CREATE VIEW fills") :].replace(
+            "FROM offers AS o", "FROM (SELECT * FROM offers AS o WHERE o.expires_at > CURRENT_TIMESTAMP) AS o"
+        )
+        + f"""CREATE VIEW markets AS
+        SELECT c.public_id AS id, 'open' AS status, {plain}, {version} FROM contracts AS c WHERE c.id = 1;
+        INSERT INTO contracts (id, public_id) VALUES (1, '{market_id(1)}');
+        INSERT INTO detail_versions VALUES (1, '{market_id(7)}');
+        INSERT INTO outcomes VALUES (1, 1, 'Yes', 0.5, NULL);
+        INSERT INTO offers VALUES (1, 1, 'buy', 0.4, '2046-01-01 00:00:00');
+    """
+    )
+
+
+PASSED: Final = "UPDATE offers SET expires_at = '2020-01-01 00:00:00'"
+
+
+@pytest.mark.parametrize("is_told", [True, False])
+def test_a_version_that_says_what_the_clock_decides_keeps_its_promise(
+    executed: Callable[[str, str], str], tmp_path: Path, *, is_told: bool
+) -> None:
+    (version,) = BLOCKS["Views that depend on time"]
+    url = executed("sqlite", TABLES + timed(version if is_told else "'same' AS detail_version"))
+
+    def build() -> Report:
+        return build_now(make_config(tmp_path, source__url=url, source__audit=0), shrink=True)
+
+    assert [build().details.read, build().details.read] == [1, 0]
+    with closing(sqlite3.connect(tmp_path / "site.db", isolation_level=None)) as connection:
+        connection.execute(PASSED)  # as the clock does it: no trigger fires
+    assert build().details.read == is_told
+    assert details(tmp_path)[market_id(1)]["orderBook"]["bids"] == ([] if is_told else [{"price": 0.4, "amount": 5}])
+
+
+def test_the_same_version_is_a_text_in_postgresql(executed: Callable[[str, str], str]) -> None:
+    (version,) = BLOCKS["Views that depend on time"]
+    with psycopg.connect(executed("postgresql", TABLES + timed(version)), autocommit=True) as connection:
+        before = connection.execute("SELECT detail_version FROM markets").fetchone()
+        connection.execute(PASSED)
+        after = connection.execute("SELECT detail_version FROM markets").fetchone()
+    assert (before, after) == ((f"{market_id(7)} 0",), (f"{market_id(7)} 1",))
+
+
+# ── of one database ───────────────────────────────────────────────────────────────────────────────────────────────
+
+SUMMER_AND_WINTER: Final = {
+    "2026-01-15 12:00:00": "2026-01-15 11:00:00",
+    "2026-03-29 01:59:59": "2026-03-29 00:59:59",
+    "2026-03-29 03:00:00": "2026-03-29 01:00:00",
+    "2026-07-15 12:00:00": "2026-07-15 10:00:00",
+    "2026-10-25 01:59:59": "2026-10-24 23:59:59",
+    "2026-10-25 03:00:00": "2026-10-25 02:00:00",
+    "2029-03-25 03:00:00": "2029-03-25 01:00:00",
+    "2032-10-31 02:00:00": "2032-10-31 00:00:00",
+}
+
+
+def test_local_and_unix_times_become_utc(postgres: Server) -> None:
+    of_postgresql, of_sqlite = BLOCKS["Local times and Unix times"]
+    with closing(sqlite3.connect(":memory:")) as ours, postgres.connect() as theirs:
+        theirs.execute("SET TIME ZONE 'America/New_York'")
+        for local, utc in SUMMER_AND_WINTER.items():
+            row = f"(SELECT '{local}' AS opened_at, 1767225600999 AS closes_ms) AS c"
+            assert ours.execute(f"SELECT {of_sqlite} FROM {row}").fetchone() == (utc, "2026-01-01 00:00:00")
+            if local != "2032-10-31 02:00:00":  # which comes twice
+                typed = row.replace(f"'{local}'", f"timestamp '{local}'")
+                found = f"SELECT created_at AT TIME ZONE 'UTC' FROM (SELECT {of_postgresql} FROM {typed}) AS r"
+                assert str(theirs.execute(found).fetchone()[0]) == utc
+
+
+def test_every_row_gets_a_uuid_that_stays(tmp_path: Path) -> None:
+    (recipe,) = BLOCKS["UUIDs in SQLite"]
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        connection.executescript("CREATE TABLE trades (id INTEGER PRIMARY KEY, x); INSERT INTO trades VALUES (1, 1);")
+        connection.executescript(recipe)
+        for statement in ("INSERT", "INSERT OR IGNORE", "REPLACE", "INSERT OR REPLACE"):
+            before = dict(connection.execute("SELECT key, id FROM public_ids"))
+            connection.execute(f"{statement} INTO trades VALUES ({len(before)} + 1, 2), ({len(before)} + 2, 2)")
+            connection.execute("REPLACE INTO trades VALUES (1, 3)")
+            assert dict(connection.execute("SELECT key, id FROM public_ids")).items() >= before.items()
+        found = [made for (made,) in connection.execute("SELECT id FROM public_ids")]
+        (use,) = re.findall(r"`(JOIN public_ids AS i[^`]*)`", RECIPES)
+        assert connection.execute(f"SELECT count(i.id) FROM trades AS t {use}").fetchone() == (9,)
+    assert len({*found}) == 9
+    assert all(re.fullmatch(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-a[0-9a-f]{3}-[0-9a-f]{12}", made) for made in found)
+
+
+def test_a_file_of_its_own_is_filled_from_one_whose_tables_have_the_same_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (recipe,), (empty,) = BLOCKS["Tables named like the relations"], BLOCKS["What your site does not have"]
+    with closing(sqlite3.connect("site.db", isolation_level=None)) as site:
+        site.executescript("CREATE TABLE markets (public_id, title); INSERT INTO markets VALUES ('a', 'A?')")
+        for title in ("A?", "B?"):
+            site.execute("UPDATE markets SET title = ?", [title])
+            with closing(sqlite3.connect("file:public.db", isolation_level=None, uri=True)) as public:
+                public.executescript(recipe)
+                assert public.execute("SELECT id, question FROM markets").fetchall() == [("a", title)]
+        site.executescript(empty)
+        assert site.execute("SELECT * FROM market_categories").fetchall() == []
+
+
+def test_a_migration_meets_the_views_in_one_transaction(postgres: Server) -> None:
+    (recipe,) = BLOCKS["Migrations that meet the views"]
+    site = apply(postgres, EXISTING.read_text() + DATA, VIEWS.read_text())
+    (change,) = re.findall(r"^ALTER TABLE .*?;$", recipe, re.MULTILINE)
+    with site.server.connect(site.name) as owner:
+        with pytest.raises(psycopg.errors.FeatureNotSupported, match="used by a view"):
+            owner.execute(change)
+        owner.execute(recipe.replace("\\i postgresql-views.sql", ""))
+        owner.execute(VIEWS.read_text())
+    with closing(site.as_reader()) as reader:
+        assert reader.execute("SELECT count(volume) FROM markets").fetchone() == (8,)
+
+
+def test_every_recipe_with_sql_is_run() -> None:
+    assert {title for title, blocks in BLOCKS.items() if blocks} == {
+        *("No status closed", "Prices from a pool", "Sales as negative amounts", "One row per outcome"),
+        *("Several markets of one question", "Local times and Unix times", "UUIDs in SQLite"),
+        *("Tables named like the relations", "What your site does not have", "Migrations that meet the views"),
+        "Views that depend on time",
+    }
+    assert [title for title, blocks in BLOCKS.items() if not blocks] == ["Soft deletes"]
