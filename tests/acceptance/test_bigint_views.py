@@ -19,7 +19,7 @@ EXISTING: Final = ROOT / "tests" / "support" / "exchange_schema.sql"
 PAGE: Final = ROOT / "docs" / "your-database.md"
 DATA: Final = """
 INSERT INTO exchange.questions (title, rules, state, winner_id, is_approved, opened_at, closes_at, resolved_at) VALUES
-    ('Who wins?', 'The winner.', 'open', 2, true, '2026-01-15 12:00', '2026-07-15 12:00', '2026-01-16 12:00'),
+    ('Who wins?', 'The winner.', 'open', 2, true, '2026-01-15 12:00', '2046-07-15 12:00', '2026-01-16 12:00'),
     ('Rain?', NULL, 'resolved', 4, true, '2025-07-01 12:00', '2025-07-02 12:00', '2025-07-03 12:00'),
     ('Which month?', NULL, 'resolved', 6, true, '2025-07-01 12:00', '2025-07-02 12:00', '2025-07-03 12:00'),
     ('CANARY', 'CANARY', 'open', NULL, false, '2026-01-15 12:00', '2026-07-15 12:00', NULL);
@@ -81,7 +81,7 @@ def test_a_blank_label_and_a_winner_that_was_not_entered_say_nothing(existing_si
 
 def test_local_times_are_converted_in_summer_and_winter(published: Path) -> None:
     market = shown(published)["Who wins? Ada"]["market"]
-    assert (market["createdAt"], market["closeTime"]) == ("2026-01-15T11:00:00.000Z", "2026-07-15T10:00:00.000Z")
+    assert (market["createdAt"], market["closeTime"]) == ("2026-01-15T11:00:00.000Z", "2046-07-15T10:00:00.000Z")
     assert market["lastActivityAt"] == "2026-01-31T11:30:00.000Z"
     assert market["fills24h"] == 2
 

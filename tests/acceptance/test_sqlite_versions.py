@@ -192,9 +192,9 @@ def test_a_site_that_was_mapped_from_the_page_alone_is_published_as_meant(
 
 
 def test_check_finds_nothing_to_mend_in_it(club: sqlite3.Connection, tmp_path: Path) -> None:
-    found = [*BuildCheck(make_config(tmp_path, layout="chunks"), AS_OF, Silent()).database()]
-    assert {finding.severity for finding in found} == {"fine"}
-    assert "fine: detail_version: 6 of 6 markets have one; builds read their details only when it changes" in map(str, found)
+    found = [*map(str, BuildCheck(make_config(tmp_path, layout="chunks"), AS_OF, Silent()).database())]
+    assert [line for line in found if not line.startswith("fine: ")] == []
+    assert "fine: detail_version: 6 of 6 markets have one; builds read their details only when it changes" in found
 
 
 def test_a_build_of_what_changed_there_equals_one_of_everything(club: sqlite3.Connection, tmp_path: Path) -> None:
