@@ -47,6 +47,8 @@ def fill_database(connection: sqlite3.Connection) -> None:
     insert_market(connection, 9, question="CANARY hidden", approval="pending", trader_count=9_999)
     insert_trades(connection)
     insert_what_only_the_extended_variant_shows(connection)
+    # As when the trees were made.
+    connection.execute("UPDATE markets SET close_time = '2026-06-30 23:59:59.000000' WHERE close_time > '2046'")
 
 
 def insert_what_only_the_extended_variant_shows(connection: sqlite3.Connection) -> None:
