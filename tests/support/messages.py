@@ -27,8 +27,8 @@ _FINDINGS: Final = {"error", "warning", "Finding"}
 _TEXT_AT: Final = {"PydanticCustomError": 1, "_complain": 1, "_kind": 2}
 #: Packages where a ValueError becomes the sentence about a setting.
 _VALUE_ERRORS: Final = ("generator/config/",)
-#: What is published, results and made-up texts.
-_NOT_FOR_OPERATORS: Final = re.compile(r"generator/(api/|cli/plan|demo/texts|edge/local/js_router)")
+#: What is published, results and made-up texts, and what columns mean.
+_NOT_FOR_OPERATORS: Final = re.compile(r"generator/(api/|cli/plan|demo/texts|edge/local/js_router|source/relations)")
 _WORD: Final = re.compile("[a-z]{2,}")
 
 
