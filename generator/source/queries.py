@@ -167,7 +167,7 @@ class Statements:
             .order_by(markets.c.id, *(relation.c[column] for column in order))
         )
         if self.dialect != "sqlite":
-            # A view that is a security barrier learns nothing from the join: without this, each range computes all rows.
+            # A view that is a security barrier learns nothing from the join: without this, a range computes all rows.
             statement = statement.where(*_bounds(relation.c.market_id, _without_null(within)))
         if since:
             column, start = since

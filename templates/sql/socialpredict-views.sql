@@ -261,6 +261,10 @@ ALTER ROLE public_markets_reader SET search_path = public_api;
 ALTER ROLE public_markets_reader SET statement_timeout = '10min';  -- per fetch; the first one sorts the history
 ALTER ROLE public_markets_reader SET idle_in_transaction_session_timeout = '5min';
 ALTER ROLE public_markets_reader SET lock_timeout = '10s';
+-- PostgreSQL cannot estimate how many markets a range of computed ids has. If it assumes one, it computes all bets again
+-- for each; other joins compute them once. Compiling queries (JIT) costs more than it saves, as each range has its own.
+ALTER ROLE public_markets_reader SET enable_nestloop = off;
+ALTER ROLE public_markets_reader SET jit = off;
 -- To log its queries: ALTER ROLE public_markets_reader SET log_min_duration_statement = '1s';  (as a superuser)
 
 -- ── its privileges: connect, and read six views ──────────────────────────────────────────────────────────────────────
