@@ -8,11 +8,12 @@ import pytest
 
 from generator.builder import executors
 from generator.markets.quarantine import Quarantine
-from generator.source.queries import Range
+from generator.source import connection
+from generator.source.queries import Chosen, Range, Statements, Within
 from generator.source.reader import open_reader
 from tests.source.native import Postgres
 from tests.support.sites.builds import make_config
-from tests.support.sites.rows import insert_market, market_id
+from tests.support.sites.rows import fill_id, insert_market, market_id
 
 SOME = Range(market_id(1), market_id(3))
 
@@ -60,3 +61,21 @@ def test_postgresql_looks_up_what_has_an_index_however_small_the_table(
     with open_reader(config, Quarantine()) as reader:
         assert reader.looks_up(SOME)
         assert reader.survey().keys == [], "the transaction goes on"
+
+
+@pytest.mark.parametrize("within", [SOME, Chosen((market_id(1), market_id(2)))], ids=["a range", "a few"])
+def test_a_view_that_is_a_security_barrier_computes_no_row_of_other_markets(
+    make_postgres: Callable[..., Postgres], tmp_path: Path, within: Within
+) -> None:
+    served = make_postgres()
+    for number in (1, 2, 3):
+        served.insert_market(number)
+        served.insert("fills", id=fill_id(number), market_id=market_id(number), amount=1, shares=1,
+                      created_at="2026-01-31 11:00Z")  # fmt: skip
+    served.connection.execute(
+        "ALTER TABLE fills RENAME TO bets; CREATE VIEW fills WITH (security_barrier) AS SELECT id, market_id, "
+        f"1 / CASE WHEN market_id = '{market_id(3)}' THEN 0 ELSE 1 END AS amount, shares, price, created_at FROM bets"
+    )
+    statement = Statements("postgresql", None).count_values("fills", "amount", within=within)
+    with connection.transaction(make_config(tmp_path, source__url=served.url)) as transaction:
+        assert transaction.number(statement, "fills") == 2
