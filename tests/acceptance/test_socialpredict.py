@@ -186,7 +186,7 @@ def test_sums_that_are_impossible_cost_the_market_and_not_the_build(owner: Any, 
 def test_role_and_secret_are_those_of_the_first_example() -> None:
     first, this = VIEWS.read_text(), FILE.read_text()
     role = this[this.index("-- ── the role ─") :]
-    own = re.findall(r"-- PostgreSQL cannot estimate.*?jit = off;\n", role, re.DOTALL)
-    assert role.replace(*own, "") == first[first.index("-- ── the role ─") :]
+    (own,) = re.findall(r"-- PostgreSQL cannot estimate.*?jit = off;\n", role, re.DOTALL)
+    assert role.replace(own, "") == first[first.index("-- ── the role ─") :]
     (secret,) = re.findall(r"CREATE TABLE IF NOT EXISTS public_api\.fill_id_key.*?;\nINSERT.*?;\n", first, re.DOTALL)
     assert secret in this
