@@ -1,14 +1,18 @@
 """The operator's decisions to block or unblock markets, and what to say about each. Pure."""
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Final
 
+from generator.api import keys
+from generator.config.settings import Config
 from generator.errors import PublicMarketsError
+from generator.publish import references
 from generator.tree.blocklist import BlockedList
 from generator.tree.manifest import Manifest
 
-_ID: Final = "name the market by its id, a UUID: 32 hexadecimal digits in groups of 8-4-4-4-12"
+#: The most ids that an error names.
+_SHOWN: Final = 5
 
 
 @dataclass(frozen=True)
@@ -21,22 +25,41 @@ class Known:
         """Whether any of them names the market."""
         return any(market_id in built.markets for _, built in self.manifests)
 
-    def lack_slugs(self) -> bool:
-        """Whether markets are published, but no slugs: in the core variant, or where the database has none."""
-        found = [built for _, built in self.manifests if built.markets]
-        return bool(found) and not any(built.slugs for built in found)
+    def meant(self, text: str, config: Config) -> frozenset[str]:
+        """The markets that the text may mean, by any of them."""
+        by_itself = references.id_in(text, config)
+        named = (references.ids_meant(text, config, built) for _, built in self.manifests)
+        return frozenset({by_itself}) if by_itself else frozenset[str]().union(*named)
 
-    def own_all(self, slugs: Iterable[str]) -> bool:
-        """Whether each of these slugs is known."""
-        return None not in map(self.owner, slugs)
+    def id_of(self, text: str, config: Config) -> str:
+        """The market that the text means; raise PublicMarketsError if that is none or several."""
+        found = sorted(self.meant(text, config))
+        if len(found) == 1:
+            return found[0]
+        if found:
+            shown = ", ".join(found[:_SHOWN]) + (f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else "")
+            raise PublicMarketsError(f"{text}: may mean {len(found)} markets: {shown}; name the one by its id")
+        if references.is_address(text):
+            home = f" or as {config.market_url}" if config.market_url else ""
+            raise PublicMarketsError(
+                f"{text}: is not the address of a published market; write it as {config.base_url}/{keys.MARKETS}/ID{home}"
+            )
+        raise PublicMarketsError(
+            f"{text}: no published market has this slug or key, or an id that begins so (write at least "
+            f"{references.SHORTEST_BEGINNING} characters); `public-markets find` looks for words of its question"
+        )
 
-    def owner(self, slug: str) -> str | None:
-        """The id of the market with this slug."""
-        for _, built in self.manifests:
-            for market_id, slugs in built.slugs.items():
-                if slug.lower() in map(str.lower, slugs):
-                    return market_id
-        return None
+
+def unblocked_id(text: str, config: Config, blocked: BlockedList) -> str:
+    """The market that an undo means; raise PublicMarketsError if no blocked market's id begins so, or several do."""
+    market_id = references.id_in(text, config)
+    found = [market_id] if market_id else [*references.beginning(text, blocked.ids())]
+    if len(found) == 1:
+        return found[0]
+    raise PublicMarketsError(
+        f"{text}: {'several ids of blocked markets begin so' if found else 'is not the id of a blocked market'}; "
+        "`public-markets takedown` lists the ids"
+    )
 
 
 @dataclass(frozen=True)
@@ -49,25 +72,11 @@ class Change:
 
 @dataclass(frozen=True)
 class Request:
-    """What the operator asks for: markets, by id or slug, to block or unblock at an instant."""
+    """What the operator asks for: markets, by id, to block or unblock at an instant."""
 
     ids: tuple[str, ...]
-    slugs: tuple[str, ...]
     is_blocked: bool
     at: str
-
-    def resolved(self, known: Known) -> "Request":
-        """The same request by ids alone; raise PublicMarketsError for a slug that no market has."""
-        return replace(self, ids=(*self.ids, *(self._owner(slug, known) for slug in self.slugs)), slugs=())
-
-    def _owner(self, slug: str, known: Known) -> str:
-        if (owner := known.owner(slug)) is not None:
-            return owner
-        where = "" if self.is_blocked else "; `public-markets takedown` lists the ids"
-        problem = "no published market has this slug"
-        if known.lack_slugs():
-            problem = "is not the id of a market, and no slugs are published"
-        raise PublicMarketsError(f"{slug}: {problem}; {_ID}{where}")
 
     def applied_to(self, blocked: BlockedList) -> Change:
         """The change to a list. An undo leaves alone what is not blocked."""
