@@ -19,6 +19,7 @@ _MODULES: Final[Mapping[str, str]] = MappingProxyType(
         "build": "build",
         "check": "check",
         "demo": "build",
+        "find": "find",
         "hold": "hold",
         "plan": "plan",
         "publish": "publish",

@@ -1,12 +1,11 @@
 """Types of arguments and options that several commands take."""
 
-from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, Final
 
 import click
 
-from generator.api import ids, slugs
+from generator.config.market_url import LONGEST_ADDRESS
 
 _UNITS: Final = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9}
 
@@ -28,25 +27,17 @@ class Time(click.ParamType[datetime]):
         return moment
 
 
-class Slug(str):
-    """A market's slug, as opposed to its id."""
-
-    __slots__ = ()
-
-
 class Reference(click.ParamType[str]):
-    """A market's id (a UUID in either case) or slug."""
+    """What names a market: its id or the beginning of it, its slug, its key, or an address."""
 
     name = "market"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return an id as it is published, in lower case; anything else as a Slug."""
-        text = str(value)
-        with suppress(ValueError):
-            return ids.uuid(text)
-        if not slugs.can_be_reference(text):
-            self.fail(f"{value!r} is not a market's id or slug; write a UUID, as on the market's page", param, ctx)
-        return Slug(text)
+        """Return the text without blanks around it."""
+        text = str(value).strip()
+        if not text or len(text) > LONGEST_ADDRESS or not text.isprintable():
+            self.fail(f"{value!r} names no market; write its id, slug, key or address", param, ctx)
+        return text
 
 
 class Amount(click.ParamType[int]):

@@ -1,5 +1,7 @@
 """`takedown`: removes markets from everything published, and blocks them in later builds."""
 
+import sys
+
 import click
 
 from generator.api import times
@@ -7,12 +9,13 @@ from generator.builder import after_takedown
 from generator.cli import logs
 from generator.cli.command import Subcommand, now
 from generator.cli.logs import LOG
-from generator.cli.parameters import Reference, Slug
+from generator.cli.parameters import Reference
 from generator.cli.progress_bar import progress_bar
 from generator.cli.target import open_target
 from generator.config.settings import Config
-from generator.publish import takedown
-from generator.publish.decisions import Change, Request
+from generator.markets.quarantine import printable
+from generator.publish import copies, references, takedown
+from generator.publish.decisions import Change, Known, Request, unblocked_id
 from generator.publish.protocol import Target
 from generator.tree.blocklist import BlockedList
 from generator.wording import are, counted
@@ -21,40 +24,76 @@ from generator.wording import are, counted
 @click.command(cls=Subcommand, name="takedown")
 @click.argument("markets", metavar="REF...", nargs=-1, type=Reference())
 @click.option("--undo", is_flag=True, help="Let the markets come back with the next build.")
-def takedown_command(settings: Config, markets: tuple[str, ...], *, undo: bool) -> None:
+@click.option("--yes", "-y", "is_sure", is_flag=True, help="Do not ask, even in a terminal.")
+def takedown_command(settings: Config, markets: tuple[str, ...], *, undo: bool, is_sure: bool) -> None:
     """Remove markets from everything that is published, now, and block them in later builds.
 
-    REF is a market's id, or its slug where slugs are published. Without REF, list the blocked markets.
+    REF is a market's id, at least 8 characters of it, its slug or key, or its address on your site or in the API;
+    `find` looks for words of its question. Without REF, list the blocked markets.
     """
-    request = Request(
-        ids=tuple(market for market in markets if not isinstance(market, Slug)),
-        slugs=tuple(market for market in markets if isinstance(market, Slug)),
-        is_blocked=not undo,
-        at=times.instant(now()),
-    )
-    blocked = _take_down(settings, request)
-    for market_id in sorted(blocked.ids()):
-        logs.result(f"{market_id} blocked since {blocked.markets[market_id].at}")
-    count = len(blocked.ids())
-    logs.result(f"{counted(count, 'market')} {are(count)} blocked")
-
-
-def _take_down(settings: Config, request: Request) -> BlockedList:
-    """Carry out the request in the store, if there is one, and in the output folder; say what it means."""
     target = Target.of(open_target(settings), settings) if settings.publish.target else None
+    asks = not is_sure and not undo and bool(markets) and sys.stdin.isatty()
+    known, ids = _understood(settings, target, markets, is_blocked=not undo, asks=asks)
+    if not undo:
+        for market_id in ids:
+            logs.notice(_shown(settings, target, market_id))
+    if asks:
+        click.confirm("Remove from everything that is published?", abort=True, err=True)
+    request = Request(ids, is_blocked=not undo, at=times.instant(now()))
+    change = _take_down(settings, target, request, known)
+    for market_id in sorted(change.after.ids()):
+        logs.result(f"{market_id} blocked since {change.after.markets[market_id].at}")
+    count = len(change.after.ids())
+    logs.result(f"{counted(count, 'market')} {are(count)} blocked")
+    if ids and not undo:
+        logs.result(_end(settings, target, sum(map(known.names, ids))))
+
+
+def _understood(
+    settings: Config, target: Target | None, markets: tuple[str, ...], *, is_blocked: bool, asks: bool
+) -> tuple[Known, tuple[str, ...]]:
+    """What is published, and the ids that the operator means.
+
+    If a name cannot be understood, the ids that were given beside it are blocked, as nobody is asked again.
+    """
+    by_itself = {text: references.id_in(text, settings) for text in markets}
+    ids = tuple(dict.fromkeys(filter(None, by_itself.values())))
+    names = [text for text, market_id in by_itself.items() if market_id is None]
     try:
-        known = takedown.known(settings, target, request)
+        if not is_blocked:
+            blocked = takedown.blocked(settings, target) if names else BlockedList()
+            found = [unblocked_id(text, settings, blocked) for text in markets]
+            return takedown.known(settings, target, ids, ()), tuple(dict.fromkeys(found))
+        known = takedown.known(settings, target, ids, names)
+        return known, tuple(dict.fromkeys(by_itself[text] or known.id_of(text, settings) for text in markets))
     except Exception:
-        if target:
-            takedown.block(target.store, request)
+        if target and not asks:
+            takedown.block(target.store, Request(ids, is_blocked=is_blocked, at=times.instant(now())))
         raise
-    request = request.resolved(known)
+
+
+def _shown(settings: Config, target: Target | None, market_id: str) -> str:
+    market = takedown.shown(settings, target, market_id)
+    return f"{market_id}: " + (f"“{printable(market.question)}”, {market.status}" if market else "has no detail here")
+
+
+def _end(settings: Config, target: Target | None, count: int) -> str:
+    """The last line: what is gone, from where, and what is still in caches."""
+    places = [*([target.store.name] if target else []), *([str(settings.output)] if settings.output.exists() else [])]
+    gone = f"gone from {' and '.join(places) or 'here'}: {counted(count, 'market')}"
+    if target is None:
+        return f"{gone}; publish.target is not set, so nothing else was touched"
+    return f"{gone}; {copies.remaining(settings, target.lease.published, now())}"
+
+
+def _take_down(settings: Config, target: Target | None, request: Request, known: Known) -> Change:
+    """Carry out the request in the store, if there is one, and in the output folder; say what it means."""
     change = _take_down_everywhere(target, settings, request) if target else _take_down_built(settings, request)
     for sentence in request.consequences(change, has_target=target is not None):
         logs.notice(sentence)
     for sentence in request.doubts(change, known):
         LOG.warning("%s", sentence)
-    return change.after
+    return change
 
 
 def _take_down_everywhere(target: Target, settings: Config, request: Request) -> Change:

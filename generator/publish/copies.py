@@ -5,6 +5,7 @@ that whichever run can end it next does so.
 """
 
 import time
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Final
 
@@ -21,6 +22,28 @@ from generator.tree.files import SHARDS
 
 #: Between two looks at the lease while waiting for the second CDN invalidation.
 _WAIT_STEP_S: Final = 1.0
+
+
+#: How long a browser may keep any answer: fresh, and then stale while it asks again.
+_BROWSER_S: Final = 10 + 60
+#: How long a shared cache may where nothing can invalidate it, and a browser after that.
+_UNPURGED_S: Final = 5 * 60 + _BROWSER_S
+
+
+def remaining(config: Config, published: Published | None, now: datetime) -> str:
+    """What caches may still hold of a market that is gone since `now`, and until when."""
+    if invalidation.is_configured(config):
+        return f"the CDN's copies are gone, browsers keep theirs until {_after(now, _BROWSER_S)} at most"
+    if config.publish.is_unpurged and not (published and published.are_copies_long):
+        return f"caches and browsers keep copies until {_after(now, _UNPURGED_S)} at most"
+    return (
+        f"browsers keep copies until {_after(now, _BROWSER_S)} at most, and a CDN, if there is one, for up to a year: "
+        "none is configured that could be told"
+    )
+
+
+def _after(now: datetime, seconds: int) -> str:
+    return (now + timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 class Copies:

@@ -40,9 +40,9 @@ class Known:
             shown = ", ".join(found[:_SHOWN]) + (f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else "")
             raise PublicMarketsError(f"{text}: may mean {len(found)} markets: {shown}; name the one by its id")
         if references.is_address(text):
-            home = f" or as {config.market_url}" if config.market_url else ""
+            forms = [f"{config.base_url}/{keys.MARKETS}/ID", *([config.market_url] if config.market_url else [])]
             raise PublicMarketsError(
-                f"{text}: is not the address of a published market; write it as {config.base_url}/{keys.MARKETS}/ID{home}"
+                f"{text}: is not the address of a published market, which is {' or '.join(forms)}; give its id instead"
             )
         raise PublicMarketsError(
             f"{text}: no published market has this slug or key, or an id that begins so (write at least "

@@ -6,7 +6,7 @@ out, including a takedown that was killed and runs again.
 
 import tempfile
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from generator import filesystem
 from generator.api import keys
 from generator.api.contract import API_VERSION
 from generator.config.settings import Config
-from generator.errors import OutputError, StoreError
+from generator.errors import OutputError, PublicMarketsError, StoreError
 from generator.progress import Progress
 from generator.publish import blocklist as store_blocklist
 from generator.publish import brief_record, guards, invalidation, record, store_checks, withdrawal
@@ -27,7 +27,7 @@ from generator.publish.decisions import Change, Known, Request
 from generator.publish.protocol import Publisher, Target
 from generator.publish.record import DamagedShardError, Published
 from generator.stores.requests import body_of, explaining_outage, with_retries
-from generator.stores.store import Store
+from generator.stores.store import Store, UnavailableError
 from generator.tree import blocklist, shrink
 from generator.tree.blocklist import BlockedList
 from generator.tree.files import MANIFEST
@@ -36,50 +36,80 @@ from generator.tree.in_turn import Notify, locked_in_turn, retried_while_busy
 from generator.tree.manifest import Manifest
 
 
-def known(config: Config, target: Target | None, request: Request) -> Known:
+class MarketShown(BaseModel):
+    """What tells people which market it is."""
+
+    question: str
+    status: str
+
+
+class _Detail(BaseModel):
+    market: MarketShown
+
+
+def known(config: Config, target: Target | None, ids: Collection[str], names: Collection[str]) -> Known:
     """The published markets, as far as the store and the folder can tell; nothing is asked without markets to look up.
 
     Whatever is wrong with the record, it keeps no id from being blocked. What reading it raised is raised here only if
-    nobody else knows whose a slug is.
+    the folder does not know what each of the `names`, which are no ids, means.
     """
     manifests: list[tuple[str, Manifest]] = []
     with suppress(OutputError), read_only(config.output) as folder:
         if built := folder.manifest():
             manifests.append((str(folder.path(MANIFEST)), built))
-    if target and (request.ids or request.slugs):
+    if target and (ids or names):
         try:
             with explaining_outage(target.store):
-                published = _looked_up(target, request, manifests[0][1] if manifests else None)
+                published = _looked_up(target, ids, names, manifests[0][1] if manifests else None)
             if published:
                 manifests.insert(0, (f"the record of {target.store.name}", published))
         except Exception:
-            if not Known(tuple(manifests)).own_all(request.slugs):
+            if not all(Known(tuple(manifests)).meant(name, config) for name in names):
                 raise
     return Known(tuple(manifests))
 
 
-def _looked_up(target: Target, request: Request, built: Manifest | None) -> Manifest | None:
-    """What the record says of the markets of a request; of a large one, the rest is read only if that is not enough.
+def _looked_up(
+    target: Target, ids: Collection[str], names: Collection[str], built: Manifest | None
+) -> Manifest | None:
+    """What the record says of these markets; of a large one, all is read only if they have other names than ids.
 
     `built` is the manifest of the folder.
     """
-    root = target.lease.read(built, is_brief=True)
-    if root is None:
-        return None
-    with suppress(DamagedShardError):  # or another publisher has replaced it
-        owners = (_detailed(target.store, keys.detail_by_slug(slug)).id for slug in request.slugs)
-        found = brief_record.manifest_of(target.store, root, {*request.ids, *owners})
-        if Known((("", found),)).own_all(request.slugs):
-            return found
+    root = None if names else target.lease.read(built, is_brief=True)
+    if root is not None:
+        with suppress(DamagedShardError):  # or another publisher has replaced it
+            return brief_record.manifest_of(target.store, root, ids)
     published = target.lease.read(built)
     return published.built if published else None
+
+
+def shown(config: Config, target: Target | None, market_id: str) -> MarketShown | None:
+    """The question and the status of a market as its detail is published, or else in the folder; None if it is not."""
+    key = keys.detail(market_id)
+    with suppress(PublicMarketsError, UnavailableError), ExitStack() as stack:
+        body = body_of(target.store, key) if target else None
+        if body is None:
+            body = stack.enter_context(read_only(config.output)).read(key)
+        with suppress(ValidationError):
+            return _Detail.model_validate_json(body or b"").market
+    return None
+
+
+def blocked(config: Config, target: Target | None) -> BlockedList:
+    """The blocked list of the store, or of the folder if there is no store."""
+    if target:
+        with explaining_outage(target.store):
+            return store_blocklist.read(target.store)
+    with read_only(config.output) as folder:
+        return blocklist.load(folder)
 
 
 # In the store
 
 
 def block(store: Store, request: Request) -> None:
-    """Block the ids of a request, whose slugs nobody can look up."""
+    """Block the ids of a request that ends here, as nobody knows what else it names."""
     store_blocklist.merge(store, blocked_by_store(store, request).after)
 
 

@@ -53,6 +53,25 @@ class StoredState:
     published: Published
     doubts: Doubts = NO_DOUBTS
 
+    def as_folder(self, scratch: Output, lease: Lease | None = None) -> PublishedState:
+        """The store seen as a folder; what is staged goes to the `scratch` folder.
+
+        A lease that is held is renewed while objects are read.
+        """
+
+        def body(key: str) -> bytes | None:
+            # Without a dump, details are read one by one, which may take longer than the lease.
+            if lease:
+                lease.renew_if_needed()
+            return body_of(self.store, key)
+
+        return PublishedState(
+            self.published.built,
+            _Mirror(scratch, self),
+            lambda object_keys: parallel_map(body, object_keys, self.store.parallel),
+            self.unknown(),
+        )
+
     def unknown(self) -> frozenset[str]:
         """The mutable objects of unknown content that may belong to the state."""
         return self.published.unfinished() | (self.doubts.keys & self.published.built.objects.keys())
@@ -143,18 +162,6 @@ def from_store(
 
     The lease is held already.
     """
-
-    def body(key: str) -> bytes | None:
-        # Without a dump, details are read one by one, which may take longer than the lease.
-        lease.renew_if_needed()
-        return body_of(state.store, key)
-
-    mirrored = PublishedState(
-        state.published.built,
-        _Mirror(folder, state),
-        lambda object_keys: parallel_map(body, object_keys, state.store.parallel),
-        state.unknown(),
-    )
-    rendered, warnings = mirrored.without(state.half_withdrawn() | ids, _Renewing(lease))
+    rendered, warnings = state.as_folder(folder, lease).without(state.half_withdrawn() | ids, _Renewing(lease))
     staging.place(folder, folder.manifest(), rendered, lifetime)
     return warnings

@@ -1,0 +1,58 @@
+"""Which published market is meant: searches what readers see, in the target or else in the output folder.
+
+The database is not asked: what it hides already may be published still.
+"""
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+from generator.api.contract import PublicMarketListItem
+from generator.config.settings import Config
+from generator.errors import PublicMarketsError
+from generator.publish import references, withdrawal
+from generator.publish.protocol import Target
+from generator.site import find
+from generator.site.published import PublishedState
+from generator.stores.requests import explaining_outage
+from generator.tree.folder import locked, read_only
+
+
+class Lookup(NamedTuple):
+    """The markets that a text may mean, the likeliest first, as they are published in a place since a build (as-of)."""
+
+    place: str
+    as_of: str
+    markets: list[PublicMarketListItem]
+
+
+def look_up(config: Config, target: Target | None, text: str) -> Lookup:
+    """Look for an id or the beginning of one, a slug, a key, an address, or words of a question.
+
+    Raises PublicMarketsError if nothing is published, or if what is published cannot be read.
+    """
+    with _published(config, target) as (place, state):
+        named = references.ids_meant(text, config, state.manifest)
+        is_name = references.is_address(text) or references.id_in(text, config) is not None
+        markets = find.matching(state.catalog(), "" if is_name else text, named)
+        return Lookup(place, state.manifest.as_of, [*markets])
+
+
+@contextmanager
+def _published(config: Config, target: Target | None) -> Iterator[tuple[str, PublishedState]]:
+    if target is None:
+        with read_only(config.output) as folder:
+            manifest = folder.manifest()
+            if manifest is None:
+                raise PublicMarketsError(f"{config.output}: holds no build; run `public-markets build` first")
+            yield str(config.output), PublishedState(manifest, folder, partial(map, folder.read))
+        return
+    store = target.store
+    with explaining_outage(store), tempfile.TemporaryDirectory() as scratch, locked(Path(scratch)) as folder:
+        published = target.lease.read()
+        if published is None:
+            raise PublicMarketsError(f"{store.name}: nothing is published there yet")
+        yield store.name, withdrawal.StoredState(store, published).as_folder(folder)

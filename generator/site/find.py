@@ -1,0 +1,23 @@
+"""Finds published markets by words, as somebody remembers them. Pure."""
+
+from collections.abc import Collection, Iterator
+
+from generator.api.contract import PublicMarketListItem
+from generator.search import words
+from generator.site.catalog import Catalog
+
+
+def matching(catalog: Catalog, text: str, named: Collection[str]) -> Iterator[PublicMarketListItem]:
+    """The markets with one of the `named` ids, then those whose question has all words of the text; each once.
+
+    A word is found by its beginning, whatever its case and accents. Each part is in the order of ids.
+    """
+    yield from (market.item for market in catalog.markets if market.id in named)
+    wanted = words.of_text(text)
+    if wanted:
+        items = (market.item for market in catalog.markets if market.id not in named)
+        yield from (item for item in items if _has(words.of_text(item.question), wanted))
+
+
+def _has(found: Collection[str], wanted: Collection[str]) -> bool:
+    return all(any(word.startswith(start) for word in found) for start in wanted)
