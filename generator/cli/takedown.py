@@ -73,8 +73,10 @@ def _understood(
 
 
 def _shown(settings: Config, target: Target | None, market_id: str) -> str:
-    market = takedown.shown(settings, target, market_id)
-    return f"{market_id}: " + (f"“{printable(market.question)}”, {market.status}" if market else "has no detail here")
+    market = takedown.detailed(settings, target, market_id)
+    if market is None:
+        return f"{market_id}: has no detail here"
+    return f'{market_id}: "{printable(market.question)}", {market.status}'
 
 
 def _end(settings: Config, target: Target | None, count: int) -> str:

@@ -6,7 +6,7 @@ out, including a takedown that was killed and runs again.
 
 import tempfile
 from collections.abc import Collection, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 
@@ -36,15 +36,17 @@ from generator.tree.in_turn import Notify, locked_in_turn, retried_while_busy
 from generator.tree.manifest import Manifest
 
 
-class MarketShown(BaseModel):
-    """What tells people which market it is."""
+class Detailed(BaseModel):
+    """The market that a published detail is about, as far as it says so."""
 
-    question: str
-    status: str
+    id: str = ""
+    slug: str | None = None
+    question: str = ""
+    status: str = ""
 
 
 class _Detail(BaseModel):
-    market: MarketShown
+    market: Detailed
 
 
 def known(config: Config, target: Target | None, ids: Collection[str], names: Collection[str]) -> Known:
@@ -69,9 +71,7 @@ def known(config: Config, target: Target | None, ids: Collection[str], names: Co
     return Known(tuple(manifests))
 
 
-def _looked_up(
-    target: Target, ids: Collection[str], names: Collection[str], built: Manifest | None
-) -> Manifest | None:
+def _looked_up(target: Target, ids: Collection[str], names: Collection[str], built: Manifest | None) -> Manifest | None:
     """What the record says of these markets; of a large one, all is read only if they have other names than ids.
 
     `built` is the manifest of the folder.
@@ -84,15 +84,21 @@ def _looked_up(
     return published.built if published else None
 
 
-def shown(config: Config, target: Target | None, market_id: str) -> MarketShown | None:
-    """The question and the status of a market as its detail is published, or else in the folder; None if it is not."""
+def detailed(config: Config, target: Target | None, market_id: str) -> Detailed | None:
+    """The market as its detail in the store says, or else that in the folder; None if neither can be read."""
     key = keys.detail(market_id)
-    with suppress(PublicMarketsError, UnavailableError), ExitStack() as stack:
-        body = body_of(target.store, key) if target else None
-        if body is None:
-            body = stack.enter_context(read_only(config.output)).read(key)
-        with suppress(ValidationError):
-            return _Detail.model_validate_json(body or b"").market
+    with suppress(PublicMarketsError, UnavailableError):
+        if target and (found := _decoded(body_of(target.store, key))):
+            return found
+    with suppress(OutputError), read_only(config.output) as folder:
+        return _decoded(folder.read(key))
+    return None
+
+
+def _decoded(body: bytes | None) -> Detailed | None:
+    """The market of a detail's body; None if there is none that can be read."""
+    with suppress(ValidationError):
+        return _Detail.model_validate_json(body or b"").market
     return None
 
 
@@ -246,28 +252,9 @@ def _withdrawn(publisher: Publisher, ids: frozenset[str]) -> Tally:
 def _stored_details(store: Store, market_id: str) -> Iterator[str]:
     """The keys of a market's detail, as far as the detail itself tells them."""
     yield keys.detail(market_id)
-    if (slug := _detailed(store, keys.detail(market_id)).slug) is not None:
-        yield keys.detail_by_slug(slug)
-
-
-class _Detailed(BaseModel):
-    """The market that a detail is about, as far as it says so."""
-
-    id: str = ""
-    slug: str | None = None
-
-
-class _DetailBody(BaseModel):
-    """A detail."""
-
-    market: _Detailed
-
-
-def _detailed(store: Store, key: str) -> _Detailed:
-    """The market of the detail with this key; nothing is said if there is none that can be read."""
-    with suppress(ValidationError):
-        return _DetailBody.model_validate_json(body_of(store, key) or b"").market
-    return _Detailed()
+    found = _decoded(body_of(store, keys.detail(market_id)))
+    if found and found.slug is not None:
+        yield keys.detail_by_slug(found.slug)
 
 
 def _hidden(
