@@ -37,8 +37,8 @@ def remaining(config: Config, published: Published | None, now: datetime) -> str
     if config.publish.is_unpurged and not (published and published.are_copies_long):
         return f"caches and browsers keep copies until {_after(now, _UNPURGED_S)} at most"
     return (
-        f"browsers keep copies until {_after(now, _BROWSER_S)} at most; a CDN in front, of which nothing is configured, "
-        "may keep them for up to a year"
+        f"browsers keep copies until {_after(now, _BROWSER_S)} at most; a CDN in front, if there is one, may "
+        "keep them for up to a year, as none is configured"
     )
 
 

@@ -9,7 +9,8 @@ from urllib.parse import urlsplit
 from generator.api import ids, keys, links
 from generator.api.links import MarketReference
 from generator.config.market_url import MarketUrl
-from generator.config.settings import LOOPBACK, Config
+from generator.config.scalars import LOOPBACK
+from generator.config.settings import Config
 from generator.tree.manifest import Manifest
 
 #: A shorter text of hexadecimal digits is no beginning of an id: too many others begin so.

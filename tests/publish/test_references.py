@@ -1,0 +1,90 @@
+"""How an operator may name a market: by id, the beginning of one, slug, key, and the addresses of it."""
+
+from pathlib import Path
+
+import pytest
+
+from generator.config.settings import Config
+from generator.publish import references
+from generator.tree.manifest import Manifest
+from tests.support.sites.builds import NOW, make_config
+from tests.support.sites.rows import market_id
+
+ONE, TWO = market_id(1), market_id(2)
+NAMES = {"site_keys": {ONE: "a/b ü", TWO: "two"}, "slugs": {ONE: ("Will-It-Rain",), TWO: ("two-too", "formerly-two")}}
+
+
+def built(market_url: str | None = None, **names: object) -> Manifest:
+    settings = {} if market_url is None else {"market_url": market_url}
+    state = {"complete": True, "version": "1", "current": {}, "retired": (), "objects": {}}
+    markets = {ONE: ("open",), TWO: ("open",)}
+    return Manifest.model_validate(
+        {**state, "as_of": NOW, "variant": "core", "layout": "pages", "settings": settings, "markets": markets, **names}
+    )
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> Config:
+    return make_config(
+        tmp_path, base_url="https://api.example.org/m", market_url="https://example.org/{slug}", variant="extended"
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ONE,
+        f"  {ONE.upper()}\n",
+        ONE[:8],
+        ONE[:13],
+        ONE.replace("-", ""),
+        "will-it-RAIN",
+        "a/b ü",
+        f"https://api.example.org/m/v1/public/markets/{ONE}",
+        f"http://API.example.org/m/v1/public/markets/{ONE}?utm_source=mail#top",
+        "https://api.example.org/m/v1/public/markets/will-it-rain",
+        f"http://127.0.0.1:8000/m/v1/public/markets/{ONE}",
+        f"http://localhost:8000/m/v1/public/markets/detail/00/{ONE}.json",
+        "https://example.org/will-it-rain/",
+    ],
+)
+def test_a_market_is_known_by_whatever_names_it(config: Config, text: str) -> None:
+    assert references.ids_meant(text, config, built(**NAMES)) == {ONE}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ONE[:7],
+        "00000009",
+        "A/B ü",
+        "rain",
+        "https://example.org/m/will-it-rain",
+        "https://other.example.org/will-it-rain",
+        f"https://api.example.org/v1/public/markets/{ONE}",
+        "https://api.example.org/m/v1/public/markets",
+        "https://api.example.org",
+        "https://[",
+        "://",
+    ],
+)
+def test_what_names_no_market_means_none(config: Config, text: str) -> None:
+    assert references.ids_meant(text, config, built(**NAMES)) == frozenset()
+
+
+def test_a_name_of_two_markets_means_both(config: Config) -> None:
+    state = built(site_keys={ONE: "00000002"}, slugs={ONE: ("two",), TWO: ("Two",)})
+    assert references.ids_meant("two", config, state) == {ONE, TWO}
+    assert references.ids_meant(TWO[:8], config, state) == {ONE, TWO}
+
+
+def test_an_address_with_an_id_means_that_market_published_or_not(config: Config) -> None:
+    unknown = market_id(9)
+    assert references.id_in(f"https://api.example.org/m/v1/public/markets/{unknown.upper()}", config) == unknown
+    assert references.id_in("https://example.org/will-it-rain", config) is None
+
+
+def test_addresses_of_what_is_published_are_understood_beside_those_of_the_settings_now(config: Config) -> None:
+    state = built("https://old.example.org/{key}", **NAMES)
+    assert references.ids_meant("https://old.example.org/two", config, state) == {TWO}
+    assert references.ids_meant("https://old.example.org/two", config, built(**NAMES)) == frozenset()
