@@ -52,24 +52,23 @@ def takedown_command(settings: Config, markets: tuple[str, ...], *, undo: bool, 
 def _understood(
     settings: Config, target: Target | None, markets: tuple[str, ...], *, is_blocked: bool, asks: bool
 ) -> tuple[Known, tuple[str, ...]]:
-    """What is published, and the ids that the operator means.
-
-    If a name cannot be understood, the ids that were given beside it are blocked, as nobody is asked again.
-    """
+    """What is published, and the ids that the operator means."""
     by_itself = {text: references.id_in(text, settings) for text in markets}
     ids = tuple(dict.fromkeys(filter(None, by_itself.values())))
     names = [text for text, market_id in by_itself.items() if market_id is None]
     try:
-        if not is_blocked:
-            blocked = takedown.blocked(settings, target) if names else BlockedList()
-            found = [unblocked_id(text, settings, blocked) for text in markets]
-            return takedown.known(settings, target, ids, ()), tuple(dict.fromkeys(found))
-        known = takedown.known(settings, target, ids, names)
-        return known, tuple(dict.fromkeys(by_itself[text] or known.id_of(text, settings) for text in markets))
+        known = takedown.known(settings, target, ids, names if is_blocked else ())
     except Exception:
+        # Nobody knows what the names mean, but the ids are sure.
         if target and not asks:
             takedown.block(target.store, Request(ids, is_blocked=is_blocked, at=times.instant(now())))
         raise
+    blocked = takedown.blocked(settings, target) if names and not is_blocked else BlockedList()
+    found = (
+        market_id or (known.id_of(text, settings) if is_blocked else unblocked_id(text, blocked))
+        for text, market_id in by_itself.items()
+    )
+    return known, tuple(dict.fromkeys(found))
 
 
 def _shown(settings: Config, target: Target | None, market_id: str) -> str:

@@ -50,16 +50,13 @@ class Known:
         )
 
 
-def unblocked_id(text: str, config: Config, blocked: BlockedList) -> str:
+def unblocked_id(text: str, blocked: BlockedList) -> str:
     """The market that an undo means; raise PublicMarketsError if no blocked market's id begins so, or several do."""
-    market_id = references.id_in(text, config)
-    found = [market_id] if market_id else [*references.beginning(text, blocked.ids())]
+    found = [*references.beginning(text, blocked.ids())]
     if len(found) == 1:
         return found[0]
-    raise PublicMarketsError(
-        f"{text}: {'several ids of blocked markets begin so' if found else 'is not the id of a blocked market'}; "
-        "`public-markets takedown` lists the ids"
-    )
+    problem = "several ids of blocked markets begin so" if found else "is not the id of a blocked market"
+    raise PublicMarketsError(f"{text}: {problem}; `public-markets takedown` lists the ids")
 
 
 @dataclass(frozen=True)

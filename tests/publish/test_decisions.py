@@ -1,12 +1,14 @@
 """What `takedown` says about each market: that nobody knows it, since when it is blocked, and when it comes back."""
 
 import json
+from pathlib import Path
 
 import pytest
 
 from generator.errors import PublicMarketsError
-from generator.publish.decisions import Known, Request
+from generator.publish.decisions import Known
 from generator.tree.manifest import Manifest
+from tests.support.sites.builds import make_config
 from tests.support.sites.publishing import FX, PublishedSite
 from tests.support.sites.rows import market_id
 
@@ -116,13 +118,22 @@ def test_a_record_that_cannot_be_read_does_not_keep_a_market_from_being_blocked(
     assert MISTYPED in json.loads(published_site.stored()["blocked.json"])["markets"]
 
 
-@pytest.mark.parametrize("reference", [MISTYPED[:-1], f"{MISTYPED}0", MISTYPED.replace("-", "")])
-def test_a_malformed_id_is_told_what_an_id_looks_like(published_site: PublishedSite, reference: str) -> None:
+@pytest.mark.parametrize("reference", [MISTYPED[:-1], f"{MISTYPED}0", "snow"])
+def test_a_name_that_no_market_has_is_refused_with_the_way_to_find_it(
+    published_site: PublishedSite, reference: str
+) -> None:
     assert published_site.refused(1, "takedown", reference) == (
-        f"{reference}: is not the id of a market, and no slugs are published; name the market by its id, a UUID: 32 "
-        "hexadecimal digits in groups of 8-4-4-4-12"
+        f"{reference}: no published market has this slug or key, or an id that begins so (write at least 8 "
+        "characters); `public-markets find` looks for words of its question"
     )
     assert "blocked.json" not in published_site.stored()
+
+
+def test_an_address_of_another_site_is_refused_with_the_forms_of_this_one(published_site: PublishedSite) -> None:
+    address = f"https://other.example.org/{market_id(FX)}"
+    found = published_site.refused(1, "takedown", address)
+    assert found.startswith(f"{address}: is not the address of a published market, which is http")
+    assert found.endswith("/v1/public/markets/ID; give its id instead")
 
 
 def test_a_slug_cannot_be_undone_and_the_error_says_where_the_id_is(published_site: PublishedSite) -> None:
@@ -131,11 +142,17 @@ def test_a_slug_cannot_be_undone_and_the_error_says_where_the_id_is(published_si
     )
 
 
-def test_an_unknown_slug_is_called_a_slug_where_slugs_are_published() -> None:
-    extended = Manifest(
+def test_an_undo_takes_the_beginning_of_a_blocked_id(published_site: PublishedSite) -> None:
+    block(published_site, FX)
+    assert published_site.done("takedown", "--undo", market_id(FX)[:8]).stdout == "0 markets are blocked\n"
+
+
+def test_a_text_that_may_mean_several_markets_means_none_of_them(tmp_path: Path) -> None:
+    state = Manifest(
         complete=True, as_of=SINCE, version="1", variant="extended", layout="pages", current={}, retired=(), objects={},
-        markets={market_id(1): ("open",)}, slugs={market_id(1): ("rain",)},
+        markets={market_id(1): ("open",), market_id(2): ("open",)},
+        slugs={market_id(1): ("rain",)}, site_keys={market_id(2): "rain"},
     )  # fmt: skip
-    request = Request(ids=(), slugs=("snow",), is_blocked=True, at=SINCE)
-    with pytest.raises(PublicMarketsError, match="snow: no published market has this slug; name the market by its id"):
-        request.resolved(Known((("the record", extended),)))
+    known = Known((("the record", state),))
+    with pytest.raises(PublicMarketsError, match=f"may mean 2 markets: {market_id(1)}, {market_id(2)}; name the one"):
+        known.id_of("rain", make_config(tmp_path))
