@@ -81,7 +81,8 @@ def _shown(settings: Config, target: Target | None, market_id: str) -> str:
 def _end(settings: Config, target: Target | None, count: int) -> str:
     """The last line: what is gone, from where, and what is still in caches."""
     places = [*([target.store.name] if target else []), *([str(settings.output)] if settings.output.exists() else [])]
-    gone = f"gone from {' and '.join(places) or 'here'}: {counted(count, 'market')}"
+    place = " and ".join(places) or "here"
+    gone = f"gone from {place}: {counted(count, 'market')}" if count else f"{place} had nothing left of what was named"
     if target is None:
         return f"{gone}; publish.target is not set, so nothing else was touched"
     return f"{gone}; {copies.remaining(settings, target.lease.published, now())}"

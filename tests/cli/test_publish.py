@@ -46,7 +46,11 @@ def test_a_rebuild_ends_with_two_lines(published_site: PublishedSite) -> None:
 def test_a_takedown_and_its_undo(published_site: PublishedSite) -> None:
     result = command(published_site, "takedown", market_id(FX))
     assert result.returncode == 0
-    assert re.fullmatch(rf"{market_id(FX)} blocked since \S+Z\n1 market is blocked\n", result.stdout)
+    assert re.fullmatch(
+        rf"{market_id(FX)} blocked since \S+Z\n1 market is blocked\ngone from s3://markets/api and output: 1 market; "
+        r"caches and browsers keep copies until \S+Z at most\n",
+        result.stdout,
+    )
     assert "output: holds no blocked markets\n" in result.stderr
     assert published_site.traces(FX) == []
     assert command(published_site, "takedown", "--undo", market_id(FX)).stdout == "0 markets are blocked\n"
@@ -59,7 +63,10 @@ def test_a_takedown_and_its_undo(published_site: PublishedSite) -> None:
         (("publish", "--set", "publish.target=ftp://host/path"), 1),
         (("publish", "--no-such-option"), 2),
         (("takedown", "nothing"), 1),
-        (("takedown", "no thing"), 2),
+        (("takedown", "no thing"), 1),
+        (("takedown", " "), 2),
+        (("find", "nothing"), 1),
+        (("find",), 2),
         (("publish", "--set", "snapshot.size=1"), 3),
     ],
 )
@@ -83,7 +90,7 @@ def test_a_takedown_with_expired_credentials_is_one_sentence(published_site: Pub
     published_site.server.behaviour.expire_after = 0
     result = command(published_site, "takedown", market_id(FX))
     assert result.returncode == 1
-    assert result.stderr.startswith("error: s3://markets/api/blocked.json: ")
+    assert result.stderr.splitlines()[-1].startswith("error: s3://markets/api/blocked.json: ")
     assert "the credentials have expired" in result.stderr
     assert "bug" not in result.stderr
 

@@ -1,0 +1,50 @@
+"""`find`: which published market is meant, as readers see it, whatever the database says now."""
+
+import json
+
+import pytest
+
+from tests.support.sites.publishing import FX, PublishedSite
+from tests.support.sites.rows import market_id
+
+
+def lines(site: PublishedSite, *words: str) -> list[str]:
+    return site.done("find", *words).stdout.splitlines()
+
+
+def test_a_market_is_found_by_words_of_its_question_in_any_case_or_order(published_site: PublishedSite) -> None:
+    assert lines(published_site, "11?", "quest") == [
+        f"{market_id(11)}  open       Question 11?",
+        "1 market in s3://markets/api, as of 2024-01-31T12:00:00.000Z",
+    ]
+
+
+def test_what_the_database_hides_now_is_found_while_it_is_published(published_site: PublishedSite) -> None:
+    published_site.edit(1, approval="rejected")
+    published_site.done("build")
+    assert lines(published_site, market_id(1))[0].startswith(f"{market_id(1)}  ")
+
+
+@pytest.mark.parametrize("form", ["{id}", "{id:.8}", "https://example.org/v1/public/markets/{id}?x=1"])
+def test_a_market_is_found_by_its_id_the_beginning_of_it_and_its_address(
+    published_site: PublishedSite, form: str
+) -> None:
+    published_site.settings["base_url"] = "https://example.org"
+    assert [line.split()[0] for line in lines(published_site, form.format(id=market_id(FX)))] == [market_id(FX), "1"]
+
+
+def test_without_a_target_the_output_folder_is_searched(published_site: PublishedSite) -> None:
+    published_site.target, published_site.settings["publish.endpoint_url"] = "", ""
+    assert lines(published_site, "question", "1")[-1].startswith("3 markets in output, as of ")
+
+
+def test_what_is_not_published_is_not_found_and_the_error_says_where(published_site: PublishedSite) -> None:
+    published_site.done("takedown", market_id(1))
+    assert published_site.refused(1, "find", market_id(1)).startswith(
+        f"{market_id(1)}: no market in s3://markets/api has this id, slug, key or address"
+    )
+
+
+def test_each_market_is_an_object_where_logs_are_json(published_site: PublishedSite) -> None:
+    found = json.loads(lines(published_site, "--log-format", "json", market_id(FX))[0])
+    assert (found["id"], found["status"], found["question"]) == (market_id(FX), "open", "Question 11?")
