@@ -69,8 +69,8 @@ OWNERS: Final[Mapping[str, set[str]]] = {
     "psycopg": set(),
     "yaml": {"config.loader", "edge.packing"},
     "click": {f"cli.{name}" for name in (
-        "main", "command", "logs", "parameters", "progress_bar", "build", "check", "hold", "plan", "publish", "rebuild",
-        "serve", "takedown",
+        "main", "command", "logs", "parameters", "progress_bar", "build", "check", "find", "hold", "plan", "publish",
+        "rebuild", "serve", "takedown",
     )},
     "multiprocessing": {"site.worker_pool"},
     "fcntl": {"tree.run_lock", "stores.lock_file"},

@@ -32,7 +32,8 @@ def takedown_command(settings: Config, markets: tuple[str, ...], *, undo: bool, 
     `find` looks for words of its question. Without REF, list the blocked markets.
     """
     target = Target.of(open_target(settings), settings) if settings.publish.target else None
-    asks = not is_sure and not undo and bool(markets) and sys.stdin.isatty()
+    # A program that was started without a standard input has None.
+    asks = not is_sure and not undo and bool(markets) and sys.stdin is not None and sys.stdin.isatty()
     known, ids = _understood(settings, target, markets, is_blocked=not undo, asks=asks)
     if not undo:
         for market_id in ids:

@@ -46,6 +46,14 @@ def ids_meant(text: str, config: Config, built: Manifest) -> frozenset[str]:
     return frozenset(beginning(text, built.markets)).union(*(_named(name, built) for name in names))
 
 
+def slugs_in(text: str, config: Config) -> Iterator[str]:
+    """The slugs that the text may be, or that an address has."""
+    if is_address(text):
+        yield from (found.value for found in _of_address(text, config) if found.name == "slug")
+    else:
+        yield text.strip()
+
+
 def beginning(text: str, known: Iterable[str]) -> Iterator[str]:
     """The ids that begin with the text; hyphens do not count. None if the text is too short."""
     digits = text.strip().lower()

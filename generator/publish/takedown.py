@@ -19,7 +19,7 @@ from generator.config.settings import Config
 from generator.errors import OutputError, PublicMarketsError, StoreError
 from generator.progress import Progress
 from generator.publish import blocklist as store_blocklist
-from generator.publish import brief_record, guards, invalidation, record, store_checks, withdrawal
+from generator.publish import brief_record, guards, invalidation, record, references, store_checks, withdrawal
 from generator.publish.apply import Tally
 from generator.publish.audit import stray_details
 from generator.publish.content import StoredSite
@@ -72,14 +72,22 @@ def known(config: Config, target: Target | None, ids: Collection[str], names: Co
 
 
 def _looked_up(target: Target, ids: Collection[str], names: Collection[str], built: Manifest | None) -> Manifest | None:
-    """What the record says of these markets; of a large one, all is read only if they have other names than ids.
+    """What the record says of these markets; of a large one, the rest is read only if that is not enough.
 
     `built` is the manifest of the folder.
     """
-    root = None if names else target.lease.read(built, is_brief=True)
-    if root is not None:
+    root = target.lease.read(built, is_brief=True)
+    if root is None:
+        return None
+    config = target.config
+    # What is a slug may be another market's key, which an address is not, and of which the folder tells.
+    if built or all(map(references.is_address, names)):
         with suppress(DamagedShardError):  # or another publisher has replaced it
-            return brief_record.manifest_of(target.store, root, ids)
+            slugs = (slug for name in names for slug in references.slugs_in(name, config))
+            owners = (_stored_market(target.store, keys.detail_by_slug(slug)) for slug in slugs)
+            found = brief_record.manifest_of(target.store, root, {*ids, *(owner.id for owner in owners if owner)})
+            if all(references.ids_meant(name, config, found) for name in names):
+                return found
     published = target.lease.read(built)
     return published.built if published else None
 
@@ -88,11 +96,15 @@ def detailed(config: Config, target: Target | None, market_id: str) -> Detailed 
     """The market as its detail in the store says, or else that in the folder; None if neither can be read."""
     key = keys.detail(market_id)
     with suppress(PublicMarketsError, UnavailableError):
-        if target and (found := _decoded(body_of(target.store, key))):
+        if target and (found := _stored_market(target.store, key)):
             return found
     with suppress(OutputError), read_only(config.output) as folder:
         return _decoded(folder.read(key))
     return None
+
+
+def _stored_market(store: Store, key: str) -> Detailed | None:
+    return _decoded(body_of(store, key))
 
 
 def _decoded(body: bytes | None) -> Detailed | None:
@@ -252,7 +264,7 @@ def _withdrawn(publisher: Publisher, ids: frozenset[str]) -> Tally:
 def _stored_details(store: Store, market_id: str) -> Iterator[str]:
     """The keys of a market's detail, as far as the detail itself tells them."""
     yield keys.detail(market_id)
-    found = _decoded(body_of(store, keys.detail(market_id)))
+    found = _stored_market(store, keys.detail(market_id))
     if found and found.slug is not None:
         yield keys.detail_by_slug(found.slug)
 

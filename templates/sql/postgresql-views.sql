@@ -56,7 +56,8 @@ DROP VIEW IF EXISTS
     public_api.orders,
     public_api.fills,
     public_api.probabilities,
-    public_api.visible_contracts;
+    public_api.visible_contracts,
+    public_api.market_ids;
 
 -- ── their definitions: replace them by yours ─────────────────────────────────────────────────────────────────────────
 --

@@ -107,6 +107,19 @@ def test_ids_are_uuids_of_which_none_is_like_another(reader: Any, published: Pat
     assert {detail["market"]["id"] for detail in shown(published).values()} < {str(made_id) for made_id in made}
 
 
+def test_the_owner_finds_the_id_of_a_market_by_its_key_though_it_is_hidden(
+    existing_site: ExistingSite, reader: Any, published: Path
+) -> None:
+    (statement,) = re.findall(r"--     (SELECT market_id FROM .*;)", (SQL / "bigint-views.sql").read_text())
+    visible = {*ids(reader)}
+    with existing_site.server.connect(existing_site.name) as owner:
+        found = {number: owner.execute(statement.replace("= 7", f"= {number}")).fetchall() for number in range(1, 8)}
+    assert [len(rows) for rows in found.values()] == [1] * 7
+    assert [number for number, rows in found.items() if rows[0][0] not in visible] == [3, 7], "which are hidden"
+    # They were hidden from the first build on; a market that is published has the same id there.
+    assert shown(published)["Who wins? Ada"]["market"]["id"] == str(found[1][0][0])
+
+
 def test_ids_depend_on_the_secret_alone(existing_site: ExistingSite, reader: Any) -> None:
     before = ids(reader)
     with existing_site.server.connect(existing_site.name) as connection:
@@ -131,7 +144,8 @@ def test_the_recipes_of_the_page_work_as_written(existing_site: ExistingSite, re
 
 
 def test_the_reader_reads_neither_the_secret_nor_the_tables(reader: Any) -> None:
-    for relation in ("public_api.fill_id_key", "public_api.visible_contracts", "exchange.trades", "exchange.contracts"):
+    owned = ("public_api.fill_id_key", "public_api.market_ids", "public_api.visible_contracts")
+    for relation in (*owned, "exchange.trades", "exchange.contracts"):
         with pytest.raises(InsufficientPrivilege):
             reader.execute(f"SELECT * FROM {relation}")
     sources = reader.execute(

@@ -116,28 +116,50 @@ def test_secrets_are_never_printed(published_site: PublishedSite, arguments: tup
         assert not [content for content in everything if secret.encode() in content]
 
 
-def test_progress_is_shown_on_a_terminal_only(published_site: PublishedSite) -> None:
-    published_site.edit(1, question="Else?")
+def on_terminal(site: PublishedSite, *words: str, answer: str = "") -> tuple[int, str, bytes]:
+    """The exit code of a command, what it printed, and what a terminal showed of its errors; it reads the answer."""
     master, slave = pty.openpty()
-    where = (
-        "--set",
-        f"publish.target={published_site.target}",
-        "--set",
-        f"publish.endpoint_url={published_site.server.url}",
-    )
+    where = ("--set", f"publish.target={site.target}", "--set", f"publish.endpoint_url={site.server.url}")
     with subprocess.Popen(
-        [*fresh(), "rebuild", "--as-of", hour(1), *where],
-        cwd=published_site.folder, stdout=subprocess.PIPE, stderr=slave, text=True,
+        [*fresh(), *words, *where],
+        cwd=site.folder, stdin=slave, stdout=subprocess.PIPE, stderr=slave, text=True,
         env={**os.environ, **CREDENTIALS, "PYTHONPATH": str(ROOT), "TERM": "xterm"},
     ) as process:  # fmt: skip
         os.close(slave)
+        os.write(master, answer.encode())
         shown = b""
         while chunk := _read(master):
             shown += chunk
         assert process.stdout
         printed = process.stdout.read()
     os.close(master)
-    assert process.returncode == 0
+    return process.returncode, printed, shown
+
+
+def test_on_a_terminal_a_takedown_asks_before_it_removes(published_site: PublishedSite) -> None:
+    code, printed, shown = on_terminal(published_site, "takedown", market_id(FX)[:8], answer="n\n")
+    assert (code, printed) == (1, "")
+    asked = shown.decode().replace("\r\n", "\n")
+    assert f'{market_id(FX)}: "Question 11?", open\nRemove from everything that is published? [y/N]: ' in asked
+    assert published_site.traces(FX)
+    assert published_site.done("takedown").stdout == "0 markets are blocked\n"
+
+    code, printed, _ = on_terminal(published_site, "takedown", market_id(FX)[:8], answer="y\n")
+    assert (code, published_site.traces(FX)) == (0, [])
+    assert "gone from " in printed.splitlines()[-1]
+
+
+@pytest.mark.parametrize("words", [("--yes", market_id(FX)), ("--undo", market_id(FX)), ()])
+def test_on_a_terminal_nobody_who_is_sure_is_asked(published_site: PublishedSite, words: tuple[str, ...]) -> None:
+    code, _, shown = on_terminal(published_site, "takedown", *words)
+    assert code == 0
+    assert b"Remove" not in shown
+
+
+def test_progress_is_shown_on_a_terminal_only(published_site: PublishedSite) -> None:
+    published_site.edit(1, question="Else?")
+    code, printed, shown = on_terminal(published_site, "rebuild", "--as-of", hour(1))
+    assert code == 0
     assert b"rendering" in shown
     assert b"publishing" in shown
     assert b"100%" in shown

@@ -8,9 +8,9 @@ import pytest
 
 from generator.api import keys
 from generator.config.settings import Config
-from generator.errors import StoreError
+from generator.errors import PublicMarketsError, StoreError
 from generator.models import replaced
-from generator.publish import record, takedown
+from generator.publish import record, references, takedown
 from generator.publish.decisions import Request
 from generator.publish.protocol import Target
 from generator.publish.record import Published
@@ -60,22 +60,20 @@ class Watched(Directory):
             self.early.append(request)
 
 
-def take_down(store: Watched, config: Config, request: Request, *details: str) -> list[str]:
-    """Take markets down as the command does, elsewhere; returns the requests before these details are gone."""
+def take_down(store: Watched, config: Config, name: str, *details: str) -> list[str]:
+    """Take a market down as the command does, elsewhere; returns the requests before these details are gone."""
     assert all(Path(store.name, key).exists() for key in details)
     store.watched, store.early = details, []
     target = Target.of(store, replaced(config, output=config.output / "elsewhere"))
-    named = request.resolved(takedown.known(target.config, target, request))
-    takedown.from_store(target, takedown.blocked_by_store(store, named).after, named.ids, Silent(), lambda _: None)
+    ids, names = ([name], []) if references.id_in(name, config) else ([], [name])
+    known = takedown.known(target.config, target, ids, names)
+    request = Request((known.id_of(name, config),), is_blocked=True, at=NOW)
+    takedown.from_store(target, takedown.blocked_by_store(store, request).after, request.ids, Silent(), lambda _: None)
     return store.early
 
 
-def by_id(number: int) -> Request:
-    return Request(ids=(market_id(number),), slugs=(), is_blocked=True, at=NOW)
-
-
-def by_slug(slug: str) -> Request:
-    return Request(ids=(), slugs=(slug,), is_blocked=True, at=NOW)
+def slug_address(config: Config, slug: str) -> str:
+    return f"{config.base_url}/{keys.MARKETS}/{slug}"
 
 
 def test_as_few_requests_come_before_the_deletion_on_a_large_site_as_on_a_small_one(tmp_path: Path) -> None:
@@ -86,7 +84,7 @@ def test_as_few_requests_come_before_the_deletion_on_a_large_site_as_on_a_small_
         with sharded():
             publish_site(sites.make(config, {number: {} for number in range(1, size + 1)}, 0), store)
             numbers.append(len([*store.keys(SHARDS)]))
-            requests.append(take_down(store, config, by_id(6), keys.detail(market_id(6))))
+            requests.append(take_down(store, config, market_id(6), keys.detail(market_id(6))))
     assert numbers[0] < numbers[1] // 10
     assert requests[0] == requests[1]
     assert 0 < len(requests[0]) < LIMIT
@@ -113,11 +111,27 @@ def details(number: int) -> tuple[str, ...]:
     return keys.details(market_id(number), f"slug-{number}")
 
 
-def test_a_market_named_by_its_slug_is_looked_up_in_its_detail(slugged: tuple[Watched, Config]) -> None:
+def test_a_market_named_by_its_address_with_a_slug_is_looked_up_in_its_detail(slugged: tuple[Watched, Config]) -> None:
     store, config = slugged
     with sharded():
-        requests = take_down(store, config, by_slug("slug-3"), *details(3))
+        requests = take_down(store, config, slug_address(config, "slug-3"), *details(3))
     assert 0 < len(requests) < LIMIT
+
+
+def test_a_slug_without_an_address_is_looked_up_in_the_whole_record_as_it_may_be_a_key_of_another_market(
+    slugged: tuple[Watched, Config], database: sqlite3.Connection
+) -> None:
+    store, config = slugged
+    database.execute("ALTER TABLE markets ADD COLUMN key")
+    database.execute("UPDATE markets SET key = 'Slug-3' WHERE id = ?", (market_id(5),))
+    database.commit()
+    build_now(config)
+    with locked(config.output) as folder, sharded():
+        Publication(folder, store, config, shape(config), Options()).plan(Silent()).carry_out()
+        with pytest.raises(PublicMarketsError, match="may mean 2 markets"):
+            take_down(store, config, "Slug-3", *details(3))
+        take_down(store, config, "slug-3", *details(3))
+    assert [Path(store.name, key).exists() for key in (*details(3), *details(5))] == [False, False, True, True]
 
 
 def test_another_market_in_the_detail_of_a_slug_does_not_mislead(slugged: tuple[Watched, Config]) -> None:
@@ -125,7 +139,7 @@ def test_another_market_in_the_detail_of_a_slug_does_not_mislead(slugged: tuple[
     store, config = slugged
     store.put(details(3)[1], Path(store.name, details(4)[1]).read_bytes(), If.ALWAYS)
     with sharded():
-        take_down(store, config, by_slug("slug-3"), *details(3))
+        take_down(store, config, slug_address(config, "slug-3"), *details(3))
     assert [Path(store.name, key).exists() for key in (*details(3), *details(4))] == [False, False, True, True]
 
 
@@ -133,7 +147,7 @@ def test_without_a_record_both_details_of_a_market_are_deleted(slugged: tuple[Wa
     store, config = slugged
     Path(store.name, record.KEY).unlink()
     with pytest.raises(StoreError, match="the details of blocked markets were deleted"):
-        take_down(store, config, by_id(3), *details(3))
+        take_down(store, config, market_id(3), *details(3))
     assert not any(Path(store.name, key).exists() for key in details(3))
 
 
@@ -147,6 +161,6 @@ def test_a_takedown_that_finds_the_record_damaged_after_the_deletion_lets_go_of_
     others = sorted(root.named_shards() - {of_market})
     store.delete([f"{SHARDS}{others[0]}"])
     with sharded(), pytest.raises(StoreError, match="the details of blocked markets were deleted"):
-        take_down(store, config, by_id(3), *details(3))
+        take_down(store, config, market_id(3), *details(3))
     assert 0 < len(store.early) < LIMIT
     assert root_of(store).work is None

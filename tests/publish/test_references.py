@@ -1,6 +1,7 @@
 """How an operator may name a market: by id, the beginning of one, slug, key, and the addresses of it."""
 
 from pathlib import Path
+from typing import Any, Final
 
 import pytest
 
@@ -11,10 +12,13 @@ from tests.support.sites.builds import NOW, make_config
 from tests.support.sites.rows import market_id
 
 ONE, TWO = market_id(1), market_id(2)
-NAMES = {"site_keys": {ONE: "a/b ü", TWO: "two"}, "slugs": {ONE: ("Will-It-Rain",), TWO: ("two-too", "formerly-two")}}
+NAMES: Final[dict[str, Any]] = {
+    "site_keys": {ONE: "a/b ü", TWO: "two"},
+    "slugs": {ONE: ("Will-It-Rain",), TWO: ("two-too", "formerly-two")},
+}
 
 
-def built(market_url: str | None = None, **names: object) -> Manifest:
+def built(market_url: str | None = None, **names: Any) -> Manifest:
     settings = {} if market_url is None else {"market_url": market_url}
     state = {"complete": True, "version": "1", "current": {}, "retired": (), "objects": {}}
     markets = {ONE: ("open",), TWO: ("open",)}
@@ -87,4 +91,5 @@ def test_an_address_with_an_id_means_that_market_published_or_not(config: Config
 def test_addresses_of_what_is_published_are_understood_beside_those_of_the_settings_now(config: Config) -> None:
     state = built("https://old.example.org/{key}", **NAMES)
     assert references.ids_meant("https://old.example.org/two", config, state) == {TWO}
+    assert references.ids_meant("http://OLD.example.org/a%2Fb%20%C3%BC/?from=feed#top", config, state) == {ONE}
     assert references.ids_meant("https://old.example.org/two", config, built(**NAMES)) == frozenset()

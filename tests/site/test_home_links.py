@@ -12,7 +12,7 @@ from typing import Any, Final
 import pytest
 
 from generator.api import keys
-from generator.publish import home_links
+from generator.publish import references
 from generator.tree.files import INSPECTION
 from generator.tree.layouts import COMPACT
 from generator.tree.manifest import Manifest
@@ -20,7 +20,7 @@ from tests.site import random_sites
 from tests.site.random_sites import FIRST, SAME_DAY, rich_site
 from tests.site.taken_down import RECORD, Objects, Workplace, changes, differences, keys_told, workplace
 from tests.support.readers import parquet
-from tests.support.sites.builds import files
+from tests.support.sites.builds import files, make_config
 from tests.support.sites.rows import market_id
 
 #: Seven markets, of which the last is a member of a family.
@@ -101,8 +101,9 @@ def test_a_key_that_changes_changes_feeds_and_parquet_and_nothing_else(place: Wo
     assert urls_in_feed(after) == urls_in_parquet(after) == now
     place.publish(output=output, target=store)
     assert urls_in_parquet(place.objects(store)) == now
-    assert home_links.ids_of_key(record(place, store), "42") == (market_id(3),)
-    assert home_links.ids_at(record(place, store), now[market_id(3)]) == (market_id(3),)
+    config = make_config(place.folder)
+    for name in ("42", now[market_id(3)]):
+        assert references.ids_meant(name, config, record(place, store)) == {market_id(3)}
 
 
 def test_a_setting_that_changes_changes_the_same_and_the_documents_that_say_it(place: Workplace, output: str) -> None:
@@ -129,7 +130,7 @@ def test_keys_that_no_link_needs_are_kept_and_published_by_nothing(place: Workpl
     place.build(FIRST, output=output)
     place.publish(output=output, target=store)
     assert place.objects(store) == before
-    assert home_links.ids_of_key(record(place, store), "new key") == (market_id(3),)
+    assert references.ids_meant("new key", make_config(place.folder), record(place, store)) == {market_id(3)}
     plain = replace(SITE, settings={**SITE.settings, "market_url": None})
     assert keys_told(plain, before) == []
 

@@ -61,7 +61,7 @@ def _rebuild(role: Role, layout: str, machine: str, _: Actor) -> None:
 
 
 def _takedown(role: Role, layout: str, machine: str, _: Actor, *, undo: bool = False) -> None:
-    _call(takedown_command, config(layout, machine), role, markets=(market_id(role.market),), undo=undo)
+    _call(takedown_command, config(layout, machine), role, markets=(market_id(role.market),), undo=undo, is_sure=True)
 
 
 def _hold(role: Role, layout: str, machine: str, _: Actor) -> None:
