@@ -15,12 +15,13 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from generator.api import keys
 from tests.support.commands import run
-from tests.support.readers.pages import section, shown_files, typed, words_after_program
+from tests.support.readers.pages import PAGES, rows_of, section, shown_files, typed, words_after_program
 from tests.support.sites.builds import files, text_of
 from tests.support.sites.publishing import PublishedSite, hour, populate
 from tests.support.sites.rows import create_database, market_id
 
 PAGE: Final = "docs/operations.md"
+NIGHT: Final = "docs/takedown.md"
 YESTERDAY: Final = "Bring yesterday's output back"
 #: Programs that no test can run.
 _ELSEWHERE: Final = {"systemctl"}
@@ -67,14 +68,16 @@ class Operator:
         assert ran.returncode == 0 or (line.startswith("diff ") and ran.returncode == 1), ran
         return ran.stdout
 
-    def question(self, text: str) -> None:
-        """Change the question of every market."""
+    def question(self, text: str, *, of: int | None = None) -> None:
+        """Change the question of every market, or of one."""
         with closing(sqlite3.connect(self.folder / "site.db", isolation_level=None)) as database:
-            database.execute("UPDATE markets SET question = ?", [text])
+            database.execute(
+                "UPDATE markets SET question = ? WHERE ?2 IS NULL OR id = ?2", [text, of and market_id(of)]
+            )
 
-    def hides(self, number: int) -> None:
+    def hides(self, number: int, *, is_listed: bool = False) -> None:
         with closing(sqlite3.connect(self.folder / "site.db", isolation_level=None)) as database:
-            database.execute("UPDATE markets SET is_listed = 0 WHERE id = ?", [market_id(number)])
+            database.execute("UPDATE markets SET is_listed = ? WHERE id = ?", [is_listed, market_id(number)])
 
     def shows(self, text: str) -> bool:
         """Whether anything published contains the text, compressed or not."""
@@ -307,6 +310,34 @@ def test_the_metrics_of_several_sites_differ_in_a_label(operator: Operator) -> N
     own = (operator.folder / "one.prom").read_text("utf-8")
     assert {sample.labels.pop("site") for sample in samples} == {"one"}
     assert samples == [sample for family in text_string_to_metric_families(own) for sample in family.samples]
+
+
+def test_the_eight_lines_for_the_night_suffice(operator: Operator) -> None:
+    """Typed as they stand, for a market with the example's words and the id that `find` prints."""
+    lines = {to: words_after_program(command.strip("`")) for to, command, _ in rows_of(PAGES[NIGHT])[2:10]}
+    assert len(lines) == 8
+    (example,) = (lines["remove it"] or [])[1:]
+    operator.question("Who hosts the song contest?", of=11)
+    operator.done("rebuild")
+    operator.hides(11)
+
+    def words(to: str) -> list[str]:
+        return [word.replace(example, market_id(11)[: len(example)]) for word in lines[to] or []]
+
+    assert operator.done(*words("find the market")).startswith(
+        f"{market_id(11)}  open       Who hosts the song contest?\n1 market in "
+    )
+    *_, last = operator.done(*words("remove it")).splitlines()
+    assert re.fullmatch(r"gone from \S+ and \S+: 1 market; .* until \S+Z at most.*", last)
+    assert "song contest: no market in " in operator.refused(1, *words("see that it worked"))
+    assert not operator.shows("song contest")
+    assert operator.done(*words("list what is removed")).startswith(f"{market_id(11)} blocked since ")
+    operator.done(*words("undo it"))
+    operator.hides(11, is_listed=True)
+    operator.done("rebuild")
+    assert operator.shows("song contest")
+    operator.done(*words("stop everything"))
+    assert "Prices of 2 June are wrong" in operator.refused(3, "rebuild")
 
 
 def test_sites_in_one_bucket_leave_each_other_alone(published_site: PublishedSite) -> None:

@@ -24,7 +24,7 @@ from generator.wording import are, counted
 @click.command(cls=Subcommand, name="takedown")
 @click.argument("markets", metavar="REF...", nargs=-1, type=Reference())
 @click.option("--undo", is_flag=True, help="Let the markets come back with the next build.")
-@click.option("--yes", "-y", "is_sure", is_flag=True, help="Do not ask, even in a terminal.")
+@click.option("-y", "--yes", "is_sure", is_flag=True, help="Do not ask, even in a terminal.")
 def takedown_command(settings: Config, markets: tuple[str, ...], *, undo: bool, is_sure: bool) -> None:
     """Remove markets from everything that is published, now, and block them in later builds.
 
