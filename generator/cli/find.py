@@ -10,7 +10,7 @@ from generator.errors import PublicMarketsError
 from generator.markets.quarantine import printable
 from generator.publish.lookup import look_up
 from generator.publish.protocol import Target
-from generator.wording import counted
+from generator.wording import are, counted
 
 #: The most markets that are shown.
 _SHOWN = 50
@@ -38,5 +38,5 @@ def find_command(settings: Config, words: tuple[str, ...]) -> None:
     more = len(found.markets) - _SHOWN
     logs.result(
         f"{counted(len(found.markets), 'market')} in {found.place}, as of {found.as_of}"
-        + (f"; {more} more are not shown: add words" if more > 0 else "")
+        + (f"; {more} more {are(more)} not shown: add words" if more > 0 else "")
     )

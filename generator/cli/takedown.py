@@ -47,7 +47,9 @@ def takedown_command(settings: Config, markets: tuple[str, ...], *, undo: bool, 
     count = len(change.after.ids())
     logs.result(f"{counted(count, 'market')} {are(count)} blocked")
     if ids and not undo:
-        logs.result(_end(settings, target, sum(map(known.names, ids))))
+        gone = sum(map(known.names, ids))
+        repeats = any(market_id in change.before.ids() for market_id in ids)
+        logs.result(_end(settings, target, gone, may_be_cached=bool(gone) or repeats), gone=gone)
 
 
 def _understood(
@@ -75,18 +77,18 @@ def _understood(
 def _shown(settings: Config, target: Target | None, market_id: str) -> str:
     market = takedown.detailed(settings, target, market_id)
     if market is None:
-        return f"{market_id}: has no detail here"
+        return f"{market_id}: no detail of it is published"
     return f'{market_id}: "{printable(market.question)}", {market.status}'
 
 
-def _end(settings: Config, target: Target | None, count: int) -> str:
+def _end(settings: Config, target: Target | None, gone: int, *, may_be_cached: bool) -> str:
     """The last line: what is gone, from where, and what is still in caches."""
     places = [*([target.store.name] if target else []), *([str(settings.output)] if settings.output.exists() else [])]
     place = " and ".join(places) or "here"
-    gone = f"gone from {place}: {counted(count, 'market')}" if count else f"{place} had nothing left of what was named"
+    line = f"gone from {place}: {counted(gone, 'market')}" if gone else f"{place} had nothing left of what was named"
     if target is None:
-        return f"{gone}; publish.target is not set, so nothing else was touched"
-    return f"{gone}; {copies.remaining(settings, target.lease.published, now())}"
+        return f"{line}; publish.target is not set, so nothing else was touched"
+    return f"{line}; {copies.remaining(settings, target.lease.published, now())}" if may_be_cached else line
 
 
 def _take_down(settings: Config, target: Target | None, request: Request, known: Known) -> Change:
