@@ -12,6 +12,7 @@ COMMANDS = {
     "build": (),
     "check": (),
     "demo": (),
+    "find": ("question",),
     "hold": ("Wrong prices",),
     "plan": (),
     "publish": (),
@@ -20,7 +21,7 @@ COMMANDS = {
     "takedown": ("00000001-0000-4000-8000-000000000000",),
 }
 READS_DATABASE = {"build", "check", "demo", "plan", "rebuild"}
-ASKS_STORE = {"check", "hold", "publish", "rebuild", "takedown"}
+ASKS_STORE = {"check", "find", "hold", "publish", "rebuild", "takedown"}
 WRITES_FOLDER = {"build", "check", "demo", "publish", "rebuild", "takedown"}
 ESTIMATES = {"build", "check", "demo", "plan", "publish", "rebuild"}
 
