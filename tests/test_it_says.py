@@ -13,10 +13,11 @@ PAGE: Final = PAGES["docs/it-says.md"]
 _SPAN: Final = re.compile(r"`` (.+?) ``|`([^`]+)`")
 #: Sentences in the form of messages that refuse nothing and warn of nothing, and ends of others.
 RESULTS: Final = {
+    "browsers keep copies until … at most", "more … not shown: add words",
     "all relations and columns found", "all … of the record are whole", "can be read; nothing is published there yet",
     "can be written, and honours conditional puts", "detail_version: markets has no such column",
     "detail_version: … of … have one", "dry run, nothing was changed", "exists already; delete it to create a new one",
-    "holds no blocked markets", "is not on hold", "public-markets takedown` lists the ids",
+    "holds no blocked markets", "is not on hold",
     "released, builds can be published again", "s3://bucket/prefix or a directory; null", "text/html; charset",
     "make ids unique; a join", "text/javascript; charset", "text/plain; charset", "this replaces an earlier hold",
     "what is published as of … stays",
@@ -34,7 +35,7 @@ PASSED_ON: Final = """
     findings.py:about=1  findings.py:__iter__=1  findings.py:error=1  findings.py:warning=1  findings.py:fine=1
     findings.py:tried=1  findings.py:refused=1  markets/faults.py:_fault=1  markets/slugs.py:references=1
     publish/blocklist.py:_read=1  publish/brief_record.py:manifest_of=1  publish/chunk_names.py:of_index=1
-    publish/copies.py:require_ended=1  publish/decisions.py:_owner=1  publish/hold.py:_root=1
+    publish/copies.py:require_ended=1  publish/hold.py:_root=1
     publish/hold.py:refuse=1  publish/hold.py:explained=1  publish/invalidation.py:invalidate=1
     publish/lease.py:_decoded=1  publish/preflight.py:require_fresh=2  publish/preflight.py:record=2
     publish/preflight.py:_unpublished=1  publish/preflight.py:conditions=1  publish/preflight.py:_warnings=1

@@ -1,5 +1,6 @@
 """Types of arguments and options that several commands take."""
 
+import re
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -7,6 +8,7 @@ import click
 
 from generator.config.market_url import LONGEST_ADDRESS
 
+_CONTROLS: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _UNITS: Final = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9}
 
 
@@ -33,9 +35,9 @@ class Reference(click.ParamType[str]):
     name = "market"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return the text without blanks around it."""
-        text = str(value).strip()
-        if not text or len(text) > LONGEST_ADDRESS or not text.isprintable():
+        """Return the text as it is: a key may have blanks around it."""
+        text = str(value)
+        if not text.strip() or len(text) > LONGEST_ADDRESS or _CONTROLS.search(text):
             self.fail(f"{value!r} names no market; write its id, slug, key or address", param, ctx)
         return text
 

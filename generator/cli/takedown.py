@@ -1,6 +1,7 @@
 """`takedown`: removes markets from everything published, and blocks them in later builds."""
 
 import sys
+from dataclasses import replace
 
 import click
 
@@ -13,6 +14,7 @@ from generator.cli.parameters import Reference
 from generator.cli.progress_bar import progress_bar
 from generator.cli.target import open_target
 from generator.config.settings import Config
+from generator.errors import PublicMarketsError
 from generator.markets.quarantine import printable
 from generator.publish import copies, references, takedown
 from generator.publish.decisions import Change, Known, Request, unblocked_id
@@ -36,10 +38,9 @@ def takedown_command(settings: Config, markets: tuple[str, ...], *, undo: bool, 
     asks = not is_sure and not undo and bool(markets) and sys.stdin is not None and sys.stdin.isatty()
     known, ids = _understood(settings, target, markets, is_blocked=not undo, asks=asks)
     if not undo:
-        for market_id in ids:
-            logs.notice(_shown(settings, target, market_id))
-    if asks:
-        click.confirm("Remove from everything that is published?", abort=True, err=True)
+        known = _with_details(settings, target, ids, known)
+    if asks and not click.confirm("Remove from everything that is published?", err=True):
+        raise PublicMarketsError("not confirmed, so nothing was removed")
     request = Request(ids, is_blocked=not undo, at=times.instant(now()))
     change = _take_down(settings, target, request, known)
     for market_id in sorted(change.after.ids()):
@@ -49,7 +50,7 @@ def takedown_command(settings: Config, markets: tuple[str, ...], *, undo: bool, 
     if ids and not undo:
         gone = sum(map(known.names, ids))
         repeats = any(market_id in change.before.ids() for market_id in ids)
-        logs.result(_end(settings, target, gone, may_be_cached=bool(gone) or repeats), gone=gone)
+        logs.result(_end(settings, target, gone, known.places({*ids}), may_be_cached=bool(gone) or repeats), gone=gone)
 
 
 def _understood(
@@ -63,32 +64,46 @@ def _understood(
         known = takedown.known(settings, target, ids, names if is_blocked else ())
     except Exception:
         # Nobody knows what the names mean, but the ids are sure.
-        if target and not asks:
-            takedown.block(target.store, Request(ids, is_blocked=is_blocked, at=times.instant(now())))
+        if target and not asks and ids:
+            takedown.block(target.store, Request(ids, is_blocked=True, at=times.instant(now())))
+            logs.notice(f"{', '.join(ids)}: blocked in every later publish, and not removed yet")
         raise
-    blocked = takedown.blocked(settings, target) if names and not is_blocked else BlockedList()
-    found = (
-        market_id or (known.id_of(text, settings) if is_blocked else unblocked_id(text, blocked))
+    blocked = takedown.blocked(settings, target) if names else BlockedList()
+    meant = (
+        market_id or (known.id_of(text, settings, blocked) if is_blocked else unblocked_id(text, blocked))
         for text, market_id in by_itself.items()
     )
-    return known, tuple(dict.fromkeys(found))
+    return known, tuple(dict.fromkeys(meant))
 
 
-def _shown(settings: Config, target: Target | None, market_id: str) -> str:
-    market = takedown.detailed(settings, target, market_id)
-    if market is None:
-        return f"{market_id}: no detail of it is published"
-    return f'{market_id}: "{printable(market.question)}", {market.status}'
+def _with_details(settings: Config, target: Target | None, ids: tuple[str, ...], known: Known) -> Known:
+    """Show each market that is to be removed. Some may be public though no record names them."""
+    unrecorded = dict[str, str]()
+    for market_id in ids:
+        if found := takedown.detailed(settings, target, market_id):
+            place, market = found
+            logs.notice(f'{market_id}: "{printable(market.question)}", {market.status}')
+            if not known.names(market_id):
+                unrecorded[market_id] = place
+        elif known.names(market_id):
+            logs.notice(f"{market_id}: its question cannot be read, as its detail is missing or damaged")
+        else:
+            logs.notice(f"{market_id}: no detail of it is published")
+    return replace(known, unrecorded=unrecorded)
 
 
-def _end(settings: Config, target: Target | None, gone: int, *, may_be_cached: bool) -> str:
+def _end(settings: Config, target: Target | None, gone: int, places: list[str], *, may_be_cached: bool) -> str:
     """The last line: what is gone, from where, and what is still in caches."""
-    places = [*([target.store.name] if target else []), *([str(settings.output)] if settings.output.exists() else [])]
-    place = " and ".join(places) or "here"
-    line = f"gone from {place}: {counted(gone, 'market')}" if gone else f"{place} had nothing left of what was named"
-    if target is None:
-        return f"{line}; publish.target is not set, so nothing else was touched"
-    return f"{line}; {copies.remaining(settings, target.lease.published, now())}" if may_be_cached else line
+    if not gone:
+        built = [str(settings.output)] if settings.output.exists() else []
+        searched = " and ".join([*([target.store.name] if target else []), *built])
+        line = f"{searched or settings.output} had nothing left of what was named"
+    else:
+        line = f"gone from {' and '.join(places)}: {counted(gone, 'market')}"
+    if not may_be_cached:
+        return line
+    published = target.lease.published if target else None
+    return f"{line}; {copies.remaining(settings, published, now(), has_target=target is not None)}"
 
 
 def _take_down(settings: Config, target: Target | None, request: Request, known: Known) -> Change:

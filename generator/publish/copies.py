@@ -4,11 +4,13 @@ The CDN comes first, as readers see it, and neither needs the other to succeed. 
 that whichever run can end it next does so.
 """
 
+import re
 import time
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Final
 
+from generator.api import keys
 from generator.api.contract import API_VERSION
 from generator.config.settings import Config
 from generator.errors import StoreError
@@ -24,14 +26,29 @@ from generator.tree.files import SHARDS
 _WAIT_STEP_S: Final = 1.0
 
 
+def _seconds(header: str, *names: str) -> int:
+    """The sum of these directives of a Cache-Control header."""
+    return sum(int(value) for name, value in re.findall(r"([a-z-]+)=(\d+)", header) if name in names)
+
+
 #: How long a browser may keep any answer: fresh, and then stale while it asks again.
-_BROWSER_S: Final = 10 + 60
+_BROWSER_S: Final = max(
+    _seconds(header, "max-age", "stale-while-revalidate") for header in (keys.IMMUTABLE, keys.MUTABLE)
+)
 #: How long a shared cache may where nothing can invalidate it, and a browser after that.
-_UNPURGED_S: Final = 5 * 60 + _BROWSER_S
+_UNPURGED_S: Final = _seconds(keys.UNPURGED_IMMUTABLE, "s-maxage") + _BROWSER_S
 
 
-def remaining(config: Config, published: Published | None, now: datetime) -> str:
-    """What caches may still hold of a market that is gone since `now`, and until when."""
+def remaining(config: Config, published: Published | None, now: datetime, *, has_target: bool) -> str:
+    """What caches may still hold of a market that is gone since `now`, and until when.
+
+    Without a target nothing was published, so no CDN was told.
+    """
+    if not has_target:
+        return (
+            f"browsers keep copies until {_after(now, _BROWSER_S)} at most; publish.target is not set, so no CDN was "
+            "told, and nothing else was touched"
+        )
     if invalidation.is_configured(config):
         return f"the CDN's copies are gone, browsers keep theirs until {_after(now, _BROWSER_S)} at most"
     if config.publish.is_unpurged and not (published and published.are_copies_long):

@@ -1,12 +1,13 @@
 """The operator's decisions to block or unblock markets, and what to say about each. Pure."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Final
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
 
 from generator.api import keys
 from generator.config.settings import Config
 from generator.errors import PublicMarketsError
+from generator.markets.quarantine import printable
 from generator.publish import references
 from generator.tree.blocklist import BlockedList
 from generator.tree.manifest import Manifest
@@ -15,48 +16,77 @@ from generator.tree.manifest import Manifest
 _SHOWN: Final = 5
 
 
+class Named(NamedTuple):
+    """A manifest that names published markets: where they are published, and what it is called."""
+
+    place: str
+    source: str
+    built: Manifest
+
+
 @dataclass(frozen=True)
 class Known:
-    """The manifests that name published markets, each with its name: first that of the record, then the folder's."""
+    """What names published markets: the record first, then the folder's manifest.
 
-    manifests: tuple[tuple[str, Manifest], ...]
+    `unrecorded` are markets (ids) that neither names though a detail of each is in a place.
+    """
+
+    manifests: tuple[Named, ...]
+    unrecorded: Mapping[str, str] = field(default_factory=dict)
 
     def names(self, market_id: str) -> bool:
-        """Whether any of them names the market."""
-        return any(market_id in built.markets for _, built in self.manifests)
+        """Whether the market is published as far as anything tells."""
+        return market_id in self.unrecorded or any(market_id in named.built.markets for named in self.manifests)
+
+    def places(self, ids: Collection[str]) -> list[str]:
+        """The places where any of these markets is published."""
+        recorded = (named.place for named in self.manifests if not named.built.markets.keys().isdisjoint(ids))
+        return [
+            *dict.fromkeys((*recorded, *(self.unrecorded[market_id] for market_id in ids & self.unrecorded.keys())))
+        ]
 
     def meant(self, text: str, config: Config) -> frozenset[str]:
         """The markets that the text may mean, by any of them."""
-        by_itself = references.id_in(text, config)
-        named = (references.ids_meant(text, config, built) for _, built in self.manifests)
-        return frozenset({by_itself}) if by_itself else frozenset[str]().union(*named)
+        return frozenset[str]().union(*(references.ids_meant(text, config, named.built) for named in self.manifests))
 
-    def id_of(self, text: str, config: Config) -> str:
-        """The market that the text means; raise PublicMarketsError if that is none or several."""
-        found = sorted(self.meant(text, config))
-        if len(found) == 1:
-            return found[0]
-        if found:
-            shown = ", ".join(found[:_SHOWN]) + (f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else "")
-            raise PublicMarketsError(f"{text}: may mean {len(found)} markets: {shown}; name the one by its id")
+    def id_of(self, text: str, config: Config, blocked: BlockedList) -> str:
+        """The market that the text means, or the blocked one whose id begins so, to go on with its takedown.
+
+        Raise PublicMarketsError if that is none or several.
+        """
+        meant = sorted(self.meant(text, config) or references.beginning(text, blocked.ids()))
+        if len(meant) == 1:
+            return meant[0]
+        name = printable(text)
+        if meant:
+            shown = ", ".join(meant[:_SHOWN]) + (f" and {len(meant) - _SHOWN} more" if len(meant) > _SHOWN else "")
+            raise PublicMarketsError(f"{name}: may mean {len(meant)} markets: {shown}; name the one by its id")
+        if not self.manifests:
+            raise PublicMarketsError(
+                f"{name}: nothing is published here yet, so it names no market; give an id instead"
+            )
         if references.is_address(text):
             forms = [f"{config.base_url}/{keys.MARKETS}/ID", *([config.market_url] if config.market_url else [])]
             raise PublicMarketsError(
-                f"{text}: is not the address of a published market, which is {' or '.join(forms)}; give its id instead"
+                f"{name}: is not the address of a published market, which is {' or '.join(forms)}; give its id instead"
             )
         raise PublicMarketsError(
-            f"{text}: no published market has this slug or key, or an id that begins so (write at least "
+            f"{name}: no published market has this slug or key, or an id that begins so (write at least "
             f"{references.SHORTEST_BEGINNING} characters); `public-markets find` looks for words of its question"
         )
 
 
 def unblocked_id(text: str, blocked: BlockedList) -> str:
     """The market that an undo means; raise PublicMarketsError if no blocked market's id begins so, or several do."""
-    found = [*references.beginning(text, blocked.ids())]
-    if len(found) == 1:
-        return found[0]
-    problem = "several ids of blocked markets begin so" if found else "is not the id of a blocked market"
-    raise PublicMarketsError(f"{text}: {problem}; `public-markets takedown` lists the ids")
+    meant = [*references.beginning(text, blocked.ids())]
+    if len(meant) == 1:
+        return meant[0]
+    name = printable(text)
+    if meant:
+        raise PublicMarketsError(
+            f"{name}: several ids of blocked markets begin so; `public-markets takedown` lists them"
+        )
+    raise PublicMarketsError(f"{name}: is not the id of a blocked market; `public-markets takedown` lists these")
 
 
 @dataclass(frozen=True)
@@ -128,8 +158,8 @@ class Request:
 
 
 def _unnamed(known: Known) -> str:
-    places = [name for name, _ in known.manifests]
-    if not places:
+    sources = [named.source for named in known.manifests]
+    if not sources:
         return "nothing is published here yet"
-    who = f"neither {' nor '.join(places)} names" if len(places) > 1 else f"{places[0]} does not name"
+    who = f"neither {' nor '.join(sources)} names" if len(sources) > 1 else f"{sources[0]} does not name"
     return f"{who} this market: it was never published here, or is gone already"

@@ -36,22 +36,18 @@ def ids_meant(text: str, config: Config, built: Manifest) -> frozenset[str]:
     """The markets of the published state that the text may mean; several if it is no good name of one."""
     if (market_id := id_in(text, config)) is not None:
         return frozenset({market_id})
-    text = text.strip()
     if is_address(text):
         recorded = built.settings.get("market_url")
-        of_home = links.reference(recorded, text) if recorded else None
+        of_home = links.reference(recorded, text.strip()) if recorded else None
         found = [*([of_home] if of_home else []), *_of_address(text, config)]
         return frozenset().union(*(_named(reference, built) for reference in found))
-    names = (MarketReference("slug", text), MarketReference("key", text))
+    names = (MarketReference("slug", text.strip()), MarketReference("key", text))
     return frozenset(beginning(text, built.markets)).union(*(_named(name, built) for name in names))
 
 
-def slugs_in(text: str, config: Config) -> Iterator[str]:
-    """The slugs that the text may be, or that an address has."""
-    if is_address(text):
-        yield from (found.value for found in _of_address(text, config) if found.name == "slug")
-    else:
-        yield text.strip()
+def slugs_in(address: str, config: Config) -> Iterator[str]:
+    """The slugs that an address has in it."""
+    yield from (found.value for found in _of_address(address, config) if found.name == "slug")
 
 
 def beginning(text: str, known: Iterable[str]) -> Iterator[str]:
@@ -69,15 +65,16 @@ def _of_address(text: str, config: Config) -> Iterator[MarketReference]:
         return
     if reference := links.reference(config.market_url, address):
         yield reference
+    base = urlsplit(config.base_url)
     try:
         url = urlsplit(address)
         origin, is_here = address[: address.index("/", address.index("://") + 3)], url.hostname in LOOPBACK
+        is_of_api = is_here or (url.hostname, url.port) == (base.hostname, base.port)
     except ValueError:  # no address of a market
         return
-    base = urlsplit(config.base_url)
     # `serve` answers on this machine, whatever the public address is.
     in_public = address.replace(origin, f"https://{base.netloc}", 1) if is_here else address
-    if found := _DETAIL.fullmatch(urlsplit(in_public).path.removeprefix(base.path)):
+    if is_of_api and (found := _DETAIL.fullmatch(urlsplit(in_public).path.removeprefix(base.path))):
         with suppress(ValueError):
             yield MarketReference("id", ids.uuid(found[1]))
     value = MarketUrl(f"https://{base.netloc}{base.path}/{keys.MARKETS}/", "slug", "").value_in(in_public)

@@ -23,7 +23,7 @@ from generator.publish import brief_record, guards, invalidation, record, refere
 from generator.publish.apply import Tally
 from generator.publish.audit import stray_details
 from generator.publish.content import StoredSite
-from generator.publish.decisions import Change, Known, Request
+from generator.publish.decisions import Change, Known, Named, Request
 from generator.publish.protocol import Publisher, Target
 from generator.publish.record import DamagedShardError, Published
 from generator.stores.requests import body_of, explaining_outage, with_retries
@@ -52,23 +52,30 @@ class _Detail(BaseModel):
 def known(config: Config, target: Target | None, ids: Collection[str], names: Collection[str]) -> Known:
     """The published markets, as far as the store and the folder can tell; nothing is asked without markets to look up.
 
-    Whatever is wrong with the record, it keeps no id from being blocked. What reading it raised is raised here only if
-    the folder does not know what each of the `names`, which are no ids, means.
+    Whatever is wrong with either, it keeps no id from being blocked. What reading them raised is raised here only if
+    the other does not know what each of the `names`, which are no ids, means.
     """
-    manifests: list[tuple[str, Manifest]] = []
-    with suppress(OutputError), read_only(config.output) as folder:
-        if built := folder.manifest():
-            manifests.append((str(folder.path(MANIFEST)), built))
+    manifests = list[Named]()
+    failure: Exception | None = None
+    try:
+        with read_only(config.output) as folder:
+            if built := folder.manifest():
+                manifests.append(Named(str(config.output), str(folder.path(MANIFEST)), built))
+    except OutputError as error:
+        failure = error
     if target and (ids or names):
         try:
             with explaining_outage(target.store):
-                published = _looked_up(target, ids, names, manifests[0][1] if manifests else None)
+                published = _looked_up(target, ids, names, manifests[0].built if manifests else None)
             if published:
-                manifests.insert(0, (f"the record of {target.store.name}", published))
-        except Exception:
-            if not all(Known(tuple(manifests)).meant(name, config) for name in names):
-                raise
-    return Known(tuple(manifests))
+                name = target.store.name
+                manifests.insert(0, Named(name, f"the record of {name}", published))
+        except Exception as error:  # noqa: BLE001 - raised below unless nobody need know
+            failure = error
+    found = Known(tuple(manifests))
+    if failure and not all(found.meant(name, config) for name in names):
+        raise failure
+    return found
 
 
 def _looked_up(target: Target, ids: Collection[str], names: Collection[str], built: Manifest | None) -> Manifest | None:
@@ -79,27 +86,27 @@ def _looked_up(target: Target, ids: Collection[str], names: Collection[str], bui
     root = target.lease.read(built, is_brief=True)
     if root is None:
         return None
-    config = target.config
-    # What is a slug may be another market's key, which an address is not, and of which the folder tells.
-    if built or all(map(references.is_address, names)):
+    # What looks like a slug may be another market's key, or the beginning of its id; an address is not.
+    if all(map(references.is_address, names)):
         with suppress(DamagedShardError):  # or another publisher has replaced it
-            slugs = (slug for name in names for slug in references.slugs_in(name, config))
+            slugs = (slug for name in names for slug in references.slugs_in(name, target.config))
             owners = (_stored_market(target.store, keys.detail_by_slug(slug)) for slug in slugs)
             found = brief_record.manifest_of(target.store, root, {*ids, *(owner.id for owner in owners if owner)})
-            if all(references.ids_meant(name, config, found) for name in names):
+            if all(references.ids_meant(name, target.config, found) for name in names):
                 return found
     published = target.lease.read(built)
     return published.built if published else None
 
 
-def detailed(config: Config, target: Target | None, market_id: str) -> Detailed | None:
-    """The market as its detail in the store says, or else that in the folder; None if neither can be read."""
+def detailed(config: Config, target: Target | None, market_id: str) -> tuple[str, Detailed] | None:
+    """Where a detail of the market is, and what it says: in the store, or else in the folder; None without either."""
     key = keys.detail(market_id)
     with suppress(PublicMarketsError, UnavailableError):
-        if target and (found := _stored_market(target.store, key)):
-            return found
+        if target and (stored := _stored_market(target.store, key)):
+            return target.store.name, stored
     with suppress(OutputError), read_only(config.output) as folder:
-        return _decoded(folder.read(key))
+        if built := _decoded(folder.read(key)):
+            return str(config.output), built
     return None
 
 
@@ -115,12 +122,14 @@ def _decoded(body: bytes | None) -> Detailed | None:
 
 
 def blocked(config: Config, target: Target | None) -> BlockedList:
-    """The blocked list of the store, or of the folder if there is no store."""
+    """The markets that the store or the folder has blocked."""
+    found = BlockedList()
+    with suppress(OutputError), read_only(config.output) as folder:
+        found = blocklist.load(folder)
     if target:
         with explaining_outage(target.store):
-            return store_blocklist.read(target.store)
-    with read_only(config.output) as folder:
-        return blocklist.load(folder)
+            found = found.merged(store_blocklist.read(target.store))
+    return found
 
 
 # In the store

@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from generator.api import keys
 from generator.errors import PublicMarketsError
-from generator.publish.decisions import Known
+from generator.publish.decisions import Known, Named
+from generator.tree.blocklist import BlockedList
 from generator.tree.manifest import Manifest
 from tests.support.sites.builds import make_config
 from tests.support.sites.publishing import FX, PublishedSite
@@ -156,6 +158,54 @@ def test_a_text_that_may_mean_several_markets_means_none_of_them(tmp_path: Path)
         markets={market_id(1): ("open",), market_id(2): ("open",)},
         slugs={market_id(1): ("rain",)}, site_keys={market_id(2): "rain"},
     )  # fmt: skip
-    known = Known((("the record", state),))
+    known = Known((Named("site", "the record", state),))
     with pytest.raises(PublicMarketsError, match=f"may mean 2 markets: {market_id(1)}, {market_id(2)}; name the one"):
-        known.id_of("rain", make_config(tmp_path))
+        known.id_of("rain", make_config(tmp_path), BlockedList())
+
+
+def test_a_takedown_that_failed_goes_on_with_the_same_words(published_site: PublishedSite) -> None:
+    published_site.settings |= {"publish.purge_command": "false", "publish.cache_fill": "0s"}
+    name = market_id(FX)[:8]
+    assert "purge_command" in published_site.run("takedown", name).stderr
+    published_site.settings["publish.purge_command"] = "true"
+    assert "the CDN's copies are gone" in published_site.done("takedown", name).stdout.splitlines()[-1]
+
+
+def test_the_last_line_names_the_places_where_the_market_was(published_site: PublishedSite) -> None:
+    published_site.forget_output()
+    (published_site.folder / "output").mkdir()
+    told = published_site.done("takedown", market_id(FX)).stdout.splitlines()
+    assert told[-1].startswith("gone from s3://markets/api: 1 market; ")
+
+
+def test_a_market_that_no_record_names_is_gone_if_its_detail_was_there(published_site: PublishedSite) -> None:
+    """A publisher that was killed may have left it."""
+    stray = market_id(40)
+    published_site.put(keys.detail(stray), published_site.stored()[keys.detail(market_id(1))])
+    result = published_site.done("takedown", stray)
+    assert warnings(result.stderr) == []
+    assert result.stdout.splitlines()[-1].startswith("gone from s3://markets/api: 1 market; ")
+    assert keys.detail(stray) not in published_site.stored()
+
+
+def test_a_market_whose_detail_is_damaged_is_not_called_unpublished(published_site: PublishedSite) -> None:
+    published_site.put(keys.detail(market_id(FX)), b"{")
+    (published_site.folder / "output" / keys.detail(market_id(FX))).unlink()
+    assert f"{market_id(FX)}: its question cannot be read" in published_site.done("takedown", market_id(FX)).stderr
+
+
+def test_an_undo_knows_what_the_folder_alone_has_blocked(published_site: PublishedSite) -> None:
+    target, published_site.target = published_site.target, ""
+    published_site.settings["publish.endpoint_url"] = ""
+    published_site.done("takedown", market_id(FX))
+    published_site.target = target
+    del published_site.settings["publish.endpoint_url"]
+    assert published_site.done("takedown", "--undo", market_id(FX)[:8]).stdout == "0 markets are blocked\n"
+
+
+def test_a_folder_that_cannot_be_read_knows_no_name_and_says_so(published_site: PublishedSite) -> None:
+    published_site.target, published_site.settings["publish.endpoint_url"] = "", ""
+    manifest = published_site.folder / "output" / "manifest.json"
+    manifest.unlink()
+    manifest.write_text("{")
+    assert "manifest.json: damaged" in published_site.refused(1, "takedown", market_id(FX)[:8])

@@ -19,6 +19,7 @@ from generator.source.address import shape
 from generator.stores.directory import Directory
 from generator.stores.store import BeforeEach, Condition, If, Stored, nothing
 from generator.tree import shards
+from generator.tree.blocklist import BlockedList
 from generator.tree.files import SHARDS
 from generator.tree.folder import locked
 from tests.publish.faults import sites
@@ -65,9 +66,9 @@ def take_down(store: Watched, config: Config, name: str, *details: str) -> list[
     assert all(Path(store.name, key).exists() for key in details)
     store.watched, store.early = details, []
     target = Target.of(store, replaced(config, output=config.output / "elsewhere"))
-    ids, names = ([name], []) if references.id_in(name, config) else ([], [name])
-    known = takedown.known(target.config, target, ids, names)
-    request = Request((known.id_of(name, config),), is_blocked=True, at=NOW)
+    by_itself = references.id_in(name, config)
+    known = takedown.known(target.config, target, [by_itself] if by_itself else [], [] if by_itself else [name])
+    request = Request((by_itself or known.id_of(name, config, BlockedList()),), is_blocked=True, at=NOW)
     takedown.from_store(target, takedown.blocked_by_store(store, request).after, request.ids, Silent(), lambda _: None)
     return store.early
 

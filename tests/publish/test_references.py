@@ -68,6 +68,8 @@ def test_a_market_is_known_by_whatever_names_it(config: Config, text: str) -> No
         f"https://api.example.org/v1/public/markets/{ONE}",
         "https://api.example.org/m/v1/public/markets",
         "https://api.example.org",
+        f"https://evil.example/m/v1/public/markets/detail/00/{ONE}.json",
+        "a/b ü ",
         "https://[",
         "://",
     ],
