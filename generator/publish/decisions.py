@@ -86,7 +86,7 @@ def unblocked_id(text: str, blocked: BlockedList) -> str:
         raise PublicMarketsError(
             f"{name}: several ids of blocked markets begin so; `public-markets takedown` lists them"
         )
-    raise PublicMarketsError(f"{name}: is not the id of a blocked market; `public-markets takedown` lists these")
+    raise PublicMarketsError(f"{name}: is not the id of a blocked market; `public-markets takedown` lists the ids")
 
 
 @dataclass(frozen=True)
