@@ -1,6 +1,6 @@
 """Types of arguments and options that several commands take."""
 
-import re
+import unicodedata
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -8,7 +8,6 @@ import click
 
 from generator.config.market_url import LONGEST_ADDRESS
 
-_CONTROLS: Final = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _UNITS: Final = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9}
 
 
@@ -37,9 +36,14 @@ class Reference(click.ParamType[str]):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Return the text as it is: a key may have blanks around it."""
         text = str(value)
-        if not text.strip() or len(text) > LONGEST_ADDRESS or _CONTROLS.search(text):
+        # Keys may have spaces of any kind; other characters that show nothing have no place in messages.
+        if not text.strip() or len(text) > LONGEST_ADDRESS or not all(map(_is_shown, text)):
             self.fail(f"{value!r} names no market; write its id, slug, key or address", param, ctx)
         return text
+
+
+def _is_shown(character: str) -> bool:
+    return character.isprintable() or unicodedata.category(character) == "Zs"
 
 
 class Amount(click.ParamType[int]):

@@ -7,7 +7,6 @@ from typing import Final, NamedTuple
 from generator.api import keys
 from generator.config.settings import Config
 from generator.errors import PublicMarketsError
-from generator.markets.quarantine import printable
 from generator.publish import references
 from generator.tree.blocklist import BlockedList
 from generator.tree.manifest import Manifest
@@ -57,21 +56,20 @@ class Known:
         meant = sorted(self.meant(text, config) or references.beginning(text, blocked.ids()))
         if len(meant) == 1:
             return meant[0]
-        name = printable(text)
         if meant:
             shown = ", ".join(meant[:_SHOWN]) + (f" and {len(meant) - _SHOWN} more" if len(meant) > _SHOWN else "")
-            raise PublicMarketsError(f"{name}: may mean {len(meant)} markets: {shown}; name the one by its id")
+            raise PublicMarketsError(f"{text}: may mean {len(meant)} markets: {shown}; name the one by its id")
         if not self.manifests:
             raise PublicMarketsError(
-                f"{name}: nothing is published here yet, so it names no market; give an id instead"
+                f"{text}: nothing is published here yet, so it names no market; give an id instead"
             )
         if references.is_address(text):
             forms = [f"{config.base_url}/{keys.MARKETS}/ID", *([config.market_url] if config.market_url else [])]
             raise PublicMarketsError(
-                f"{name}: is not the address of a published market, which is {' or '.join(forms)}; give its id instead"
+                f"{text}: is not the address of a published market, which is {' or '.join(forms)}; give its id instead"
             )
         raise PublicMarketsError(
-            f"{name}: no published market has this slug or key, or an id that begins so (write at least "
+            f"{text}: no published market has this slug or key, or an id that begins so (write at least "
             f"{references.SHORTEST_BEGINNING} characters); `public-markets find` looks for words of its question"
         )
 
@@ -81,12 +79,11 @@ def unblocked_id(text: str, blocked: BlockedList) -> str:
     meant = [*references.beginning(text, blocked.ids())]
     if len(meant) == 1:
         return meant[0]
-    name = printable(text)
     if meant:
         raise PublicMarketsError(
-            f"{name}: several ids of blocked markets begin so; `public-markets takedown` lists them"
+            f"{text}: several ids of blocked markets begin so; `public-markets takedown` lists them"
         )
-    raise PublicMarketsError(f"{name}: is not the id of a blocked market; `public-markets takedown` lists the ids")
+    raise PublicMarketsError(f"{text}: is not the id of a blocked market; `public-markets takedown` lists the ids")
 
 
 @dataclass(frozen=True)
