@@ -220,7 +220,7 @@ def _recommendation(settings: Config, cost: Cost, known: PriceList) -> str:
 
 def _expiries(settings: Config, catalog: Catalog) -> Iterator[str]:
     """What changes because fills leave the last 24 hours, and how `fills_window_step` would reduce it."""
-    as_of, step = datetime.fromisoformat(catalog.as_of), settings.fills_window_step
+    as_of, step = datetime.fromisoformat(catalog.as_of), settings.window_step
     each = "the detail of each, and every list that shows it, is published again"
     if step:
         leaving = fills.opening(as_of, step) + step + WINDOW

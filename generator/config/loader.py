@@ -10,7 +10,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, Literal, TypeGuard
+from types import UnionType
+from typing import Annotated, Any, Literal, TypeGuard, Union, get_args, get_origin
 
 import pydantic
 import yaml
@@ -126,8 +127,19 @@ def _read_overrides(overrides: Sequence[str]) -> Iterator[_Setting | str]:
 
 def _read_text(key: str, text: str) -> Any:
     """Parse a variable or an override by the type of its key: no quotes distinguish the text `123` from the number."""
-    is_text = KEYS[key].annotation not in (bool, int, float, timedelta)
+    is_text = {bool, int, float, timedelta}.isdisjoint(_types(KEYS[key].annotation))
     return text if text and is_text else _read_scalar(text.strip())
+
+
+def _types(annotation: Any) -> Iterator[Any]:
+    """The type of a setting, or the types that it may have."""
+    if get_origin(annotation) is Annotated:
+        yield from _types(get_args(annotation)[0])
+    elif get_origin(annotation) in (Union, UnionType):
+        for one in get_args(annotation):
+            yield from _types(one)
+    else:
+        yield annotation
 
 
 def _read_scalar(text: str) -> Any:

@@ -221,9 +221,10 @@ class Config(Section):
         "pages",
         description="How lists are stored: pages work with every edge, chunks need an edge that can read objects.",
     )
-    fills_window_step: Annotated[Duration, AfterValidator(_window_step)] = Field(
-        timedelta(0),
-        description="Steps in which fills leave fills24h, which counts up to one step more than 24 hours; 0: no steps.",
+    fills_window_step: Annotated[Duration, AfterValidator(_window_step)] | None = Field(
+        None,
+        description="Steps in which fills leave fills24h, which counts up to one step more than 24 hours; 0: none; "
+        "null: 1 h in chunks.",
     )
     schedule: int = Field(60, ge=1, description="Minutes between builds, as scheduled in cron; used to estimate costs.")
     snapshot: Snapshot = Field(default_factory=Snapshot)
@@ -264,6 +265,13 @@ class Config(Section):
     def can_search(self) -> bool:
         """Whether there is an index for `q`."""
         return bool(self.search_texts)
+
+    @property
+    def window_step(self) -> timedelta:
+        """Steps in which fills leave fills24h: with chunks, without a trade, no list need change within an hour."""
+        if self.fills_window_step is None:
+            return timedelta(hours=self.layout == "chunks")
+        return self.fills_window_step
 
     @property
     def has_parquet(self) -> bool:

@@ -46,11 +46,13 @@ class _Kind:
 _PAGES: Final = _Kind(False, {"layout": "pages"}, dict.fromkeys((_FULL, _SAME, _SHARE_TRADED), 0))  # noqa: FBT003
 _WITHOUT: Final = "without detail_version"
 _WITH: Final = "with it"
-_STEP: Final = "with it and fills_window_step: 1 h"
+_STEP: Final = "with it, and fills leaving on the hour"
+#: As if fills left the last 24 hours one by one in chunks, too.
+_EXACT: Final = {"fills_window_step": "0 s"}
 KINDS: Final = {
-    _WITHOUT: _Kind(has_versions=False, settings={}),
-    _WITH: _Kind(has_versions=True, settings={}),
-    _STEP: _Kind(has_versions=True, settings={"fills_window_step": "1 h"}),
+    _WITHOUT: _Kind(has_versions=False, settings=_EXACT),
+    _WITH: _Kind(has_versions=True, settings=_EXACT),
+    _STEP: _Kind(has_versions=True, settings={}),
 }
 #: The builds of one round, by their name.
 Round = Mapping[str, Built]

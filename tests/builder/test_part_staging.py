@@ -42,6 +42,8 @@ from tests.support.sites.rows import insert_fill, insert_market, insert_order, i
 MARKETS: Final = 7
 #: What has no part in details takes a tenth of the time of a build.
 QUICK: Final = {"source__audit": 0, "layout": "chunks", "dumps__ndjson": False, "feeds__enabled": False}
+#: In chunks, fills would leave on the hour.
+EXACT: Final[dict[str, Any]] = {"fills_window_step": "0 s"}
 EARLIER: Final = "2026-01-15 00:00:00.000000"
 
 
@@ -141,24 +143,23 @@ def test_a_fill_that_enters_or_leaves_the_window_of_24_hours_changes_the_market_
 ) -> None:
     versioned_site.trade(3, created_at="2026-01-30 12:10:00.000000")
     versioned_site.trade(4, created_at="2026-01-31 12:08:00.000000")
-    versioned_site.build()
+    versioned_site.build(**EXACT)
     assert [versioned_site.detail(number)["market"]["fills24h"] for number in (3, 4)] == [1, 0]
-    assert versioned_site.build(later=30).details == DetailCounts(updated=2, kept=MARKETS - 2)
+    assert versioned_site.build(later=30, **EXACT).details == DetailCounts(updated=2, kept=MARKETS - 2)
     assert [versioned_site.detail(number)["market"]["fills24h"] for number in (3, 4)] == [0, 1]
 
 
-def test_with_a_step_fills_leave_the_window_together_at_the_full_hour(versioned_site: VersionedSite) -> None:
-    hourly: dict[str, Any] = {"fills_window_step": "1 h"}
+def test_in_chunks_fills_leave_the_window_together_at_the_full_hour(versioned_site: VersionedSite) -> None:
     versioned_site.trade(3, created_at="2026-01-30 12:01:00.000000")
     versioned_site.trade(4, created_at="2026-01-30 12:59:00.000000")
     versioned_site.trade(5, created_at="2026-01-30 11:59:00.000000")
-    versioned_site.build(later=10, **hourly)
+    versioned_site.build(later=10)
     shown = [versioned_site.detail(number)["market"]["fills24h"] for number in (3, 4, 5)]
     assert shown == [1, 1, 0]
-    assert versioned_site.build(later=49, **hourly).written == 1, "build.json alone"
-    assert versioned_site.build(later=1, **hourly).details == DetailCounts(updated=2, kept=MARKETS - 2)
+    assert versioned_site.build(later=49).written == 1, "build.json alone"
+    assert versioned_site.build(later=1).details == DetailCounts(updated=2, kept=MARKETS - 2)
     assert [versioned_site.detail(number)["market"]["fills24h"] for number in (3, 4)] == [0, 0]
-    assert_as_fresh(versioned_site, **hourly)
+    assert_as_fresh(versioned_site)
 
 
 def test_details_that_are_asked_for_in_several_statements_are_read_once(
@@ -172,9 +173,9 @@ def test_details_that_are_asked_for_in_several_statements_are_read_once(
 
 def test_another_step_counts_anew_and_reads_everything(versioned_site: VersionedSite) -> None:
     versioned_site.trade(3, created_at="2026-01-30 12:10:00.000000")
-    versioned_site.build(later=30)
+    versioned_site.build(later=30, **EXACT)
     assert versioned_site.detail(3)["market"]["fills24h"] == 0
-    assert versioned_site.read(later=1, fills_window_step="1 h") == MARKETS
+    assert versioned_site.read(later=1) == MARKETS
     assert versioned_site.detail(3)["market"]["fills24h"] == 1
 
 
@@ -192,9 +193,9 @@ def test_fills_are_counted_only_where_the_number_may_have_changed(
     versioned_site.trade(3, created_at="2026-01-30 12:12:00.000000")
     versioned_site.trade(4, created_at="2026-01-31 12:00:00.000000")
     for _ in range(3):
-        versioned_site.build()
+        versioned_site.build(**EXACT)
     versioned_site.trade(5)
-    versioned_site.build()
+    versioned_site.build(**EXACT)
     # Nothing in the second build; then market 3, whose fill leaves the window, and market 5, which was traded.
     assert counted == [EVERYTHING, Chosen((market_id(3),)), Chosen((market_id(5),))]
 

@@ -116,6 +116,9 @@ def test_plan_says_what_leaving_fills_cost_and_what_a_step_would_save(published_
         "fills leave fills24h in steps of 3 hours: without any trade it changes next at 2024-02-01T03:00:00.000Z, in "
         f"2 markets; {again}"
     )
+    (line,) = said("layout=chunks")
+    assert line.startswith("fills leave fills24h in steps of 1 hour: "), "unless it is set to 0"
+    assert said("layout=chunks", "fills_window_step=0")[0].startswith("without any trade, the next build changes ")
 
 
 @pytest.mark.parametrize(("text", "shown"), [("10M", "10,000,000"), ("250k", "250,000"), ("7", "7"), ("0", "0")])

@@ -91,7 +91,8 @@ def test_every_command_reads_the_file_before_its_settings(
     Path("config.yaml").touch()
     Path("first").write_text("PUBLIC_MARKETS_SCHEDULE=first\nPUBLIC_MARKETS_SNAPSHOT__SISE=1")
     Path("second").write_text("PUBLIC_MARKETS_SCHEDULE=5\nPUBLIC_MARKETS_LAYOUT=neither")
-    result = CliRunner().invoke(main, [command, "--env-file", "first", "--env-file", "second", "--set", "schedule=6"])
+    options = ("--env-file", "first", "--env-file", "second", "--set", "schedule=6")
+    result = CliRunner().invoke(main, [command, *options, *(["rain"] if command == "find" else [])])
     assert result.exit_code == 1
     assert result.stderr == (
         "error: PUBLIC_MARKETS_LAYOUT: input should be 'pages' or 'chunks'\n"

@@ -40,7 +40,7 @@ def document(config: Config) -> JsonObject:
         ],
         "paths": described["paths"],
         "components": {
-            "schemas": used(schemas(config.variant, config.fills_window_step, config.texts), described),
+            "schemas": used(schemas(config.variant, config.window_step, config.texts), described),
             "responses": described["responses"],
         },
     }
