@@ -10,6 +10,7 @@ from generator.errors import PublicMarketsError
 from generator.publish import references
 from generator.tree.blocklist import BlockedList
 from generator.tree.manifest import Manifest
+from generator.wording import counted
 
 #: The most ids that an error names.
 _SHOWN: Final = 5
@@ -58,7 +59,9 @@ class Known:
             return meant[0]
         if meant:
             shown = ", ".join(meant[:_SHOWN]) + (f" and {len(meant) - _SHOWN} more" if len(meant) > _SHOWN else "")
-            raise PublicMarketsError(f"{text}: may mean {len(meant)} markets: {shown}; name the one by its id")
+            raise PublicMarketsError(
+                f"{text}: may mean {counted(len(meant), 'market')}: {shown}; name the one by its id"
+            )
         if not self.manifests:
             raise PublicMarketsError(
                 f"{text}: nothing is published here yet, so it names no market; give an id instead"
