@@ -88,7 +88,12 @@ _MARKETS: Final[dict[str, RelationColumn]] = {
     "is_listed": RelationColumn(
         ("boolean",), "may everybody see it", "true (1 in SQLite); false is hidden", 1, _IS_HIDDEN
     ),
-    "prob": RelationColumn(("number",), "the probability of YES now, or as it was last", _PROBABILITY, 0.62),
+    "prob": RelationColumn(
+        ("number",),
+        "the probability of YES now, or as it was last; before any trade, where it begins",
+        _PROBABILITY,
+        0.62,
+    ),
     "volume": RelationColumn(
         ("number",), "money traded so far, in your currency: both sides of a trade once", _AMOUNT, 1840.5
     ),
@@ -107,7 +112,10 @@ _MARKETS: Final[dict[str, RelationColumn]] = {
         ("timestamp",), "when it was resolved or cancelled", _TIME, "2026-01-20 18:30:00", "not yet, or not recorded"
     ),
     "last_activity_at": RelationColumn(
-        ("timestamp",), "the last trade; before the first one, `created_at`", _TIME, "2026-01-15 08:00:00"
+        ("timestamp",),
+        "when something last happened: a trade, or the resolution; until then, `created_at`",
+        _TIME,
+        "2026-01-15 08:00:00",
     ),
     "trader_count": RelationColumn(("integer",), "different people who traded", _AMOUNT, 37),
     "trading_pause_reason": RelationColumn(
@@ -167,7 +175,11 @@ _FILLS: Final[dict[str, RelationColumn]] = {
     "amount": RelationColumn(("number",), "money that changed hands, in your currency; a sale's, too", _AMOUNT, 10),
     "shares": RelationColumn(("number",), "shares that changed hands; a sale's, too", _AMOUNT, 20),
     "price": RelationColumn(
-        ("number",), "of one share that pays 1", f"{_PRICE}; others are published as null", 0.5, "not known"
+        ("number",),
+        "of one YES share that pays 1 (NO bought at 0.3: 0.7), as nothing says the side",
+        f"{_PRICE}; others are published as null",
+        0.5,
+        "not known",
     ),
     "created_at": RelationColumn(("timestamp",), "when they did", _TIME, "2026-01-15 08:00:00"),
 }

@@ -3,8 +3,9 @@
 --
 --     sqlite3 -bail site.db < sqlite-detail-versions.sql
 --
--- A worked example: name your own tables, and the column that says to which market a row belongs. Leave out no table
--- that the views `orders`, `fills` and `probabilities` read. The view `markets` then has one more column:
+-- A worked example: name your own tables, and the column that says to which market a row belongs. If that is a text,
+-- write TEXT PRIMARY KEY for INTEGER PRIMARY KEY below: otherwise each write of your site to these tables ends with
+-- "datatype mismatch". Leave out no table that the views `orders`, `fills` and `probabilities` read. The view `markets` then has one more column:
 --
 --     coalesce((SELECT d.version FROM detail_versions AS d WHERE d.contract_id = c.contract_id), 'untraded')
 --         AS detail_version

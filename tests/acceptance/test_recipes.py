@@ -272,7 +272,7 @@ def test_every_row_gets_a_uuid_that_stays(tmp_path: Path) -> None:
             connection.execute("REPLACE INTO trades VALUES (1, 3)")
             assert dict(connection.execute("SELECT key, id FROM public_ids")).items() >= before.items()
         found = [made for (made,) in connection.execute("SELECT id FROM public_ids")]
-        (use,) = re.findall(r"`(JOIN public_ids AS i[^`]*)`", RECIPES)
+        (use,) = re.findall(r"`(LEFT JOIN public_ids AS i[^`]*)`", RECIPES)
         assert connection.execute(f"SELECT count(i.id) FROM trades AS t {use}").fetchone() == (9,)
     assert len({*found}) == 9
     assert all(re.fullmatch(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-a[0-9a-f]{3}-[0-9a-f]{12}", made) for made in found)
