@@ -17,7 +17,7 @@ RESULTS: Final = {
     "all relations and columns found", "all … of the record are whole", "can be read; nothing is published there yet",
     "can be written, and honours conditional puts", "detail_version: markets has no such column",
     "detail_version: … of … have one", "dry run, nothing was changed", "exists already; delete it to create a new one",
-    "holds no blocked markets", "is not on hold",
+    "nothing is left of the blocked markets", "is not on hold",
     "released, builds can be published again", "s3://bucket/prefix or a directory; null", "text/html; charset",
     "make ids unique; a join", "text/javascript; charset", "text/plain; charset", "this replaces an earlier hold",
     "what is published as of … stays",

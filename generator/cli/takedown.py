@@ -130,7 +130,7 @@ def _take_down_everywhere(target: Target, settings: Config, request: Request) ->
 
 def _take_down_built(settings: Config, request: Request, stored: Change | None = None) -> Change:
     change = takedown.from_folder(settings, request, logs.notice, stored)
-    logs.notice(f"{settings.output}: holds no blocked markets")
+    logs.notice(f"{settings.output}: nothing is left of the blocked markets")
     after_takedown.remake_page(settings, logs.notice)
     return change
 
@@ -141,4 +141,6 @@ def _take_down_published(target: Target, blocked: BlockedList, named: tuple[str,
     for warning in tally.warnings:
         LOG.warning("%s", warning)
     deleted = counted(tally.deleted, "object")
-    logs.notice(f"{target.store.name}: holds no blocked markets ({deleted} deleted, {tally.uploaded} replaced)")
+    logs.notice(
+        f"{target.store.name}: nothing is left of the blocked markets ({deleted} deleted, {tally.uploaded} replaced)"
+    )

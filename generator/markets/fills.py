@@ -105,7 +105,7 @@ def _read_one_by_one(batch: Sequence[RawFill], quarantine: Quarantine) -> list[V
         try:
             fill = row_validation.fill(row)
         except ValidationError as error:
-            quarantine.reject("fills", row[1], *faults.of(error))
+            quarantine.reject("fills", row[0] if row[1] is None else row[1], *faults.of(error))
         else:
             found.append((fill.timestamp, fill.id, fill.amount, fill.shares, fill.price))
     return found

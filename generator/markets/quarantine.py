@@ -20,8 +20,8 @@ _Name: TypeAlias = tuple[str, str, str, str]
 class QuarantinedRow:
     """A row that breaks the contract; `rows` counts those with the same key, title and reason.
 
-    `key` is the row's id, or its market's if the relation has none; `title` is its human-readable name, if any. The
-    `reason` is all its findings.
+    `key` is the row's id, or its market's if it has none, or else its title in quotes; `title` is its human-readable
+    name, if any. The `reason` is all its findings.
     """
 
     relation: str
@@ -56,9 +56,12 @@ class Quarantine:
         self._faults = FindingCounts()
 
     def reject(self, relation: str, key: object, *faults: Finding, title: object = "") -> None:
-        """Quarantine a row for all its faults: findings about its columns, without their subject."""
+        """Quarantine a row for all its faults: findings about its columns, without their subject.
+
+        A row without a key is named by its title.
+        """
         self._totals[relation] += 1
-        shown = printable(key)
+        shown = printable(f'"{title}"' if key is None and title else key)
         for fault in faults:
             self._faults.add(fault._replace(subject=relation, key=shown))
         self._name((relation, shown, "; ".join(fault.reason() for fault in faults), printable(title)), 1)

@@ -185,6 +185,37 @@ def test_the_price_of_a_scoring_rule_is_that_of_its_definition(postgres: Server)
     assert float(made) == pytest.approx(math.exp(30 / 50) / (math.exp(30 / 50) + math.exp(10 / 50)))
 
 
+@pytest.mark.parametrize("dialect", TYPES)
+def test_tags_in_one_column_become_categories(dialect: str, postgres: Server) -> None:
+    recipe = BLOCKS["Tags in one column"][[*TYPES].index(dialect)]
+    tags = {"a": "Sport, Rain ,,sport", "b": 'the "Cup", it\'s [1]', "c": "", "d": None}
+    rows = ", ".join(f"('{key}', {sql(text)})" for key, text in tags.items())
+    query = f"WITH contracts (public_id, tags) AS (VALUES {rows}) {recipe}"
+    opened = postgres.connect() if dialect == "postgresql" else sqlite3.connect(":memory:")
+    with closing(opened) as connection:
+        found = {(key, name, place) for key, name, place in connection.execute(query).fetchall()}
+    first = 1 if dialect == "postgresql" else 0
+    assert {(key, name, place - first) for key, name, place in found} == {
+        ("a", "Sport", 0), ("a", "Rain", 1), ("b", 'the "Cup"', 0), ("b", "it's [1]", 1)
+    }  # fmt: skip
+
+
+def sql(text: str | None) -> str:
+    """A text as SQL writes it."""
+    return "NULL" if text is None else "'{}'".format(text.replace("'", "''"))
+
+
+@pytest.mark.parametrize("dialect", TYPES)
+def test_a_market_is_paused_with_or_without_a_note(dialect: str, postgres: Server) -> None:
+    (recipe,) = BLOCKS["Paused and halted"]
+    rows = "(VALUES (1, true, 'Late team news'), (2, true, ' '), (3, true, NULL), (4, false, 'Old'))"
+    query = f"WITH c (id, is_paused, pause_note) AS {rows} SELECT {recipe} FROM c ORDER BY id"
+    opened = postgres.connect() if dialect == "postgresql" else sqlite3.connect(":memory:")
+    with closing(opened) as connection:
+        found = [reason for (reason,) in connection.execute(query).fetchall()]
+    assert found == ["Late team news", "Paused", "Paused", None]
+
+
 # ── versions, and what depends on time ────────────────────────────────────────────────────────────────────────────
 
 
@@ -261,23 +292,6 @@ def test_local_and_unix_times_become_utc(postgres: Server) -> None:
                 assert str(theirs.execute(found).fetchone()[0]) == utc
 
 
-def test_every_row_gets_a_uuid_that_stays(tmp_path: Path) -> None:
-    (recipe,) = BLOCKS["UUIDs in SQLite"]
-    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
-        connection.executescript("CREATE TABLE trades (id INTEGER PRIMARY KEY, x); INSERT INTO trades VALUES (1, 1);")
-        connection.executescript(recipe)
-        for statement in ("INSERT", "INSERT OR IGNORE", "REPLACE", "INSERT OR REPLACE"):
-            before = dict(connection.execute("SELECT key, id FROM public_ids"))
-            connection.execute(f"{statement} INTO trades VALUES ({len(before)} + 1, 2), ({len(before)} + 2, 2)")
-            connection.execute("REPLACE INTO trades VALUES (1, 3)")
-            assert dict(connection.execute("SELECT key, id FROM public_ids")).items() >= before.items()
-        found = [made for (made,) in connection.execute("SELECT id FROM public_ids")]
-        (use,) = re.findall(r"`(LEFT JOIN public_ids AS i[^`]*)`", RECIPES)
-        assert connection.execute(f"SELECT count(i.id) FROM trades AS t {use}").fetchone() == (9,)
-    assert len({*found}) == 9
-    assert all(re.fullmatch(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-a[0-9a-f]{3}-[0-9a-f]{12}", made) for made in found)
-
-
 def test_a_file_of_its_own_is_filled_from_one_whose_tables_have_the_same_names(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -311,8 +325,8 @@ def test_a_migration_meets_the_views_in_one_transaction(postgres: Server) -> Non
 def test_every_recipe_with_sql_is_run() -> None:
     assert {title for title, blocks in BLOCKS.items() if blocks} == {
         *("No status closed", "Prices from a pool", "Sales as negative amounts", "One row per outcome"),
-        *("Several markets of one question", "Local times and Unix times", "UUIDs in SQLite"),
+        *("Several markets of one question", "Local times and Unix times", "Paused and halted", "Tags in one column"),
         *("Tables named like the relations", "What your site does not have", "Migrations that meet the views"),
         "Views that depend on time",
     }
-    assert [title for title, blocks in BLOCKS.items() if not blocks] == ["Soft deletes"]
+    assert [title for title, blocks in BLOCKS.items() if not blocks] == ["Hidden, deleted, withdrawn"]

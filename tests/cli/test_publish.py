@@ -51,7 +51,7 @@ def test_a_takedown_and_its_undo(published_site: PublishedSite) -> None:
         r"caches and browsers keep copies until \S+Z at most\n",
         result.stdout,
     )
-    assert "output: holds no blocked markets\n" in result.stderr
+    assert "output: nothing is left of the blocked markets\n" in result.stderr
     assert published_site.traces(FX) == []
     assert command(published_site, "takedown", "--undo", market_id(FX)).stdout == "0 markets are blocked\n"
 

@@ -142,8 +142,8 @@ def test_the_command_needs_no_database_and_no_build(published_site: PublishedSit
         r"gone from s3://markets/api and output: 1 market; caches and browsers keep copies until .+", lines[2]
     )
     assert len(lines) == 3
-    assert "s3://markets/api: holds no blocked markets (" in result.stderr
-    assert "output: holds no blocked markets" in result.stderr
+    assert "s3://markets/api: nothing is left of the blocked markets (" in result.stderr
+    assert "output: nothing is left of the blocked markets" in result.stderr
     assert blocked_ids(published_site) == {market_id(1)}
 
 
@@ -344,7 +344,7 @@ def test_a_takedown_that_was_killed_at_its_end_leaves_nothing_in_the_folder_once
         patch.setattr(Output, "unknown", killed)
         assert published_site.run("takedown", market_id(1)).exit_code == 1
     assert [trace for trace in published_site.traces(1) if trace.startswith("output v1/dumps/markets/")]
-    assert "output: holds no blocked markets" in published_site.done("takedown").stderr
+    assert "output: nothing is left of the blocked markets" in published_site.done("takedown").stderr
     assert [trace for trace in published_site.traces(1) if trace.startswith("output")] == []
 
 
@@ -490,7 +490,7 @@ def test_without_a_record_details_go_and_the_takedown_says_what_remains(
         published_site.put("manifest.json", body)
     result = published_site.run("takedown", market_id(1))
     assert result.exit_code == 1
-    assert "s3://markets/api: holds no blocked markets" not in result.stderr
+    assert "s3://markets/api: nothing is left of the blocked markets" not in result.stderr
     assert (
         "error: s3://markets/api: holds v1/ but manifest.json is missing or damaged, so nobody knows what is "
         "published; the details of blocked markets were deleted, but lists may still show them; run `public-markets "
@@ -503,7 +503,7 @@ def test_without_a_record_details_go_and_the_takedown_says_what_remains(
     assert "cached copies of withdrawn markets may remain" in result.stderr
     assert published_site.traces(1) == []
     published_site.check()
-    assert "s3://markets/api: holds no blocked markets (" in published_site.done("takedown").stderr
+    assert "s3://markets/api: nothing is left of the blocked markets (" in published_site.done("takedown").stderr
 
 
 def test_without_a_record_nothing_of_an_unblocked_market_is_deleted(published_site: PublishedSite) -> None:

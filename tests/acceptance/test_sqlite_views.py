@@ -1,0 +1,158 @@
+"""The example views for SQLite over an existing schema: what is published through them, and ids that stay."""
+
+import json
+import re
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from generator.builder.preflight import BuildCheck
+from generator.builder.report import Report
+from tests.support.sites.builds import AS_OF, VARIANTS, Silent, build_now, files, make_config
+from tests.support.sites.views import SQL
+
+VIEWS: Final = (SQL / "sqlite-views.sql").read_text()
+VERSIONS: Final = (SQL / "sqlite-detail-versions.sql").read_text()
+#: In everything that must not be published.
+CANARY: Final = "CANARY"
+
+TABLES: Final = """
+CREATE TABLE contracts (contract_id INTEGER PRIMARY KEY, title TEXT, state TEXT, verdict TEXT DEFAULT 'passed',
+    is_searchable INTEGER DEFAULT 1, deleted_at TEXT, outcome TEXT, chance_bp INTEGER DEFAULT 6250,
+    turnover_cents INTEGER DEFAULT 12345, reserve_yes_cents INTEGER DEFAULT 1050, reserve_no_cents INTEGER DEFAULT 999,
+    trading_ends_at TEXT DEFAULT '2026-06-30 23:59:59', opened_at TEXT DEFAULT '2026-01-01 10:00:00', settled_at TEXT,
+    last_trade_at TEXT, halt_notice TEXT, url_name TEXT, rules TEXT, origin TEXT, sponsored_by TEXT);
+CREATE TABLE topics (topic_id INTEGER PRIMARY KEY, label TEXT);
+CREATE TABLE contract_topics (contract_id INTEGER, topic_id INTEGER, rank INTEGER);
+CREATE TABLE order_book_entries (contract_id INTEGER, direction TEXT, price_cents INTEGER, remaining_cents INTEGER,
+    is_hidden INTEGER DEFAULT 0, cancelled_at TEXT);
+CREATE TABLE bets (bet_id TEXT PRIMARY KEY, contract_id INTEGER, user_id TEXT DEFAULT 'CANARY a', stake_cents INTEGER,
+    shares NUMERIC, price_cents INTEGER, placed_at TEXT DEFAULT '2026-01-31 11:00:00', undone_at TEXT);
+CREATE TABLE price_history (contract_id INTEGER, seen_at TEXT, chance_bp INTEGER);
+"""
+ROWS: Final = """
+INSERT INTO contracts (contract_id, title, state) VALUES (1, 'Rain?', 'trading'), (2, 'Halted?', 'halted'),
+    (3, 'Halted, and why?', 'halted'), (4, 'Expired?', 'expired'), (5, 'Settled?', 'settled'), (6, 'Voided?', 'voided'),
+    (7, 'CANARY draft', 'draft'), (8, 'CANARY unlisted', 'trading'), (9, 'CANARY refused', 'trading'),
+    (10, 'CANARY deleted', 'trading'), (11, 'New word?', 'postponed');
+UPDATE contracts SET url_name = 'rain', rules = 'If it rains.', origin = 'web', sponsored_by = ' ' WHERE contract_id = 1;
+UPDATE contracts SET halt_notice = 'Under review' WHERE contract_id = 3;
+UPDATE contracts SET trading_ends_at = '2026-01-15 00:00:00' WHERE contract_id > 3;
+UPDATE contracts SET outcome = 'yes', settled_at = '2026-01-20 12:00:00' WHERE contract_id IN (4, 5);
+UPDATE contracts SET outcome = 'refund' WHERE contract_id = 6;
+UPDATE contracts SET is_searchable = 0 WHERE contract_id = 8;
+UPDATE contracts SET verdict = 'CANARY' WHERE contract_id = 9;
+UPDATE contracts SET deleted_at = '2026-01-02' WHERE contract_id = 10;
+INSERT INTO topics VALUES (1, 'Weather'), (2, 'June');
+INSERT INTO contract_topics VALUES (1, 1, 5), (1, 2, 3), (8, 1, 1);
+INSERT INTO order_book_entries VALUES (1, 'buy', 40, 500, 0, NULL), (1, 'sell', 70, 300, 0, NULL),
+    (1, 'sell', 60, 300, 1, NULL), (1, 'sell', 61, 300, 0, '2026-01-02'), (1, 'buy', 41, 0, 0, NULL);
+INSERT INTO bets (bet_id, contract_id, stake_cents, shares, price_cents) VALUES
+    ('CANARY 1', 1, 1000, 20, 50), ('CANARY 2', 1, 400, 8, NULL), ('CANARY 4', 8, 1, 1, 50);
+INSERT INTO bets (bet_id, contract_id, user_id, stake_cents, shares, undone_at) VALUES
+    ('CANARY 3', 1, 'CANARY b', 900, 9, '2026-01-31');
+INSERT INTO price_history VALUES (1, '2026-01-01 10:00:00', 5000), (1, '2026-01-31 11:00:00', 6250);
+"""
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[sqlite3.Connection]:
+    with closing(sqlite3.connect(tmp_path / "markets.db", isolation_level=None)) as connection:
+        connection.executescript(TABLES + ROWS + VIEWS + VIEWS)
+        yield connection
+
+
+def build(folder: Path, output: str = "output") -> Report:
+    return build_now(make_config(folder, output=folder / output, source__audit=0, **VARIANTS["extended"]), invalid=True)
+
+
+def details(folder: Path) -> dict[str, Any]:
+    """Every detail by its question."""
+    found = (json.loads(body) for body in files(folder / "output", "v1/public/markets/detail").values())
+    return {detail["market"]["question"]: detail for detail in found}
+
+
+def test_what_is_public_is_published_in_our_units_and_words(site: sqlite3.Connection, tmp_path: Path) -> None:
+    report = build(tmp_path)
+    shown = details(tmp_path)
+    markets = {question: detail["market"] for question, detail in shown.items()}
+    words = {name: (one["status"], one["resolution"], one["tradingPauseReason"]) for name, one in markets.items()}
+    assert words == {
+        "Rain?": ("open", None, None),
+        "Halted?": ("open", None, "Paused"),
+        "Halted, and why?": ("open", None, "Under review"),
+        "Expired?": ("closed", None, None),
+        "Settled?": ("resolved", "YES", None),
+        "Voided?": ("cancelled", "CANCEL", None),
+    }
+    rain = shown["Rain?"]
+    expected = {
+        "slug": "rain", "description": "If it rains.", "prob": 0.625, "volume": 123.45, "poolYes": 10.5, "poolNo": 9.99,
+        "closeTime": "2026-06-30T23:59:59.000Z", "createdAt": "2026-01-01T10:00:00.000Z", "traderCount": 1,
+        "creationSource": "web", "fills24h": 2,
+    }  # fmt: skip
+    assert {name: rain["market"][name] for name in expected} == expected
+    assert "sponsor" not in rain["market"], "blank"
+    assert rain["market"]["categories"] == ["June", "Weather"]
+    assert rain["orderBook"] == {"bids": [{"price": 0.4, "amount": 5}], "asks": [{"price": 0.7, "amount": 3}]}
+    fills = [(fill["amount"], fill["shares"], fill["price"]) for fill in rain["recentFills"]]
+    assert sorted(fills) == [(4, 8, None), (10, 20, 0.5)]
+    assert [point["prob"] for point in rain["probHistory"]] == [0.5, 0.625]
+    assert markets["Settled?"]["resolvedAt"] == markets["Settled?"]["lastActivityAt"] == "2026-01-20T12:00:00.000Z"
+    assert markets["Expired?"]["resolvedAt"] is None, "entered, but not announced"
+    assert report.hidden == 4
+    assert [(row.title, row.reason) for row in report.quarantine] == [("New word?", "status: must not be NULL")]
+    assert not [key for key, body in files(tmp_path / "output", "").items() if CANARY.encode() in body]
+
+
+def test_check_finds_nothing_to_mend(site: sqlite3.Connection, tmp_path: Path) -> None:
+    site.execute("DELETE FROM contracts WHERE state = 'postponed'")
+    found = [*map(str, BuildCheck(make_config(tmp_path, layout="chunks"), AS_OF, Silent()).database())]
+    assert [line for line in found if not line.startswith("fine: ")] == []
+
+
+def test_ids_stay_whatever_becomes_of_the_rows_and_the_views(site: sqlite3.Connection) -> None:
+    def ids() -> dict[tuple[str, object], str]:
+        return {(kind, key): made for kind, key, made in site.execute("SELECT kind, key, id FROM public_ids")}
+
+    for number, statement in enumerate(("INSERT", "INSERT OR IGNORE", "REPLACE", "INSERT OR REPLACE")):
+        before = ids()
+        site.execute(f"{statement} INTO bets (bet_id, contract_id) VALUES ('new {number}', 1), ('2nd {number}', 1)")
+        site.execute("REPLACE INTO bets (bet_id, contract_id) VALUES ('CANARY 1', 1)")
+        site.execute(f"{statement} INTO contracts (contract_id) VALUES ({100 + number})")
+        assert ids().items() >= before.items()
+        assert len(ids()) == len(before) + 3
+        assert len({*ids().values()}) == len(ids())
+    version_4 = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-a[0-9a-f]{3}-[0-9a-f]{12}")
+    assert all(version_4.fullmatch(made) for made in ids().values())
+    before = ids()
+    site.executescript("CREATE TABLE new AS SELECT * FROM bets; DROP VIEW markets; DROP VIEW fills; DROP TABLE bets;")
+    site.executescript("ALTER TABLE new RENAME TO bets;" + VIEWS)
+    assert ids() == before
+    site.execute("INSERT INTO bets (bet_id, contract_id) VALUES ('after', 1)")
+    assert ids().keys() - before.keys() == {("bet", "after")}
+
+
+def test_a_row_that_has_no_id_is_reported(site: sqlite3.Connection, tmp_path: Path) -> None:
+    site.execute("DELETE FROM public_ids WHERE kind = 'contract' AND key = 1")
+    site.execute("DELETE FROM public_ids WHERE kind = 'bet' AND key = 'CANARY 1'")
+    site.execute("UPDATE bets SET contract_id = 2 WHERE bet_id = 'CANARY 1'")
+    report = build(tmp_path)
+    named = {(row.relation, row.key, row.reason) for row in report.quarantine}
+    (paused,) = site.execute("SELECT id FROM public_ids WHERE kind = 'contract' AND key = 2").fetchone()
+    assert {("markets", '"Rain?"', "id: must not be NULL"), ("fills", paused, "id: must not be NULL")} <= named
+
+
+def test_with_versions_a_build_reads_what_changed(site: sqlite3.Connection, tmp_path: Path) -> None:
+    optional = re.sub(r"^    -- (, coalesce.*?)\n    -- (.*AS detail_version)$", r"    \1\n\2", VIEWS, flags=re.M)
+    assert optional != VIEWS
+    site.executescript(VERSIONS + optional)
+    site.execute("DELETE FROM contracts WHERE state = 'postponed'")
+    assert build(tmp_path).details.read == 6
+    site.execute("INSERT INTO bets (bet_id, contract_id, stake_cents, shares) VALUES ('new', 2, 100, 1)")
+    assert build(tmp_path).details.read == 1
+    assert details(tmp_path)["Halted?"]["recentFills"][0]["amount"] == 1
