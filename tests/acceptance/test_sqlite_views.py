@@ -148,7 +148,8 @@ def test_a_row_that_has_no_id_is_reported(site: sqlite3.Connection, tmp_path: Pa
 
 
 def test_with_versions_a_build_reads_what_changed(site: sqlite3.Connection, tmp_path: Path) -> None:
-    optional = re.sub(r"^    -- (, coalesce.*?)\n    -- (.*AS detail_version)$", r"    \1\n\2", VIEWS, flags=re.M)
+    commented = re.compile(r"^    -- (, coalesce.*?)\n    -- (.*AS detail_version)$", re.MULTILINE)
+    optional = commented.sub(r"\1\n\2", VIEWS)
     assert optional != VIEWS
     site.executescript(VERSIONS + optional)
     site.execute("DELETE FROM contracts WHERE state = 'postponed'")
