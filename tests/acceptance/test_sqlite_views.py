@@ -39,7 +39,8 @@ INSERT INTO contracts (contract_id, title, state) VALUES (1, 'Rain?', 'trading')
     (3, 'Halted, and why?', 'halted'), (4, 'Expired?', 'expired'), (5, 'Settled?', 'settled'), (6, 'Voided?', 'voided'),
     (7, 'CANARY draft', 'draft'), (8, 'CANARY unlisted', 'trading'), (9, 'CANARY refused', 'trading'),
     (10, 'CANARY deleted', 'trading'), (11, 'New word?', 'postponed');
-UPDATE contracts SET url_name = 'rain', rules = 'If it rains.', origin = 'web', sponsored_by = ' ' WHERE contract_id = 1;
+UPDATE contracts SET url_name = 'rain', rules = 'If it rains.', origin = 'web', sponsored_by = ' '
+    WHERE contract_id = 1;
 UPDATE contracts SET halt_notice = 'Under review' WHERE contract_id = 3;
 UPDATE contracts SET trading_ends_at = '2026-01-15 00:00:00' WHERE contract_id > 3;
 UPDATE contracts SET outcome = 'yes', settled_at = '2026-01-20 12:00:00' WHERE contract_id IN (4, 5);
