@@ -142,6 +142,12 @@ def insert_bad(connection: sqlite3.Connection, number: int, columns: dict[str, A
         connection.execute(f"UPDATE markets SET {name} = {expression} WHERE id = '{market_id(number)}'")
 
 
+def bad_market_key(number: int, columns: dict[str, Any]) -> str:
+    """By what the report names a market: its id or, without one, its question."""
+    key = columns.get("id", market_id(number))
+    return f'"Question {number}?"' if key is None else str(key)
+
+
 @pytest.mark.parametrize("bad", [BAD_MARKETS, BAD_TEXTS], ids=["values", "texts and ids"])
 def test_every_kind_of_bad_market_costs_itself_only(tmp_path: Path, bad: list[tuple[dict[str, Any], str]]) -> None:
     def fill(connection: sqlite3.Connection) -> None:
@@ -151,9 +157,7 @@ def test_every_kind_of_bad_market_costs_itself_only(tmp_path: Path, bad: list[tu
 
     result = built(tmp_path, fill)
     reasons = result.reasons("markets")
-    expected = {
-        str(columns.get("id", market_id(number))): [reason] for number, (columns, reason) in enumerate(bad, start=10)
-    }
+    expected = {bad_market_key(number, columns): [reason] for number, (columns, reason) in enumerate(bad, start=10)}
     assert list(reasons) == sorted(expected)
     for key, (reason,) in reasons.items():
         assert reason.startswith(expected[key][0])
