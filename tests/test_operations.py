@@ -112,6 +112,7 @@ def operator(home: Path, tmp_path: Path) -> Operator:
     return Operator(tmp_path)
 
 
+@pytest.mark.campaign(short=0)
 def test_upgrading_and_going_back(operator: Operator) -> None:
     def the_edge_changes() -> None:
         config = operator.folder / "config.yaml"
@@ -190,6 +191,7 @@ def test_publishing_good_data_after_bad(operator: Operator) -> None:
     assert operator.shows(market_id(2))  # of which the page warns
 
 
+@pytest.mark.campaign(short=0)
 def test_bringing_back_the_output_of_before_the_mistake(operator: Operator) -> None:
     def scheduled(code: int) -> None:
         """The script of the page; its last line is typed here."""

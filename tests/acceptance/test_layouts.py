@@ -230,7 +230,7 @@ def test_a_takedown_from_the_store_alone_gives_what_a_build_without_the_market_g
     assert {key: body for key, body in chunked.built().items() if key.startswith(keys.LISTS)} == taken
 
 
-@pytest.mark.campaign(short=2)
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("harm", ["missing", "damaged"])
 @pytest.mark.parametrize("chosen", [lambda site: chunk_of(site, 200, LIST), index_of, head_of])
 def test_a_list_that_cannot_be_read_is_made_again_by_a_takedown(

@@ -53,13 +53,13 @@ def report_in(folder: Path) -> dict[str, Any]:
 # ── the page of what is left ──────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.campaign(short=2)
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize(("layout", "variant"), SORTS_OF_SITES)
 def test_the_page_is_the_one_that_a_build_with_the_markets_blocked_gives(layout: str, variant: str) -> None:
     compare(plain(layout, variant))
 
 
-@pytest.mark.campaign(short=1)
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("settings", [{"dumps": {"ndjson": False}}, {"categories": ["obskura", "Zwergsport"]}])
 def test_so_it_is_without_dumps_and_without_a_category_that_was_configured(settings: dict[str, Any]) -> None:
     compare(plain(COMPACT, "extended", **settings))

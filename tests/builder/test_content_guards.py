@@ -116,6 +116,7 @@ def command(folder: Path, *words: str) -> tuple[int, str]:
     return done.returncode, done.stdout + done.stderr
 
 
+@pytest.mark.campaign(short=3)
 @pytest.mark.parametrize("case", BROKEN)
 def test_a_view_that_breaks_is_refused_with_three_examples_unless_its_own_option_lets_it_through(
     folder: Path, case: str

@@ -245,7 +245,7 @@ def repair(builds: Builds, reader: Reader, *, is_fresh_compared: bool = False) -
         check_like_fresh(builds)
 
 
-@pytest.mark.campaign
+@pytest.mark.campaign(short=0)
 def test_between_any_two_renames_every_walk_is_exact(world: World, builds: Builds, reader: Reader) -> None:
     # The build is suspended before every thirtieth first page.
     builds.build()
@@ -603,7 +603,7 @@ def test_walks_in_generations_brought_back_by_a_killed_build_end_exact(
 # ── concurrent ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.campaign(short=1)
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("call", ["create", "first"])
 def test_a_second_build_is_refused_until_the_first_is_dead(
     world: World, builds: Builds, reader: Reader, call: str

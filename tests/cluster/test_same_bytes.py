@@ -116,6 +116,7 @@ def test_a_worker_that_loses_the_database_in_the_middle_of_a_range_tries_again(
     assert_like_forked(demo, "lost")
 
 
+@pytest.mark.campaign(short=0)
 def test_a_range_that_runs_twice_changes_no_byte(
     demo: ClusterSite, workers: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -89,7 +89,7 @@ def test_every_case_of_the_table(variant: Variant, store: S3Server, outputs: Out
     assert store.count("GetObject") > 200
 
 
-@pytest.mark.campaign(short=2)
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize(
     ("before", "after"),
     [

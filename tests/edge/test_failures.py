@@ -168,7 +168,7 @@ def before_bucket(built: Path, fault: Fault) -> Iterator[Client]:
         yield client
 
 
-@pytest.mark.campaign(short=4)
+@pytest.mark.campaign(short=2)
 @pytest.mark.parametrize("failure", [307, 0, 400, 301, 429, 403, 503, 500])
 def test_nginx_shows_no_error_of_its_bucket(failure: int, built: Path) -> None:
     with before_bucket(built, lambda _: failure) as client:

@@ -44,6 +44,7 @@ def in_pages(at: EdgeSite, one: ItemList, limit: int, page: bytes) -> None:
     assert position + limit >= len(one.items)
 
 
+@pytest.mark.campaign(short=2)
 def test_a_site_may_move_to_the_other_layout_and_back_and_no_walk_breaks(moving: EdgeSite) -> None:
     name, limit = "all/new", 20
     paged, cut, again = (made_up(name, 150, seed) for seed in ("paged", "cut", "paged again"))

@@ -267,6 +267,7 @@ def test_the_table_notices_every_changed_rule(
     assert not unnoticed
 
 
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_without_search_a_q_is_refused_with_the_reason(layout: Literal["pages", "chunks"], outputs: Outputs) -> None:
     output = outputs("extended", layout)

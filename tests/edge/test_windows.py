@@ -57,7 +57,7 @@ def some(edge: EdgeSite, cases: Iterable[_T], short: int) -> list[_T]:
 # ── walks ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.campaign(short=2)
+@pytest.mark.campaign(short=1)
 def test_every_list_is_walked_whole_with_every_kind_of_limit(edge: EdgeSite) -> None:
     for one in LISTS.values():
         for limit in some(edge, sample((7, 99, 20, 100), 2), 1):

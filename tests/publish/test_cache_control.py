@@ -79,7 +79,7 @@ def test_pages_that_were_put_while_a_cdn_was_set_are_not_promised_to_end_within_
     assert put_ages(empty) == {YEAR, MINUTES}
 
 
-@pytest.mark.campaign(short=1)
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_verifying_puts_what_was_put_while_a_cdn_was_set_again(empty: PublishedSite, layout: str) -> None:
     empty.settings["layout"] = layout

@@ -121,7 +121,7 @@ CASES: Final[dict[str, tuple[Callable[[PublishedSite], None], tuple[str, ...], s
 }
 
 
-@pytest.mark.campaign(short=9)
+@pytest.mark.campaign(short=4)
 @pytest.mark.parametrize("layout", ["pages", "chunks"])
 @pytest.mark.parametrize("command", ["publish", "rebuild"])
 @pytest.mark.parametrize("case", CASES)

@@ -77,6 +77,7 @@ def slug_address(config: Config, slug: str) -> str:
     return f"{config.base_url}/{keys.MARKETS}/{slug}"
 
 
+@pytest.mark.campaign(short=0)
 def test_as_few_requests_come_before_the_deletion_on_a_large_site_as_on_a_small_one(tmp_path: Path) -> None:
     requests, numbers = [], []
     for size in (50, 2_000):

@@ -111,6 +111,7 @@ def blocked_elsewhere(site: PublishedSite, number: int) -> None:
     site.put("blocked.json", json.dumps(decisions).encode())
 
 
+@pytest.mark.campaign(short=2)
 @pytest.mark.parametrize("reason", ["shrink", "older", "settings", "altered", "no build"])
 def test_whatever_a_guard_refuses_blocked_markets_are_withdrawn(published_site: PublishedSite, reason: str) -> None:
     refusal, settings = {

@@ -159,6 +159,7 @@ def test_a_takedown_puts_again_what_a_late_deletion_removed(published_site: Publ
     published_site.check()
 
 
+@pytest.mark.campaign(short=0)
 def test_a_takedown_that_puts_in_vain_what_late_deletions_remove_ends_and_says_so(
     published_site: PublishedSite,
 ) -> None:

@@ -190,7 +190,7 @@ def test_without_as_of_retirement_goes_by_the_stores_clock(published_site: Publi
     published_site.check()
 
 
-@pytest.mark.campaign
+@pytest.mark.campaign(short=0)
 def test_machines_with_and_without_as_of_that_take_turns_do_not_fill_the_bucket(published_site: PublishedSite) -> None:
     retired = []
     hours = rounds(2.5, 1.0)  # never just the lifetime of cursors in the short tier

@@ -222,6 +222,7 @@ def test_the_newest_build_begins_a_new_session_after_an_older_one(published_site
     assert (head(published_site)["serial"], head(published_site)["steps"]) == (1, [])
 
 
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("gone", [(), (3,)])
 def test_a_session_goes_on_over_builds_that_were_not_published(
     published_site: PublishedSite, gone: tuple[int, ...]

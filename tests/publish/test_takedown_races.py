@@ -42,6 +42,7 @@ def blocking(number: int) -> BlockedList:
     return BlockedList().decided([market_id(number)], is_blocked=True, now=NOW)
 
 
+@pytest.mark.campaign(short=1)
 def test_a_takedown_that_ends_during_a_rebuild_of_unchanged_markets_does_not_stop_it(filed: PublishedSite) -> None:
     config = make_config(
         filed.folder, publish__target=filed.target, publish__endpoint_url=filed.server.url, publish__cache_fill=0

@@ -36,7 +36,7 @@ _FIRST_KILL: Final = 5
 of_every_sort: Final = pytest.mark.parametrize(("layout", "variant"), SORTS_OF_SITES)
 
 
-@pytest.mark.campaign(short=2)
+@pytest.mark.campaign(short=1)
 @of_every_sort
 def test_a_takedown_leaves_what_a_build_without_the_markets_makes(layout: str, variant: str) -> None:
     compare(rich_site(layout, variant))
@@ -53,7 +53,7 @@ SPECIAL: Final[dict[str, Callable[[RandomSite], RandomSite]]] = {
 }
 
 
-@pytest.mark.campaign(short=2)
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("name", SPECIAL)
 def test_a_takedown_leaves_what_a_build_without_the_markets_makes_where(name: str) -> None:
     compare(SPECIAL[name](rich_site(COMPACT, "extended")))
@@ -121,7 +121,7 @@ def faults_of_the_next_run(place: Workplace) -> dict[str, list[str]]:
 # After a publish that was killed
 
 
-@pytest.mark.campaign(short=1)
+@pytest.mark.campaign(short=0)
 @of_every_sort
 def test_a_takedown_after_a_publish_that_was_killed_at_any_write_is_whole(layout: str, variant: str) -> None:
     """It leaves nothing of the markets, and the next rebuild leaves what a build from nothing makes."""

@@ -164,7 +164,7 @@ def without_privileges() -> tuple[str, ...]:
     return ("setpriv", "--inh-caps=-all", "--bounding-set=-all")
 
 
-@pytest.mark.campaign(short=1)
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize(
     "place", [".", "v1/public/markets/lists/open/popular", "v1/public/markets/lists/open/new/first"]
 )
@@ -373,7 +373,7 @@ def test_a_link_in_place_of_the_lock_file_is_refused(tmp_path: Path) -> None:
     assert [path.name for path in output.iterdir()] == [".lock"]
 
 
-@pytest.mark.campaign(short=2)
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("place", ["v1", keys.DETAILS, f"{keys.LISTS}/open/new/first", "edge/nginx"])
 def test_a_link_in_place_of_a_folder_is_refused_before_anything_is_written(
     world: World, output: Path, place: str

@@ -200,7 +200,7 @@ def test_a_member_of_an_fx_family_is_said_to_be_in_no_list_where_it_is_shown_and
     assert "EURUSD ≥ 1.08" in read(disk, 62)
 
 
-@pytest.mark.campaign(short=4)
+@pytest.mark.campaign(short=2)
 @pytest.mark.parametrize("sort", ["popular", "activity", "volume", "new", "ended"])
 @pytest.mark.parametrize("status", ["open", "archive", "all"])
 def test_markets_are_sorted_as_the_api_sorts_them(disk: Watched, rebuilt_folder: Path, status: str, sort: str) -> None:

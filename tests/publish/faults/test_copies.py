@@ -17,7 +17,7 @@ from tests.support.campaigns import rounds
 from tests.support.faults import State
 
 
-@pytest.mark.campaign(short=1)
+@pytest.mark.campaign(short=0)
 @ON_BOTH
 def test_no_serial_names_two_states_when_copies_of_a_folder_are_published_in_turn(scene: Scene) -> None:
     """Few states are possible, so that copies come to the same one by different steps."""

@@ -109,7 +109,7 @@ WHOLE = (change, withdrawn_by_command)
 CHUNKED = (change, expiry, withdrawn_by_command, repair)
 
 
-@pytest.mark.campaign(short=2)
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize(
     ("case", "has_shards"),
     [*((case, True) for case in CASES), *((case, False) for case in WHOLE)],

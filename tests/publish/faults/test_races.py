@@ -227,7 +227,7 @@ def test_a_page_that_arrives_after_its_market_was_withdrawn_is_gone_after_the_ne
     check_hidden(scene.objects(), 6)
 
 
-@pytest.mark.campaign(short=3)
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("layout", layouts.LAYOUTS)
 @pytest.mark.parametrize("request_", ["Put detail", "Put page", "Put first"])
 def test_whatever_of_a_new_market_arrives_after_its_takedown_is_gone_after_the_next_run(
@@ -327,7 +327,7 @@ def test_a_long_publish_does_not_shorten_the_lifetime_of_cursors(scene: Scene) -
         scene.reader.finish(begun[0])
 
 
-@pytest.mark.campaign(short=1)
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("layout", layouts.LAYOUTS)
 def test_runs_that_are_always_killed_do_not_fill_the_bucket(scene: Scene, layout: str) -> None:
     has_everything(scene, layout)
@@ -367,7 +367,7 @@ def test_runs_that_always_die_after_first_pages_moved_keep_what_walks_are_in_and
     check_whole(scene.objects(), site)
 
 
-@pytest.mark.campaign(short=1)
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("layout", layouts.LAYOUTS)
 def test_a_site_whose_every_second_run_is_cut_short_keeps_what_walks_are_in_and_no_more(
     scene: Scene, layout: str
@@ -409,7 +409,7 @@ def publish_without_build(scene: Scene, site: SiteContent) -> None:
     scene.server.before = None
 
 
-@pytest.mark.campaign(short=1)
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("layout", layouts.LAYOUTS)
 def test_the_record_does_not_repeat_what_each_killed_run_touched(scene: Scene, layout: str) -> None:
     has_everything(scene, layout)
@@ -435,7 +435,7 @@ def test_the_record_does_not_repeat_what_each_killed_run_touched(scene: Scene, l
 LOST = (APPLIED_BUT_FAILED, APPLIED_BUT_DROPPED, CUT_SHORT, DROPPED, SLOW_DOWN, CONFLICT)
 
 
-@pytest.mark.campaign
+@pytest.mark.campaign(short=0)
 @pytest.mark.usefixtures("impatient")
 def test_commits_with_lost_responses_are_neither_lost_nor_repeated(tmp_path: Path) -> None:
     codes: list[int] = []

@@ -31,7 +31,7 @@ from tests.support.sites.rows import market_id
 # ── at random requests ────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.campaign(short=1)
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize(
     ("kills", "has_all", "has_shards"),
     [(75, False, True), (15, True, True), (15, True, False)],

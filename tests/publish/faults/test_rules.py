@@ -123,7 +123,7 @@ REMOVED: Final[dict[str, tuple[str, Callable[..., Any], Callable[[Scene], None],
 _NOTICED: Final = (AssertionError, GoneError, BusyError, DamagedShardError, OutputError, pytest.fail.Exception)
 
 
-@pytest.mark.campaign(short=3)
+@pytest.mark.campaign(short=2)
 @pytest.mark.parametrize("rule", REMOVED)
 def test_without_a_rule_its_test_fails(scene: Scene, monkeypatch: pytest.MonkeyPatch, rule: str) -> None:
     kept_by, broken, notices, error = REMOVED[rule]

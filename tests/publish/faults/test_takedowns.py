@@ -86,7 +86,7 @@ def test_a_takedown_during_a_publish_wins(tmp_path: Path, *, has_shards: bool) -
     assert tries == sum(number % EVERY == 0 for share in shares for number in share.rounds) > 0
 
 
-@pytest.mark.campaign(short=1)
+@pytest.mark.campaign(short=0)
 @ON_BOTH
 def test_publishers_killed_with_a_put_in_flight_leave_nothing_for_long(tmp_path: Path, *, has_shards: bool) -> None:
     """It arrives when another run has taken over: a publish, or the takedown of a market it would have shown."""
@@ -177,7 +177,7 @@ def test_a_takedown_that_completes_during_a_build_is_never_undone_not_even_for_a
     check_lists(scene, without(new.state, HIDDEN))
 
 
-@pytest.mark.campaign(short=1)
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("writes", [2, 14, 22])
 def test_after_a_killed_move_between_layouts_a_takedown_brings_no_withdrawn_market_back(
     scene: Scene, writes: int

@@ -644,7 +644,7 @@ def test_the_protocol_passes_every_round_with_all_kinds_of_objects(
     play(scene, REAL)
 
 
-@pytest.mark.campaign(short=3)
+@pytest.mark.campaign(short=2)
 @pytest.mark.parametrize("rule", BROKEN)
 def test_a_publisher_that_breaks_a_rule_is_caught(scene: Scene, rule: str) -> None:
     variant, play, caught = BROKEN[rule]
