@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 from generator.api import keys
@@ -12,6 +13,7 @@ from generator.cost import estimate, prices
 from generator.cost.estimate import Cost
 from generator.cost.prices import Place, PriceList
 from generator.errors import CostError, GuardError, OtherSiteError
+from generator.findings import CLOCK_TOLERANCE
 from generator.publish.plan import Plan
 from generator.publish.record import Published
 from generator.tree import families, manifest, shrink
@@ -88,6 +90,15 @@ def _refuse_older(built: Manifest, before: Manifest) -> None:
         raise GuardError(
             f"the build is as of {built.as_of}, older than what is published, {before.as_of}; build again (check the "
             "clocks), or pass --allow-older"
+        )
+
+
+def ahead(built: Manifest, now: str) -> Iterator[str]:
+    """A warning if the build is of a time that the store's clock has not reached, which `now` is."""
+    if manifest.minutes_between(now, built.as_of) > CLOCK_TOLERANCE / timedelta(minutes=1):
+        yield (
+            f"the build is as of {built.as_of}, which is ahead of the store's clock ({now}); until then, builds of the "
+            "real time are refused as older, unless one is published with --allow-older"
         )
 
 

@@ -119,7 +119,7 @@ class Publication:
             target = Target(store, lease, self.config)
             publisher = Publisher(target, content, progress, self.options.extras, blocked)
             publisher.prepare()
-            publisher.tally.warnings += warnings
+            publisher.tally.warnings += (*warnings, *guards.ahead(content.built, lease.now))
             plan = publisher.plan()
             guards.refuse_altered(plan, content.built, content.folder)
         was_published = lease.published is not None and lease.published.built.complete

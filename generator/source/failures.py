@@ -40,7 +40,7 @@ class Failures:
                 where = self._first(relation, column)
                 yield (
                     f"column {relation}.{column} cannot be read: {reason}{where}; correct it in the view, for example "
-                    "with CASE or NULLIF"
+                    "with CASE, NULLIF or bounds (greatest, least)"
                 )
 
     def _refusal(self, relation: str, *columns: str, within: Range = EVERYTHING) -> str | None:

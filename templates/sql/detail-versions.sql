@@ -3,8 +3,10 @@
 --
 --     psql -v ON_ERROR_STOP=1 -f detail-versions.sql your_database          as owner of the tables
 --
--- A worked example for the invented site of postgresql-views.sql: name your own tables, and the column that says to
--- which market a row belongs. Leave out no table that the views `orders`, `fills` and `probabilities` read: if they join
+-- A worked example for the invented site of postgresql-views.sql: name your own tables, and in place of contract_id,
+-- throughout the file, the column that says to which market a row belongs. If that column is renamed later, run this
+-- file again in the same transaction: the function names it as text, so otherwise every write to the tables fails.
+-- Leave out no table that the views `orders`, `fills` and `probabilities` read: if they join
 -- a table that says something of many rows, such as whose orders are hidden, a change there must renew the versions of
 -- all markets in which it shows. Rows that are written to a partition by its own name do not fire the triggers of the
 -- table: name each partition, too.

@@ -67,7 +67,7 @@ def markets(*recipes: str, source: str = "contracts AS c", condition: str) -> st
 
 def views() -> str:
     """The six relations, each by the recipes that make it."""
-    (state, phase), (pool,), (fill, volume) = map(
+    (state, phase), (pool, _), (fill, volume) = map(
         BLOCKS.__getitem__, ("No status closed", "Prices from a pool", "Sales as negative amounts")
     )
     ((outcome, order), (question,)) = map(
@@ -177,12 +177,68 @@ def test_sites_with_other_habits_are_mapped_by_the_recipes(
     assert {remark.topic for remark in report.remarks} == {"no_resolution"}
 
 
-def test_the_price_of_a_scoring_rule_is_that_of_its_definition(postgres: Server) -> None:
-    (price,) = re.findall(r"`(1 / \(1 \+ exp\([^`]*)`", RECIPES)
-    row = "(VALUES (30.0, 10.0, 50.0)) AS c (yes_sold, no_sold, liquidity)"
-    with postgres.connect() as connection:
-        (made,) = connection.execute(f"SELECT {price} FROM {row}").fetchone()
-    assert float(made) == pytest.approx(math.exp(30 / 50) / (math.exp(30 / 50) + math.exp(10 / 50)))
+@pytest.mark.parametrize("dialect", TYPES)
+def test_the_price_of_a_scoring_rule_is_that_of_its_definition_up_to_any_extreme(
+    dialect: str, postgres: Server
+) -> None:
+    _, price = BLOCKS["Prices from a pool"]
+    if dialect == "sqlite":
+        price = price.replace("greatest(", "max(").replace("least(", "min(")
+    kind = {"sqlite": "", "postgresql": "::double precision"}[dialect]
+    sold = ("30, 10, 50", "60, 95, 100", f"0{kind}, 90000{kind}, 1{kind}", f"90000{kind}, 0{kind}, 1{kind}")
+    with opened(dialect, postgres) as connection:
+        made = [query(connection, f"WITH c (yes_sold, no_sold, liquidity) AS (VALUES ({row})) SELECT {price} FROM c")
+                for row in sold]  # fmt: skip
+    shares = [math.exp(30 / 50) / (math.exp(30 / 50) + math.exp(10 / 50)), 1 / (1 + math.exp(0.35)), 0, 1]
+    assert [float(value) for ((value,),) in made] == pytest.approx(shares)
+
+
+@pytest.mark.parametrize("dialect", TYPES)
+def test_a_market_without_a_closing_time_closes_when_it_ended_or_never(dialect: str, postgres: Server) -> None:
+    (recipe,) = BLOCKS["No closing time"]
+    kind = {"sqlite": "text", "postgresql": "timestamp"}[dialect]
+    rows = (
+        f"(VALUES (1, 'open', CAST('2026-03-01 00:00:00' AS {kind}), CAST(NULL AS {kind})), (2, 'open', NULL, NULL), "
+        "(3, 'settled', NULL, '2026-02-01 00:00:00'), (4, 'settled', NULL, NULL))"
+    )
+    with opened(dialect, postgres) as connection:
+        found = query(
+            connection, f"WITH c (id, state, closes_at, ended_at) AS {rows} SELECT {recipe} FROM c ORDER BY id"
+        )
+    never = "9999-12-31 23:59:59"
+    assert [str(time) for (time,) in found] == ["2026-03-01 00:00:00", never, "2026-02-01 00:00:00", never]
+
+
+@pytest.mark.parametrize("dialect", TYPES)
+def test_a_job_shows_the_markets_whose_day_has_come(dialect: str, postgres: Server) -> None:
+    (recipe,) = BLOCKS["Published later"]
+    with opened(dialect, postgres) as connection:
+        connection.execute("CREATE TEMPORARY TABLE contracts (id integer, visible_from timestamp, is_visible boolean)")
+        connection.execute(
+            "INSERT INTO contracts VALUES (1, '2020-01-01 00:00:00', false), (2, '2046-01-01 00:00:00', false), "
+            "(3, '2046-01-01 00:00:00', true), (4, NULL, false)"
+        )
+        connection.execute(recipe)
+        assert query(connection, "SELECT id FROM contracts WHERE is_visible ORDER BY id") == [(1,), (3,)]
+
+
+@pytest.mark.parametrize("dialect", TYPES)
+def test_a_trade_that_was_undone_by_another_row_goes_with_it(dialect: str, postgres: Server) -> None:
+    (condition,) = re.findall(r"`(t\.reversed_by IS NULL [^`]*)`", RECIPES)
+    trades = "trades (id, reversed_by) AS (VALUES (1, NULL), (2, 3), (3, CAST(NULL AS integer)), (4, NULL))"
+    with opened(dialect, postgres) as connection:
+        found = query(connection, f"WITH {trades} SELECT t.id FROM trades AS t WHERE {condition} ORDER BY t.id")
+    assert found == [(1,), (4,)]
+
+
+def opened(dialect: str, postgres: Server) -> closing[Any]:
+    """A connection to a database of the dialect, which is closed at the end of the block."""
+    return closing(postgres.connect() if dialect == "postgresql" else sqlite3.connect(":memory:"))
+
+
+def query(connection: Any, statement: str) -> list[tuple[Any, ...]]:
+    """The rows of a query."""
+    return [*connection.execute(statement).fetchall()]
 
 
 @pytest.mark.parametrize("dialect", TYPES)
@@ -190,10 +246,9 @@ def test_tags_in_one_column_become_categories(dialect: str, postgres: Server) ->
     recipe = BLOCKS["Tags in one column"][[*TYPES].index(dialect)]
     tags = {"a": "Sport, Rain ,,sport", "b": 'the "Cup", it\'s [1]', "c": "", "d": None}
     rows = ", ".join(f"('{key}', {sql(text)})" for key, text in tags.items())
-    query = f"WITH contracts (public_id, tags) AS (VALUES {rows}) {recipe}"
-    opened = postgres.connect() if dialect == "postgresql" else sqlite3.connect(":memory:")
-    with closing(opened) as connection:
-        found = {(key, name, place) for key, name, place in connection.execute(query).fetchall()}
+    statement = f"WITH contracts (public_id, tags) AS (VALUES {rows}) {recipe}"
+    with opened(dialect, postgres) as connection:
+        found = {(key, name, place) for key, name, place in query(connection, statement)}
     first = 1 if dialect == "postgresql" else 0
     assert {(key, name, place - first) for key, name, place in found} == {
         ("a", "Sport", 0), ("a", "Rain", 1), ("b", 'the "Cup"', 0), ("b", "it's [1]", 1)
@@ -209,10 +264,9 @@ def sql(text: str | None) -> str:
 def test_a_market_is_paused_with_or_without_a_note(dialect: str, postgres: Server) -> None:
     (recipe,) = BLOCKS["Paused and halted"]
     rows = "(VALUES (1, true, 'Late team news'), (2, true, ' '), (3, true, NULL), (4, false, 'Old'))"
-    query = f"WITH c (id, is_paused, pause_note) AS {rows} SELECT {recipe} FROM c ORDER BY id"
-    opened = postgres.connect() if dialect == "postgresql" else sqlite3.connect(":memory:")
-    with closing(opened) as connection:
-        found = [reason for (reason,) in connection.execute(query).fetchall()]
+    statement = f"WITH c (id, is_paused, pause_note) AS {rows} SELECT {recipe} FROM c ORDER BY id"
+    with opened(dialect, postgres) as connection:
+        found = [reason for (reason,) in query(connection, statement)]
     assert found == ["Late team news", "Paused", "Paused", None]
 
 
@@ -327,6 +381,7 @@ def test_every_recipe_with_sql_is_run() -> None:
         *("No status closed", "Prices from a pool", "Sales as negative amounts", "One row per outcome"),
         *("Several markets of one question", "Local times and Unix times", "Paused and halted", "Tags in one column"),
         *("Tables named like the relations", "What your site does not have", "Migrations that meet the views"),
-        "Views that depend on time",
+        *("Views that depend on time", "No closing time", "Published later"),
     }
-    assert [title for title, blocks in BLOCKS.items() if not blocks] == ["Hidden, deleted, withdrawn"]
+    titles = ["Settled in part", "Hidden, deleted, withdrawn"]
+    assert [title for title, blocks in BLOCKS.items() if not blocks] == titles

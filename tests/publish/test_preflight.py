@@ -246,6 +246,15 @@ def test_a_site_from_the_future_fails_because_it_would_never_look_stale(publishe
     assert f"warning: {problem}" in found(published_site)
 
 
+@pytest.mark.parametrize(("minutes", "is_ahead"), [(0, False), (3, True)])
+def test_whoever_publishes_a_site_from_the_future_is_told(
+    published_site: PublishedSite, minutes: int, *, is_ahead: bool
+) -> None:
+    at(published_site, FIRST + timedelta(minutes=57))
+    stderr = published_site.done("rebuild", "--as-of", f"2024-01-31T12:{57 + minutes - 1:02}:00Z").stderr
+    assert ("which is ahead of the store's clock (2024-01-31T12:57" in stderr) is is_ahead
+
+
 def test_the_monitor_makes_one_request(published_site: PublishedSite) -> None:
     assert published_site.requests("check", "--published") == ["GetObject manifest.json"]
 

@@ -16,7 +16,7 @@ from tests.support.sites.rows import fill_id, insert_fill, insert_market, insert
 SOURCE = "PUBLIC_MARKETS_SOURCE__URL"
 #: What SQLite fails to compute: its division by zero is NULL.
 OVERFLOW = "abs(-9223372036854775808)"
-CORRECT = "correct it in the view, for example with CASE or NULLIF"
+CORRECT = "correct it in the view, for example with CASE, NULLIF or bounds (greatest, least)"
 
 
 def errors(folder: Path, url: str) -> list[str]:
