@@ -95,7 +95,10 @@ _MARKETS: Final[dict[str, RelationColumn]] = {
         0.62,
     ),
     "volume": RelationColumn(
-        ("number",), "money traded so far, in your currency: both sides of a trade once", _AMOUNT, 1840.5
+        ("number",),
+        "money traded so far, in your currency: the sum of the fills' amounts, or however your site counts it",
+        _AMOUNT,
+        1840.5,
     ),
     "pool_yes": RelationColumn(("number",), "YES shares in the market maker's pool; 0 without one", _AMOUNT, 380),
     "pool_no": RelationColumn(("number",), "NO shares in the market maker's pool; 0 without one", _AMOUNT, 620),
@@ -163,7 +166,10 @@ _FX_MEMBERS: Final[dict[str, RelationColumn]] = {
 _ORDERS: Final[dict[str, RelationColumn]] = {
     "market_id": _owner(),
     "side": RelationColumn(
-        ("text",), "`bid`: somebody buys YES at this price; `ask`: sells it", _one_of("bid", "ask"), "bid"
+        ("text",),
+        "`bid`: somebody buys YES at this price, or sells NO; `ask`: sells YES, or buys NO",
+        _one_of("bid", "ask"),
+        "bid",
     ),
     "price": RelationColumn(("number",), "of one YES share that pays 1", _PRICE, 0.4),
     "amount": RelationColumn(("number",), "what is still open, in your currency or in shares: all alike", _AMOUNT, 5),
@@ -172,7 +178,12 @@ _ORDERS: Final[dict[str, RelationColumn]] = {
 _FILLS: Final[dict[str, RelationColumn]] = {
     "id": RelationColumn(("id",), "made for publication, never the bet's own", f"{_UUID}; no two alike", _ID),
     "market_id": _owner(),
-    "amount": RelationColumn(("number",), "money that changed hands, in your currency; a sale's, too", _AMOUNT, 10),
+    "amount": RelationColumn(
+        ("number",),
+        "money that changed hands, in your currency, a sale's, too: `shares` times `price`, or what the taker paid",
+        _AMOUNT,
+        10,
+    ),
     "shares": RelationColumn(("number",), "shares that changed hands; a sale's, too", _AMOUNT, 20),
     "price": RelationColumn(
         ("number",),

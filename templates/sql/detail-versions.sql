@@ -3,13 +3,14 @@
 --
 --     psql -v ON_ERROR_STOP=1 -f detail-versions.sql your_database          as owner of the tables
 --
--- A worked example for the invented site of postgresql-views.sql: name your own tables, and in place of contract_id,
--- throughout the file, the column that says to which market a row belongs. If that column is renamed later, run this
--- file again in the same transaction: the function names it as text, so otherwise every write to the tables fails.
--- Leave out no table that the views `orders`, `fills` and `probabilities` read: if they join
--- a table that says something of many rows, such as whose orders are hidden, a change there must renew the versions of
--- all markets in which it shows. Rows that are written to a partition by its own name do not fire the triggers of the
--- table: name each partition, too.
+-- A worked example for the invented site of postgresql-views.sql: name your own tables further below, each with the
+-- column that says to which market a row belongs, and the type of such a column (text for tickers). Leave out no table
+-- that the views `orders`, `fills` and `probabilities` read: if they join a table that says something of many rows, such
+-- as whose orders are hidden, a change there must renew the versions of all markets in which it shows. Rows that are
+-- written to a partition by its own name do not fire the triggers of the table: name each partition, too.
+--
+-- If such a column is renamed, run this file with its new name in the same transaction: the triggers know it as text,
+-- and without it every write to the table fails. (A number would be silently wrong after a restored dump.)
 --
 -- The version of a market is a new random number whenever one of its rows is inserted, changed or deleted, set in the
 -- same transaction. So whenever a build reads, it sees both the change and the new version, or neither. Simpler ways
@@ -35,32 +36,23 @@ CREATE SCHEMA IF NOT EXISTS public_api;
 CREATE TABLE IF NOT EXISTS public_api.detail_versions (contract_id bigint PRIMARY KEY, version uuid NOT NULL);
 
 -- SECURITY DEFINER: whoever writes to your tables needs no rights on the versions. ORDER BY: statements that change
--- several markets lock them in the same order. NOT NULL: a row of no market must not fail to be written.
+-- several markets lock them in the same order. NOT NULL: a row of no market must not fail to be written. An update may
+-- move a row from one market to another.
 CREATE OR REPLACE FUNCTION public_api.renew_detail_versions() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     IF TG_OP = 'TRUNCATE' THEN
         UPDATE public_api.detail_versions SET version = gen_random_uuid();
+        RETURN NULL;
     END IF;
-    IF TG_OP = 'INSERT' THEN
-        INSERT INTO public_api.detail_versions
-        SELECT contract_id, gen_random_uuid() FROM new_rows
-        WHERE contract_id IS NOT NULL GROUP BY contract_id ORDER BY contract_id
-        ON CONFLICT (contract_id) DO UPDATE SET version = excluded.version;
-    END IF;
-    IF TG_OP = 'UPDATE' THEN  -- a row may have moved from one market to another
-        INSERT INTO public_api.detail_versions
-        SELECT contract_id, gen_random_uuid()
-        FROM (SELECT contract_id FROM new_rows UNION SELECT contract_id FROM old_rows) AS changed
-        WHERE contract_id IS NOT NULL ORDER BY contract_id
-        ON CONFLICT (contract_id) DO UPDATE SET version = excluded.version;
-    END IF;
-    IF TG_OP = 'DELETE' THEN
-        INSERT INTO public_api.detail_versions
-        SELECT contract_id, gen_random_uuid() FROM old_rows
-        WHERE contract_id IS NOT NULL GROUP BY contract_id ORDER BY contract_id
-        ON CONFLICT (contract_id) DO UPDATE SET version = excluded.version;
-    END IF;
+    EXECUTE format(
+        'INSERT INTO public_api.detail_versions '
+        'SELECT market, gen_random_uuid() FROM (' || CASE TG_OP
+            WHEN 'INSERT' THEN 'SELECT %1$I FROM new_rows'
+            WHEN 'DELETE' THEN 'SELECT %1$I FROM old_rows'
+            ELSE 'SELECT %1$I FROM new_rows UNION SELECT %1$I FROM old_rows'
+        END || ') AS changed (market) WHERE market IS NOT NULL GROUP BY market ORDER BY market '
+        'ON CONFLICT (contract_id) DO UPDATE SET version = excluded.version', TG_ARGV[0]);
     RETURN NULL;
 END
 $$;
@@ -71,20 +63,25 @@ REVOKE EXECUTE ON FUNCTION public_api.renew_detail_versions() FROM PUBLIC;
 DO $$
 DECLARE
     changed regclass;
+    market text;
+    rows_of text;
+    operation text;
 BEGIN
-    FOREACH changed IN ARRAY ARRAY['app.order_book_entries', 'app.bets', 'app.price_history']::regclass[] LOOP
-        EXECUTE format('DROP TRIGGER IF EXISTS detail_version_insert ON %1$s', changed);
-        EXECUTE format('DROP TRIGGER IF EXISTS detail_version_update ON %1$s', changed);
-        EXECUTE format('DROP TRIGGER IF EXISTS detail_version_delete ON %1$s', changed);
-        EXECUTE format('DROP TRIGGER IF EXISTS detail_version_truncate ON %1$s', changed);
-        EXECUTE format('CREATE TRIGGER detail_version_insert AFTER INSERT ON %1$s REFERENCING NEW TABLE AS new_rows '
-            'FOR EACH STATEMENT EXECUTE FUNCTION public_api.renew_detail_versions()', changed);
-        EXECUTE format('CREATE TRIGGER detail_version_update AFTER UPDATE ON %1$s REFERENCING OLD TABLE AS old_rows '
-            'NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION public_api.renew_detail_versions()', changed);
-        EXECUTE format('CREATE TRIGGER detail_version_delete AFTER DELETE ON %1$s REFERENCING OLD TABLE AS old_rows '
-            'FOR EACH STATEMENT EXECUTE FUNCTION public_api.renew_detail_versions()', changed);
-        EXECUTE format('CREATE TRIGGER detail_version_truncate AFTER TRUNCATE ON %1$s '
-            'FOR EACH STATEMENT EXECUTE FUNCTION public_api.renew_detail_versions()', changed);
+    FOR changed, market IN VALUES
+        ('app.order_book_entries'::regclass, 'contract_id'),
+        ('app.bets', 'contract_id'),
+        ('app.price_history', 'contract_id')
+    LOOP
+        FOR operation, rows_of IN VALUES
+            ('insert', 'REFERENCING NEW TABLE AS new_rows'),
+            ('update', 'REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows'),
+            ('delete', 'REFERENCING OLD TABLE AS old_rows'),
+            ('truncate', '')
+        LOOP
+            EXECUTE format('DROP TRIGGER IF EXISTS detail_version_%1$s ON %2$s', operation, changed);
+            EXECUTE format('CREATE TRIGGER detail_version_%1$s AFTER %1$s ON %2$s %3$s FOR EACH STATEMENT '
+                'EXECUTE FUNCTION public_api.renew_detail_versions(%4$L)', operation, changed, rows_of, market);
+        END LOOP;
     END LOOP;
 END
 $$;

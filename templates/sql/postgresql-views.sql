@@ -147,7 +147,7 @@ SELECT
     true                     AS is_public  -- see WHERE
 FROM public_api.visible_contracts AS v
 JOIN app.order_book_entries AS o USING (contract_id)
--- No now() here: two builds of the same data would differ.
+-- Orders that expire: a clock here belongs in detail_version, too (docs/your-database.md, "Views that depend on time").
 WHERE NOT o.is_hidden AND o.cancelled_at IS NULL AND o.remaining_cents > 0;
 
 -- A fill is the public side of a bet, and the ids of bets must not be published: another bet's matched_bet_id tells who

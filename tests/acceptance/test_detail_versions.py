@@ -130,6 +130,25 @@ def test_a_row_that_belongs_to_no_market_can_be_written_all_the_same(connect: Ca
         owner.execute("DELETE FROM app.bets WHERE contract_id IS NULL")
 
 
+def test_a_column_that_is_renamed_is_named_to_the_triggers_in_the_same_transaction(
+    connect: Callable[[], Any], versions: Versions
+) -> None:
+    owner = connect()
+    renamed = BET.replace("contract_id", '"Market ref"')
+    with owner.transaction(force_rollback=True):
+        owner.execute('ALTER TABLE app.bets RENAME contract_id TO "Market ref"')
+        with pytest.raises(psycopg.errors.UndefinedColumn), owner.transaction():
+            owner.execute(renamed, [2, "2026-01-31 10:00Z"])
+        before = owner.execute("SELECT version FROM public_api.detail_versions WHERE contract_id = 2").fetchone()
+        file = VERSIONS.read_text().replace("('app.bets', 'contract_id')", "('app.bets', 'Market ref')")
+        owner.execute(file.replace("\nBEGIN;\n", "\n").replace("\nCOMMIT;\n", "\n"))
+        told = owner.execute("SELECT version FROM public_api.detail_versions WHERE contract_id = 2").fetchone()
+        owner.execute(renamed, [2, "2026-01-31 10:00Z"])
+        after = owner.execute("SELECT version FROM public_api.detail_versions WHERE contract_id = 2").fetchone()
+        assert len({before, told, after}) == 3
+    assert versions.changed() == set(), "all of it was rolled back"
+
+
 def test_a_transaction_that_writes_first_and_commits_last_is_read(
     existing_site: ExistingSite, connect: Callable[[], Any], tmp_path: Path
 ) -> None:

@@ -6,6 +6,7 @@ import re
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
@@ -206,7 +207,42 @@ def test_a_market_without_a_closing_time_closes_when_it_ended_or_never(dialect: 
             connection, f"WITH c (id, state, closes_at, ended_at) AS {rows} SELECT {recipe} FROM c ORDER BY id"
         )
     never = "9999-12-31 23:59:59"
-    assert [str(time) for (time,) in found] == ["2026-03-01 00:00:00", never, "2026-02-01 00:00:00", never]
+    shown = [str(time).removesuffix("Z") for (time,) in found]
+    assert shown == ["2026-03-01 00:00:00", never, "2026-02-01 00:00:00", never]
+
+
+def test_a_market_that_never_closes_does_so_in_every_zone(postgres: Server) -> None:
+    (recipe,) = BLOCKS["No closing time"]
+    with closing(postgres.connect()) as connection:
+        connection.execute("SET TIME ZONE 'America/New_York'")
+        row = "(SELECT CAST(NULL AS timestamptz) AS closes_at, CAST(NULL AS timestamptz) AS ended_at, 'open' AS state)"
+        time = f"SELECT close_time AT TIME ZONE 'UTC' FROM (SELECT {recipe} FROM {row} AS c) AS r"
+        assert query(connection, time) == [(datetime(9999, 12, 31, 23, 59, 59),)]  # noqa: DTZ001 - as UTC
+
+
+@pytest.mark.parametrize("dialect", TYPES)
+def test_an_order_book_has_a_price_before_the_first_trade_and_counts_both_sides(dialect: str, postgres: Server) -> None:
+    market, orders, points = BLOCKS["An order book"]
+    trades = (
+        "trades (id, contract_id, taker_id, maker_id, traded_at, price) AS (VALUES "
+        "(1, 1, 7, 8, '2026-01-01 00:00:00.000100', 0.4), (2, 1, 8, 9, '2026-01-01 00:00:00.000200', 0.3), "
+        "(3, 1, 7, 9, '2026-01-01 00:00:00.001', 0.5), (4, 2, 7, 7, '2026-01-01 00:00:00.0001', 0.9))"
+    )
+    rows = "(VALUES (1, 0.35, 0.3, 0.4), (2, NULL, 0.5, 0.75), (3, NULL, NULL, 0.8), (4, NULL, NULL, NULL))"
+    book = f"c (id, last_price, best_bid, best_ask) AS {rows}"
+    with opened(dialect, postgres) as connection:
+        found = query(connection, f"WITH {trades}, {book} SELECT {market} FROM c JOIN c AS b ON b.id = c.id ORDER BY 1")
+        assert [(float(prob), count) for prob, count in found] == [(0.35, 3), (0.5, 0), (0.625, 1), (0.8, 0)]
+        expires = {"sqlite": "'2046-01-01 00:00:00'", "postgresql": "timestamptz '2046-01-01'"}[dialect]
+        values = ", ".join(f"({order}, {expires})" for order in ("0.4, 1", "0.004, 1", "0.4, 0"))
+        offers = f"o (price, remaining, expires_at) AS (VALUES {values})"
+        assert len(query(connection, f"WITH {offers} SELECT price FROM o {orders}")) == 1
+        if dialect == "postgresql":
+            timed = trades.replace("', 0.", "'::timestamptz, 0.")
+            found = query(
+                connection, f"WITH {timed} SELECT market_id, prob FROM ({points}) AS p ORDER BY market_id, recorded_at"
+            )
+            assert [(key, float(prob)) for key, prob in found] == [(1, 0.3), (1, 0.5), (2, 0.9)]
 
 
 @pytest.mark.parametrize("dialect", TYPES)
@@ -381,7 +417,7 @@ def test_every_recipe_with_sql_is_run() -> None:
         *("No status closed", "Prices from a pool", "Sales as negative amounts", "One row per outcome"),
         *("Several markets of one question", "Local times and Unix times", "Paused and halted", "Tags in one column"),
         *("Tables named like the relations", "What your site does not have", "Migrations that meet the views"),
-        *("Views that depend on time", "No closing time", "Published later"),
+        *("Views that depend on time", "No closing time", "Published later", "An order book"),
     }
     titles = ["Settled in part", "Hidden, deleted, withdrawn"]
     assert [title for title, blocks in BLOCKS.items() if not blocks] == titles
