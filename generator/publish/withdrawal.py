@@ -131,6 +131,10 @@ class _Mirror:
         """Whether the store holds it as a part of a whole generation."""
         return name in self._held
 
+    def size_if_unchanged(self, key: str) -> int | None:  # noqa: ARG002 - the protocol's
+        """None: there was no build here."""
+        return None
+
     def are_placed(self, object_keys: Iterable[str]) -> bool:
         """Whether the store holds all of them."""
         return self._held.issuperset(object_keys)

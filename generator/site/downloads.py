@@ -12,8 +12,9 @@ from typing import Final, NamedTuple
 from generator.api import downloads, keys
 from generator.api.downloads import ChangesHead, DumpHead, MarketsFile
 from generator.config.settings import Config
-from generator.downloads import dump, side_file
+from generator.downloads import dump, segments, side_file
 from generator.downloads.dump import Changed, Markets, Previous
+from generator.downloads.segments import Written
 from generator.downloads.side_file import SideFile
 from generator.downloads.steps import StepWriter, WrittenStep
 from generator.models import replaced
@@ -79,9 +80,8 @@ class _Downloads:
     def staged(self, known: Known) -> StagedDownloads:
         """Stage dump and change feed; `known` are generations in place."""
         changes = _Changes(StepWriter(self._before.ndjson.size if self._before else None))
-        dumped = self._files.draft(lambda write: self._write_dump(write, changes))
-        made, step = dumped.content, self._files.draft(changes.step.close)
-        ndjson = self._files.stage(dumped, MarketsFile.of(made.written, self._config.files_url))
+        made, ndjson = self._dump(changes)
+        step = self._files.draft(changes.step.close)
         head = DumpHead.of(made.written, ndjson, self._listed.as_of, self._before)
         takedown = self._listed.takedown
         gone = takedown.gone if takedown else changes.gone if made.is_compared else None
@@ -117,6 +117,31 @@ class _Downloads:
         found = made.added_to(head, gone)
         before = {file.name for file in self._before.files()} if self._before else set()
         return found, {**{name: known[name] for name in known.keys() & before}, **made.digests}
+
+    def _dump(self, changes: _Changes) -> tuple[dump.Made, MarketsFile]:
+        """The dump and its file, which is staged unless it is in place; `changes` receives what changed."""
+        if in_place := self._in_place():
+            return dump.Made(in_place, is_compared=True), self._file_of(in_place)
+        draft = self._files.draft(lambda write: self._write_dump(write, changes))
+        return draft.content, self._files.stage(draft, self._file_of(draft.content.written))
+
+    def _file_of(self, written: Written) -> MarketsFile:
+        return MarketsFile.of(written, self._config.files_url)
+
+    def _in_place(self) -> Written | None:
+        """The dump in place, if this one is equal to it. It need not be read: its ids are known by their digests."""
+        before, parts = self._before, self._side_file.dumps.get(self._name_before())
+        if before is None or parts is None or self._listed.changed:
+            return None
+        if self._side_file.is_doubted or self._listed.takedown:
+            return None
+        if self._folder.size_if_unchanged(before.ndjson.key) != before.ndjson.size:
+            return None
+        ids = map(segments.ids_digest, segments.groups(self._listed.ids))
+        is_equal = [*ids] == [part.ids for part in parts]
+        return (
+            Written(before.ndjson.sha256, before.ndjson.size, before.state, before.count, parts) if is_equal else None
+        )
 
     def _write_dump(self, write: Write, changes: _Changes) -> dump.Made:
         """Write the dump, and what changed since the last one."""

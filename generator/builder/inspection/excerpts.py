@@ -1,6 +1,7 @@
 """The market data of the inspection page: list items, and excerpts of the most popular markets' details. Pure.
 
-Both are bounded, so that the page opens quickly with any catalog; the rest is in the published files.
+Both are bounded, so that the page opens quickly with any catalog; the rest is in the published files. An excerpt says
+of which detail it is, by its digest, so that the next page takes it over from this one and opens no detail that stayed.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,20 +30,21 @@ Json: TypeAlias = Mapping[str, Any]
 
 
 class Excerpts:
-    """The excerpts of one build."""
+    """The excerpts of one build; `program` says which program made them."""
 
-    def __init__(self, catalog: Catalog, market_url: str | None = None) -> None:
+    def __init__(self, catalog: Catalog, market_url: str | None = None, program: str = "") -> None:
         self._markets = sorted(catalog.markets, key=_popularity)
         self._links = catalog.links(market_url)
+        self._before_excerpts = _before_excerpts(program)
         self._kept: dict[str, bytes] = {}
 
     def wanted(self) -> list[str]:
         """The ids of the most popular markets, whose details are to be excerpted."""
         return [market.id for market in self._markets[:EXCERPTS]]
 
-    def keep(self, market_id: str, body: bytes) -> None:
-        """Keep an excerpt of a market's detail, given its encoded body."""
-        self._kept[market_id] = contract.encode(excerpt(from_json(body)))
+    def keep(self, market_id: str, shown: bytes) -> None:
+        """Keep the encoded excerpt of a market's detail."""
+        self._kept[market_id] = shown
 
     def encoded(self) -> bytes:
         """The data for the page's scripts, as JSON with every `<` escaped, so that no text can end an element.
@@ -53,7 +55,7 @@ class Excerpts:
         shown, fx = self._shown(), [market.id for market in self._markets if market.fx]
         items, urls = [market.body for market, _ in shown], {market.id: url for market, url in shown if url}
         others = b'],"fx":', contract.encode(fx), b',"urls":', contract.encode(urls)
-        parts = b'{"items":[', b",".join(items), *others, b',"excerpts":['
+        parts = b'{"items":[', b",".join(items), *others, self._before_excerpts
         kept = [self._kept[market_id] for market_id in self.wanted() if market_id in self._kept]
         return b"".join([*parts, b",".join(kept), b"]}"]).replace(b"<", b"\\u003c")
 
@@ -80,6 +82,29 @@ class Excerpts:
         """The number of markets per status, members of FX families included."""
         statuses = [market.status for market in self._markets]
         return {status: statuses.count(status) for status in contract.MARKET_STATUSES}
+
+
+def encoded(body: bytes, digest: str) -> bytes:
+    """The excerpt of a detail with this encoded body and digest, encoded."""
+    return contract.encode({**excerpt(from_json(body)), "of": digest})
+
+
+def on_page(page: bytes | None, program: str) -> dict[str, bytes]:
+    """The encoded excerpts on a page that this program made, by the digests of their details; none if it is damaged.
+
+    Another program may make other excerpts of the same detail.
+    """
+    # No text of a market can hold the one or the other: its quotation marks and every `<` are escaped.
+    data = (page or b"").partition(_before_excerpts(program))[2].partition(b"<")[0]
+    try:
+        found = from_json(b'{"excerpts":[' + data)["excerpts"]
+        return {one["of"]: contract.encode(one) for one in found}
+    except (ValueError, TypeError, KeyError):
+        return {}
+
+
+def _before_excerpts(program: str) -> bytes:
+    return b',"program":' + contract.encode(program) + b',"excerpts":['
 
 
 def _popularity(market: Market) -> tuple[float, float, str]:

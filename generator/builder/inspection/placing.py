@@ -3,10 +3,11 @@
 import json
 from collections.abc import Mapping
 
+from generator import program
 from generator.api import keys
 from generator.builder.inspection import pages
 from generator.builder.inspection.downloads import Downloads
-from generator.builder.inspection.excerpts import Excerpts
+from generator.builder.inspection.excerpts import Excerpts, encoded, on_page
 from generator.config.settings import Config
 from generator.site.catalog import Catalog
 from generator.tree import files, manifest
@@ -18,13 +19,16 @@ def excerpts_of(folder: Output, catalog: Catalog, market_url: str | None, digest
 
     `market_url` is the setting.
     """
-    excerpts = Excerpts(catalog, market_url)
-    for market_id in excerpts.wanted():
+    maker = program.this_program().digest
+    found, known = Excerpts(catalog, market_url, maker), on_page(folder.read(files.INSPECTION), maker)
+    for market_id in found.wanted():
         key = keys.detail(market_id)
-        body = folder.newest(key)
-        if body is not None and manifest.digest(key, body) == digests.get(key):
-            excerpts.keep(market_id, body)
-    return excerpts
+        digest = digests.get(key, "")
+        if digest in known:
+            found.keep(market_id, known[digest])
+        elif (body := folder.newest(key)) is not None and manifest.digest(key, body) == digest:
+            found.keep(market_id, encoded(body, digest))
+    return found
 
 
 def place(folder: Output, config: Config, excerpts: Excerpts) -> None:

@@ -64,7 +64,7 @@ def test_members_of_fx_families_are_marked() -> None:
 def test_no_text_can_end_the_element_that_holds_the_data() -> None:
     text = "</script><!-- <b>"
     made = Excerpts(catalog(public_market(1, question=text)))
-    made.keep(market_id(1), shown(1, question=text, description=text))
+    made.keep(market_id(1), excerpts.encoded(shown(1, question=text, description=text), "d1"))
     assert b"<" not in made.encoded()
     assert held(made)["items"][0]["question"] == text
     assert held(made)["excerpts"][0]["description"] == text
@@ -79,11 +79,31 @@ def test_giant_texts_do_not_make_a_giant_page() -> None:
     assert len(made.encoded()) < excerpts.ITEM_BYTES + 100_000
 
 
+def test_excerpts_are_taken_over_from_the_page_that_the_same_program_made() -> None:
+    texts = ['</script>,"program":"p","excerpts":[', "plain"]
+    made = Excerpts(catalog(*[public_market(number) for number in (1, 2)]), program="p")
+    for number, text in enumerate(texts, start=1):
+        made.keep(market_id(number), excerpts.encoded(shown(number, 3, 2, 1, description=text), f"d{number}"))
+    page = b'<script id="data">' + made.encoded() + b"</script></body>"
+    found = excerpts.on_page(page, "p")
+    assert found == {
+        f"d{at}": excerpts.encoded(shown(at, 3, 2, 1, description=texts[at - 1]), f"d{at}") for at in (1, 2)
+    }
+    assert excerpts.on_page(page, "another") == {}
+    assert excerpts.on_page(None, "p") == {}
+
+
+@pytest.mark.parametrize("data", ["", "]", "1]}", "{}]}", '{"of":[]}]}', '{"of":"d"', '"of"]}'])
+def test_a_damaged_page_has_no_excerpts(data: str) -> None:
+    page = f'<script>{{"items":[],"program":"p","excerpts":[{data}</script>'.encode()
+    assert excerpts.on_page(page, "p") == {}
+
+
 def test_only_the_most_popular_have_excerpts() -> None:
     count = excerpts.EXCERPTS + 5
     made = Excerpts(catalog(*[public_market(number, trader_count=number) for number in range(count)]))
     for number in range(count):
-        made.keep(market_id(number), shown(number))
+        made.keep(market_id(number), excerpts.encoded(shown(number), "d"))
     assert {excerpt["id"] for excerpt in held(made)["excerpts"]} == {market_id(number) for number in range(5, count)}
 
 
@@ -117,5 +137,5 @@ def test_statuses_are_counted() -> None:
 
 def test_a_catalog_without_markets_makes_an_empty_page() -> None:
     made = Excerpts(catalog())
-    assert held(made) == {"items": [], "fx": [], "urls": {}, "excerpts": []}
+    assert held(made) == {"items": [], "fx": [], "urls": {}, "program": "", "excerpts": []}
     assert made.first(20) == []

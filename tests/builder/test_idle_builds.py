@@ -1,0 +1,109 @@
+"""A build opens the details and the dump only where something changed; the audit of versions is left out here."""
+
+import sqlite3
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from generator.api import keys
+from generator.api.downloads import DumpHead
+from generator.tree import files
+from tests.builder.test_part_staging import MARKETS, VersionedSite
+from tests.support.sites.rows import market_id
+
+SETTINGS: Final[dict[str, Any]] = {"dumps__ndjson": True, "feeds__enabled": True}
+_OPENED: Final = list[str]()
+
+
+def _note(event: str, arguments: tuple[object, ...]) -> None:
+    if event == "open":
+        _OPENED.append(str(arguments[0]))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _noting() -> None:
+    sys.addaudithook(_note)
+
+
+@contextmanager
+def opened(site: VersionedSite) -> Iterator[list[str]]:
+    """The details (as ids of their markets) and the dumps that the block opens, each once, in order."""
+    found = list[str]()
+    _OPENED.clear()
+    yield found
+    names = sorted(path.removeprefix(f"{site.output}/") for path in {*_OPENED})
+    found += [keys.market_id(name) or name for name in names if keys.market_id(name) or name.endswith(".ndjson.gz")]
+
+
+@pytest.fixture
+def site(database: sqlite3.Connection, tmp_path: Path) -> VersionedSite:
+    site = VersionedSite(database, tmp_path)
+    with opened(site) as found:
+        site.build(**SETTINGS)
+    assert len(found) == MARKETS, "each detail is looked for, or excerpted"
+    return site
+
+
+def dump_of(site: VersionedSite) -> str:
+    return DumpHead.model_validate_json((site.output / keys.head(keys.DUMPS)).read_bytes()).ndjson.key
+
+
+def page(site: VersionedSite) -> bytes:
+    return (site.output / files.INSPECTION).read_bytes()
+
+
+def test_nothing_is_opened_where_nothing_changed(site: VersionedSite) -> None:
+    for _ in range(2):
+        with opened(site) as found:
+            site.build(**SETTINGS)
+        assert found == []
+        assert b'"of":"' in page(site)
+
+
+def test_what_changed_is_opened_alone(site: VersionedSite) -> None:
+    dump = dump_of(site)
+    site.trade(1)
+    with opened(site) as found:
+        site.build(**SETTINGS)
+    assert {*found} == {market_id(1), dump}
+    assert dump_of(site) != dump
+
+
+LOSSES: Final[dict[str, Callable[[VersionedSite], object]]] = {
+    "the page": lambda site: (site.output / files.INSPECTION).unlink(),
+    "a part of the page": lambda site: (site.output / files.INSPECTION).write_bytes(
+        page(site).partition(b'"history"')[0]
+    ),
+}
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_without_the_page_all_details_are_opened_and_it_is_the_same(site: VersionedSite, loss: str) -> None:
+    before = page(site)
+    LOSSES[loss](site)
+    with opened(site) as found:
+        site.build(later=0, **SETTINGS)
+    assert found == sorted(map(market_id, range(MARKETS)))
+    assert page(site) == before
+
+
+def test_a_dump_that_was_touched_is_read_again(site: VersionedSite) -> None:
+    dump = dump_of(site)
+    (site.output / dump).write_bytes((site.output / dump).read_bytes())
+    with opened(site) as found:
+        site.build(**SETTINGS)
+    assert found == [dump]
+    assert dump_of(site) == dump
+
+
+def test_a_market_that_goes_or_comes_is_told_though_no_detail_changed(site: VersionedSite) -> None:
+    dumps = [dump_of(site)]
+    for is_listed in (False, True):
+        site.edit(2, is_listed=is_listed)
+        site.build(**SETTINGS, guards__max_shrink=1)
+        dumps.append(dump_of(site))
+    assert dumps[0] == dumps[2] != dumps[1]
