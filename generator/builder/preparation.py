@@ -177,7 +177,7 @@ class Preparation:
         )  # fmt: skip
         details = Details(
             collected.staged,
-            new,
+            catalog.ids() if self.overrides.full else new,  # in a full build, the dump in place is not believed
             lambda market_id: detail.market_object(self.folder.newest_body(keys.detail(market_id))),
             collected.fingerprints,
         )

@@ -101,7 +101,11 @@ class _Run:
     def excerpts(self) -> Excerpts:
         """Excerpts for the inspection page, of details as they are staged or in place."""
         return placing.excerpts_of(
-            self._folder, self.prepared.catalog, self._config.market_url, self._rendered.staged.objects
+            self._folder,
+            self.prepared.catalog,
+            self._config.market_url,
+            self._rendered.staged.objects,
+            is_full=self.preparation.overrides.full,
         )
 
     def place(self) -> Placed:

@@ -37,7 +37,7 @@ CREATE TABLE IF NOT EXISTS public_api.detail_versions (contract_id bigint PRIMAR
 
 -- SECURITY DEFINER: whoever writes to your tables needs no rights on the versions. ORDER BY: statements that change
 -- several markets lock them in the same order. NOT NULL: a row of no market must not fail to be written. An update may
--- move a row from one market to another.
+-- move a row from one market to another. Triggers of an earlier version of this file have no argument.
 CREATE OR REPLACE FUNCTION public_api.renew_detail_versions() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
@@ -52,7 +52,7 @@ BEGIN
             WHEN 'DELETE' THEN 'SELECT %1$I FROM old_rows'
             ELSE 'SELECT %1$I FROM new_rows UNION SELECT %1$I FROM old_rows'
         END || ') AS changed (market) WHERE market IS NOT NULL GROUP BY market ORDER BY market '
-        'ON CONFLICT (contract_id) DO UPDATE SET version = excluded.version', TG_ARGV[0]);
+        'ON CONFLICT (contract_id) DO UPDATE SET version = excluded.version', coalesce(TG_ARGV[0], 'contract_id'));
     RETURN NULL;
 END
 $$;
@@ -72,6 +72,9 @@ BEGIN
         ('app.bets', 'contract_id'),
         ('app.price_history', 'contract_id')
     LOOP
+        -- A column that does not exist, or of another type, fails here, and not at the next bet.
+        EXECUTE format('INSERT INTO public_api.detail_versions SELECT %I, gen_random_uuid() FROM %s WHERE false',
+            market, changed);
         FOR operation, rows_of IN VALUES
             ('insert', 'REFERENCING NEW TABLE AS new_rows'),
             ('update', 'REFERENCING OLD TABLE AS old_rows NEW TABLE AS new_rows'),

@@ -16,7 +16,8 @@ BEGIN IMMEDIATE;
 --
 -- SQLite has no hash to make ids of, so random ones are kept. Back the table up: with other ids, everything that is
 -- published is withdrawn. Without a type, `key` keeps numbers and texts as they are. A bet gets an id of its own even if
--- its key is a UUID: another bet's matched_bet_id would tell who traded with whom.
+-- its key is a UUID: another bet's matched_bet_id would tell who traded with whom. A key must never be used again: an
+-- INTEGER PRIMARY KEY needs AUTOINCREMENT for that, or the market after a deleted one would have its address.
 
 CREATE TABLE IF NOT EXISTS public_ids (
     kind TEXT NOT NULL,
@@ -34,12 +35,14 @@ INSERT OR IGNORE INTO public_ids (kind, key) SELECT 'bet', bet_id FROM bets;
 DROP TRIGGER IF EXISTS contracts_public_id;
 CREATE TRIGGER contracts_public_id AFTER INSERT ON contracts BEGIN
     INSERT INTO public_ids (kind, key) SELECT 'contract', NEW.contract_id
-    WHERE NOT EXISTS (SELECT 1 FROM public_ids WHERE kind = 'contract' AND key = NEW.contract_id);
+    WHERE NEW.contract_id IS NOT NULL
+        AND NOT EXISTS (SELECT 1 FROM public_ids WHERE kind = 'contract' AND key = NEW.contract_id);
 END;
 DROP TRIGGER IF EXISTS bets_public_id;
 CREATE TRIGGER bets_public_id AFTER INSERT ON bets BEGIN
     INSERT INTO public_ids (kind, key) SELECT 'bet', NEW.bet_id
-    WHERE NOT EXISTS (SELECT 1 FROM public_ids WHERE kind = 'bet' AND key = NEW.bet_id);
+    WHERE NEW.bet_id IS NOT NULL
+        AND NOT EXISTS (SELECT 1 FROM public_ids WHERE kind = 'bet' AND key = NEW.bet_id);
 END;
 
 -- ── the views ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -82,7 +85,8 @@ SELECT
     (SELECT count(DISTINCT b.user_id) FROM bets AS b WHERE b.contract_id = c.contract_id AND b.undone_at IS NULL)
                                                         AS trader_count,
     -- With a blank reason a market accepts bets.
-    CASE WHEN c.state = 'halted' THEN coalesce(nullif(trim(c.halt_notice), ''), 'Paused') END AS trading_pause_reason,
+    CASE WHEN c.state = 'halted' THEN 'Paused' || coalesce(': ' || nullif(trim(c.halt_notice), ''), '') END
+                                                        AS trading_pause_reason,
     nullif(trim(c.origin), '')                          AS creation_source,
     nullif(trim(c.sponsored_by), '')                    AS sponsor
     -- Optional: the key in the addresses of your site, unique, for market_url with {key}.

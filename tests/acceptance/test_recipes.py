@@ -190,6 +190,9 @@ def test_the_price_of_a_scoring_rule_is_that_of_its_definition_up_to_any_extreme
     with opened(dialect, postgres) as connection:
         made = [query(connection, f"WITH c (yes_sold, no_sold, liquidity) AS (VALUES ({row})) SELECT {price} FROM c")
                 for row in sold]  # fmt: skip
+        rows = "(30, NULL, 50), (NULL, 10, 50), (30, 10, NULL), (30, 10, 0)"
+        unknown = query(connection, f"WITH c (yes_sold, no_sold, liquidity) AS (VALUES {rows}) SELECT {price} FROM c")
+    assert unknown == [(None,)] * 4
     shares = [math.exp(30 / 50) / (math.exp(30 / 50) + math.exp(10 / 50)), 1 / (1 + math.exp(0.35)), 0, 1]
     assert [float(value) for ((value,),) in made] == pytest.approx(shares)
 
@@ -226,7 +229,7 @@ def test_an_order_book_has_a_price_before_the_first_trade_and_counts_both_sides(
     trades = (
         "trades (id, contract_id, taker_id, maker_id, traded_at, price) AS (VALUES "
         "(1, 1, 7, 8, '2026-01-01 00:00:00.000100', 0.4), (2, 1, 8, 9, '2026-01-01 00:00:00.000200', 0.3), "
-        "(3, 1, 7, 9, '2026-01-01 00:00:00.001', 0.5), (4, 2, 7, 7, '2026-01-01 00:00:00.0001', 0.9))"
+        "(3, 1, 7, NULL, '2026-01-01 00:00:00.001', 0.5), (4, 2, 7, 7, '2026-01-01 00:00:00.0001', 0.9))"
     )
     rows = "(VALUES (1, 0.35, 0.3, 0.4), (2, NULL, 0.5, 0.75), (3, NULL, NULL, 0.8), (4, NULL, NULL, NULL))"
     book = f"c (id, last_price, best_bid, best_ask) AS {rows}"
@@ -234,9 +237,12 @@ def test_an_order_book_has_a_price_before_the_first_trade_and_counts_both_sides(
         found = query(connection, f"WITH {trades}, {book} SELECT {market} FROM c JOIN c AS b ON b.id = c.id ORDER BY 1")
         assert [(float(prob), count) for prob, count in found] == [(0.35, 3), (0.5, 0), (0.625, 1), (0.8, 0)]
         expires = {"sqlite": "'2046-01-01 00:00:00'", "postgresql": "timestamptz '2046-01-01'"}[dialect]
-        values = ", ".join(f"({order}, {expires})" for order in ("0.4, 1", "0.004, 1", "0.4, 0"))
+        past = expires.replace("2046", "2020")
+        rows = (f"0.4, 1, {expires}", "0.5, 1, NULL", f"0.4, 1, {past}", "0.004, 1, NULL", "0.4, 0, NULL")
+        values = ", ".join(f"({row})" for row in rows)
         offers = f"o (price, remaining, expires_at) AS (VALUES {values})"
-        assert len(query(connection, f"WITH {offers} SELECT price FROM o {orders}")) == 1
+        shown = query(connection, f"WITH {offers} SELECT price FROM o {orders} ORDER BY price")
+        assert [float(price) for (price,) in shown] == [0.4, 0.5]
         if dialect == "postgresql":
             timed = trades.replace("', 0.", "'::timestamptz, 0.")
             found = query(
@@ -303,7 +309,7 @@ def test_a_market_is_paused_with_or_without_a_note(dialect: str, postgres: Serve
     statement = f"WITH c (id, is_paused, pause_note) AS {rows} SELECT {recipe} FROM c ORDER BY id"
     with opened(dialect, postgres) as connection:
         found = [reason for (reason,) in query(connection, statement)]
-    assert found == ["Late team news", "Paused", "Paused", None]
+    assert found == ["Paused: Late team news", "Paused", "Paused", None]
 
 
 # ── versions, and what depends on time ────────────────────────────────────────────────────────────────────────────

@@ -85,7 +85,7 @@ def test_what_is_public_is_published_in_our_units_and_words(site: sqlite3.Connec
     assert words == {
         "Rain?": ("open", None, None),
         "Halted?": ("open", None, "Paused"),
-        "Halted, and why?": ("open", None, "Under review"),
+        "Halted, and why?": ("open", None, "Paused: Under review"),
         "Expired?": ("closed", None, None),
         "Settled?": ("resolved", "YES", None),
         "Voided?": ("cancelled", "CANCEL", None),

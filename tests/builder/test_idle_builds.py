@@ -16,12 +16,14 @@ from tests.builder.test_part_staging import MARKETS, VersionedSite
 from tests.support.sites.rows import market_id
 
 SETTINGS: Final[dict[str, Any]] = {"dumps__ndjson": True, "feeds__enabled": True}
-_OPENED: Final = list[str]()
+_OPENED: Final = set[str]()
+_NOTING: Final = list[str]()  # the folder whose files are noted, if any
 
 
 def _note(event: str, arguments: tuple[object, ...]) -> None:
-    if event == "open":
-        _OPENED.append(str(arguments[0]))
+    # A hook stays for as long as the process.
+    if event == "open" and _NOTING and str(arguments[0]).startswith(_NOTING[0]):
+        _OPENED.add(str(arguments[0]))
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -34,8 +36,12 @@ def opened(site: VersionedSite) -> Iterator[list[str]]:
     """The details (as ids of their markets) and the dumps that the block opens, each once, in order."""
     found = list[str]()
     _OPENED.clear()
-    yield found
-    names = sorted(path.removeprefix(f"{site.output}/") for path in {*_OPENED})
+    _NOTING.append(f"{site.output}/")
+    try:
+        yield found
+    finally:
+        _NOTING.clear()
+    names = sorted(path.removeprefix(f"{site.output}/") for path in _OPENED)
     found += [keys.market_id(name) or name for name in names if keys.market_id(name) or name.endswith(".ndjson.gz")]
 
 
@@ -67,10 +73,20 @@ def test_nothing_is_opened_where_nothing_changed(site: VersionedSite) -> None:
 def test_what_changed_is_opened_alone(site: VersionedSite) -> None:
     dump = dump_of(site)
     site.trade(1)
+    site.edit(1, volume=99.0)
     with opened(site) as found:
         site.build(**SETTINGS)
     assert {*found} == {market_id(1), dump}
     assert dump_of(site) != dump
+
+
+def test_a_full_build_opens_everything_and_the_page_is_the_same(site: VersionedSite) -> None:
+    before, dump = page(site), dump_of(site)
+    (site.output / dump).write_bytes(bytes((site.output / dump).stat().st_size))
+    with opened(site) as found:
+        site.build(later=0, full=True, **SETTINGS)
+    assert {*found} == {*map(market_id, range(MARKETS)), dump}
+    assert page(site).partition(b'"program"')[2] == before.partition(b'"program"')[2]
 
 
 LOSSES: Final[dict[str, Callable[[VersionedSite], object]]] = {

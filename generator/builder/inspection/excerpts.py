@@ -4,6 +4,7 @@ Both are bounded, so that the page opens quickly with any catalog; the rest is i
 of which detail it is, by its digest, so that the next page takes it over from this one and opens no detail that stayed.
 """
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final, TypeAlias
@@ -23,8 +24,8 @@ POINTS: Final = 48
 LEVELS: Final = 5
 FILLS: Final = 5
 DESCRIPTION: Final = 400
-
-
+#: What the excerpts follow in the data.
+_BEGIN: Final = b',"excerpts":['
 #: JSON values by name.
 Json: TypeAlias = Mapping[str, Any]
 
@@ -35,7 +36,7 @@ class Excerpts:
     def __init__(self, catalog: Catalog, market_url: str | None = None, program: str = "") -> None:
         self._markets = sorted(catalog.markets, key=_popularity)
         self._links = catalog.links(market_url)
-        self._before_excerpts = _before_excerpts(program)
+        self._program = program
         self._kept: dict[str, bytes] = {}
 
     def wanted(self) -> list[str]:
@@ -55,9 +56,10 @@ class Excerpts:
         shown, fx = self._shown(), [market.id for market in self._markets if market.fx]
         items, urls = [market.body for market, _ in shown], {market.id: url for market, url in shown if url}
         others = b'],"fx":', contract.encode(fx), b',"urls":', contract.encode(urls)
-        parts = b'{"items":[', b",".join(items), *others, self._before_excerpts
-        kept = [self._kept[market_id] for market_id in self.wanted() if market_id in self._kept]
-        return b"".join([*parts, b",".join(kept), b"]}"]).replace(b"<", b"\\u003c")
+        kept = (self._kept[market_id] for market_id in self.wanted() if market_id in self._kept)
+        begin = _escaped(b"".join([b'{"items":[', b",".join(items), *others]))
+        excerpts = _escaped(b",".join(kept))
+        return b"".join([begin, _sealed(self._program, excerpts), excerpts, b"]}"])
 
     def _shown(self) -> list[tuple[Market, str]]:
         """The markets whose items there is room for, each with the address of its page; empty if it has none."""
@@ -90,21 +92,26 @@ def encoded(body: bytes, digest: str) -> bytes:
 
 
 def on_page(page: bytes | None, program: str) -> dict[str, bytes]:
-    """The encoded excerpts on a page that this program made, by the digests of their details; none if it is damaged.
+    """The encoded excerpts on a page of this program, by the digests of their details; none if they were altered.
 
     Another program may make other excerpts of the same detail.
     """
-    # No text of a market can hold the one or the other: its quotation marks and every `<` are escaped.
-    data = (page or b"").partition(_before_excerpts(program))[2].partition(b"<")[0]
-    try:
-        found = from_json(b'{"excerpts":[' + data)["excerpts"]
-        return {one["of"]: contract.encode(one) for one in found}
-    except (ValueError, TypeError, KeyError):
+    # No text of a market can hold these: its quotation marks and every `<` are escaped.
+    before, _, rest = (page or b"").partition(_BEGIN)
+    excerpts = rest.partition(b"<")[0].removesuffix(b"]}")
+    if not before.endswith(_sealed(program, excerpts).removesuffix(_BEGIN)):
         return {}
+    return {one["of"]: contract.encode(one) for one in from_json(b"[" + excerpts + b"]")}
 
 
-def _before_excerpts(program: str) -> bytes:
-    return b',"program":' + contract.encode(program) + b',"excerpts":['
+def _escaped(data: bytes) -> bytes:
+    return data.replace(b"<", b"\\u003c")
+
+
+def _sealed(program: str, excerpts: bytes) -> bytes:
+    """What comes before the excerpts in the data: who made them, and a digest, as pages can be altered."""
+    seal = {"program": program, "seal": hashlib.sha256(excerpts).hexdigest()}
+    return b"," + contract.encode(seal)[1:-1] + _BEGIN
 
 
 def _popularity(market: Market) -> tuple[float, float, str]:

@@ -14,13 +14,16 @@ from generator.tree import files, manifest
 from generator.tree.folder import Output
 
 
-def excerpts_of(folder: Output, catalog: Catalog, market_url: str | None, digests: Mapping[str, str]) -> Excerpts:
+def excerpts_of(
+    folder: Output, catalog: Catalog, market_url: str | None, digests: Mapping[str, str], *, is_full: bool = False
+) -> Excerpts:
     """The excerpts of a catalog's details, as they are staged or in place; `digests` are those of all, by key.
 
-    `market_url` is the setting.
+    `market_url` is the setting. `is_full`: none is taken over from the page in place.
     """
     maker = program.this_program().digest
-    found, known = Excerpts(catalog, market_url, maker), on_page(folder.read(files.INSPECTION), maker)
+    found = Excerpts(catalog, market_url, maker)
+    known = on_page(None if is_full else folder.read(files.INSPECTION), maker)
     for market_id in found.wanted():
         key = keys.detail(market_id)
         digest = digests.get(key, "")
