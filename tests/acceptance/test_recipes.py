@@ -238,8 +238,8 @@ def test_an_order_book_has_a_price_before_the_first_trade_and_counts_both_sides(
         assert [(float(prob), count) for prob, count in found] == [(0.35, 3), (0.5, 0), (0.625, 1), (0.8, 0)]
         expires = {"sqlite": "'2046-01-01 00:00:00'", "postgresql": "timestamptz '2046-01-01'"}[dialect]
         past = expires.replace("2046", "2020")
-        rows = (f"0.4, 1, {expires}", "0.5, 1, NULL", f"0.4, 1, {past}", "0.004, 1, NULL", "0.4, 0, NULL")
-        values = ", ".join(f"({row})" for row in rows)
+        orders_of = (f"0.4, 1, {expires}", "0.5, 1, NULL", f"0.4, 1, {past}", "0.004, 1, NULL", "0.4, 0, NULL")
+        values = ", ".join(f"({order})" for order in orders_of)
         offers = f"o (price, remaining, expires_at) AS (VALUES {values})"
         shown = query(connection, f"WITH {offers} SELECT price FROM o {orders} ORDER BY price")
         assert [float(price) for (price,) in shown] == [0.4, 0.5]
