@@ -1,6 +1,6 @@
 """Collects the staged parts of a build into its catalog, all staged details, and what these were made of."""
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from generator.builder.comparison import Comparison
@@ -8,6 +8,7 @@ from generator.builder.last_details import LastDetails
 from generator.builder.part_rendering import Reading
 from generator.builder.part_staging import DetailCounts, StagedPart
 from generator.findings import Finding
+from generator.markets import columns
 from generator.markets.columns import Columns
 from generator.markets.market import Market
 from generator.markets.quarantine import Quarantine
@@ -43,9 +44,11 @@ def collect(parts: Iterable[StagedPart], survey: Survey, last: LastDetails, as_o
         arrived.append((part, part.markets.markets(one)))
         part.markets = Columns()
     arrived.sort(key=lambda pair: pair[0].part.first, reverse=True)
-    markets, staged, made, false_versions = list[Market](), Staged(), dict[str, Made](), list[str]()
-    quarantine, remarks, counts = Quarantine(), list[Finding](), DetailCounts()
+    markets, staged, false_versions = [*survey.kept.values()], Staged(), list[str]()
+    made = {market.id: last.keep(market, staged) for market in markets}
+    quarantine, remarks, counts = Quarantine(), list[Finding](), DetailCounts(kept=len(markets))
     comparison, reading = Comparison(), Reading()
+    altered = {*survey.doubled}
     while arrived:
         part, found = arrived.pop()  # frees each part as it is merged
         markets += found
@@ -56,15 +59,22 @@ def collect(parts: Iterable[StagedPart], survey: Survey, last: LastDetails, as_o
             for market in found
             if market.id in kept
         }
+        altered.update(part.altered)
         false_versions += part.false_versions
+        false_versions += _false_rows(survey, last, found, made)
         quarantine.add(part.quarantine)
         remarks += part.remarks
         counts.add(part.counts)
         comparison.add(part.comparison)
         reading.add(part.reading)
-    fingerprints = Fingerprints(as_of=as_of, shape=last.shape, details=dict(sorted(made.items())))
+    catalog = catalog_of(survey, markets, as_of)
+    if survey.versions:
+        made |= dict(_with_rows(survey, markets[len(survey.kept) :], made, altered))
+    fingerprints = Fingerprints(
+        as_of=as_of, shape=last.shape, categories=catalog.categories(), details=dict(sorted(made.items()))
+    )
     return Collected(
-        catalog_of(survey, markets, as_of),
+        catalog,
         staged,
         fingerprints,
         quarantine,
@@ -74,6 +84,27 @@ def collect(parts: Iterable[StagedPart], survey: Survey, last: LastDetails, as_o
         comparison,
         reading,
     )
+
+
+def _with_rows(
+    survey: Survey, read: Iterable[Market], made: Mapping[str, Made], altered: Container[str]
+) -> Iterator[tuple[str, Made]]:
+    """What details were made of, with what the next build may keep of the rows that this one `read`."""
+    for market in read:
+        if market.id in made:
+            row = survey.versions[market.id].market if market.id not in altered else None
+            item = () if row is None else columns.plain(market)
+            yield market.id, made[market.id]._replace(row=row or "", item=item)
+
+
+def _false_rows(survey: Survey, last: LastDetails, read: Iterable[Market], made: Mapping[str, Made]) -> Iterator[str]:
+    """The audited markets (ids) whose rows changed although their versions did not."""
+    for market in read if survey.audited else ():
+        before = survey.audited.get(market.id)
+        if before is not None:
+            now = made.get(market.id, last.known[market.id])
+            if market != before or now.market != last.known[market.id].market:
+                yield market.id
 
 
 def catalog_of(survey: Survey, markets: Iterable[Market], as_of: str) -> Catalog:

@@ -3,7 +3,7 @@
 import hashlib
 import secrets
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Final, NamedTuple
@@ -12,9 +12,11 @@ from generator import program
 from generator.api import contract, keys
 from generator.config.settings import Config
 from generator.config.shape import shaping
+from generator.markets import columns
 from generator.markets.fingerprint import Fingerprint
 from generator.markets.market import Market
 from generator.source import address
+from generator.source.earlier import NOTHING_EARLIER, EarlierMarket, EarlierMarkets, Versions
 from generator.tree import fingerprints, manifest
 from generator.tree.fingerprints import Made
 from generator.tree.folder import Output
@@ -77,13 +79,14 @@ class LastDetails:
     """What `previous` says of the details in a folder, and what they were made of, by market id.
 
     `shape` is that of the details to be built (see `shape_of`); details of another shape in the folder are not known,
-    though they are in place.
+    though they are in place. `categories` has the name by which each category was shown, by slug.
     """
 
     folder: Output
     shape: str
     objects: Mapping[str, str] = field(default_factory=dict)
     known: Mapping[str, Made] = field(default_factory=dict)
+    categories: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def load(cls, folder: Output, previous: Manifest | None, shape: str, as_of: str) -> "LastDetails":
@@ -97,7 +100,28 @@ class LastDetails:
         found = fingerprints.load(folder)
         if found is None or (found.as_of, found.shape) != (previous.as_of, shape):
             return cls(folder, shape, previous.objects)
-        return cls(folder, shape, previous.objects, found.details)
+        return cls(folder, shape, previous.objects, found.details, found.categories)
+
+    def earlier(self, now: str, sample: Sample, blocked: Collection[str]) -> EarlierMarkets:
+        """The markets of which neither row nor detail need be read if their versions are the same.
+
+        `now` is the instant to build for, a wire timestamp.
+        """
+        rows = {key: made for key, made in self.known.items() if made.item and key not in blocked}
+        if not rows:
+            return NOTHING_EARLIER
+        try:
+            markets = columns.of_plain([made.item for made in rows.values()])
+        except (AttributeError, KeyError, TypeError, ValueError):  # of another version
+            return NOTHING_EARLIER
+        if not {slug for market in markets for slug in market.categories} <= self.categories.keys():
+            return NOTHING_EARLIER
+        found = {
+            market.id: EarlierMarket(Versions(rows[market.id].version, rows[market.id].row), market)
+            for market in markets
+            if self._is_untouched(keys.details(market.id, market.slug), rows[market.id])
+        }
+        return EarlierMarkets(now, found, self.categories, sample.has)
 
     def of(self, wanted: Mapping[str, str | None]) -> dict[str, Made]:
         """What is known of these markets, given as slugs by id; `changed` says when their files were touched last.
@@ -110,6 +134,11 @@ class LastDetails:
             for market_id, slug, made in known
             if made is not None
         }
+
+    def _is_untouched(self, names: Sequence[str], made: Made) -> bool:
+        """Whether no file of a detail was touched since the last build, not even its times or rights."""
+        is_known = made.changed and all(key in self.objects for key in names)
+        return bool(is_known) and fingerprints.stamps(self.folder, names, made) == made.changed
 
     def _stamps(self, names: Sequence[str], made: Made) -> tuple[int, ...]:
         """When the files of a detail were touched last; empty unless each has the bytes that the last build left."""

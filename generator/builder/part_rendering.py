@@ -23,7 +23,7 @@ from generator.markets.quarantine import Quarantine
 from generator.progress import Stopwatch
 from generator.source.fill_windows import EarlierCounts
 from generator.source.found import Found
-from generator.source.queries import Chosen, Range, few_or_all
+from generator.source.queries import Chosen, Within, few_or_all
 from generator.source.reader import Reader
 from generator.source.survey import Facts
 from generator.tree import manifest
@@ -43,7 +43,7 @@ class Task:
     """
 
     config: Config
-    within: Range
+    within: Within
     facts: Facts
     as_of: datetime
     latest: str
@@ -107,8 +107,8 @@ class Reading:
 class RenderedPart:
     """The markets of a part, what is new in their details, and findings about rows.
 
-    `kept` are the markets (ids) whose details stay as they are; `false_versions` those whose count of fills changed
-    although their version did not. `reading` is not sent to another machine.
+    `kept` are the markets (ids) whose details stay as they are; `altered` is that of `Found`. `false_versions` are
+    those whose count of fills changed although their version did not. `reading` is not sent to another machine.
     """
 
     markets: Columns = field(default_factory=Columns)
@@ -117,6 +117,7 @@ class RenderedPart:
     kept: list[str] = field(default_factory=list)
     quarantine: Quarantine = field(default_factory=Quarantine)
     remarks: list[Finding] = field(default_factory=list)
+    altered: list[str] = field(default_factory=list)
     false_versions: list[str] = field(default_factory=list)
     reading: Reading = field(default_factory=Reading, compare=False)
 
@@ -128,7 +129,7 @@ def render(task: Task, open_reader: OpenReader) -> RenderedPart:
     with made.reading.stopwatch.stage("markets"):
         found = reader.read(task.within, task.facts, task.as_of, task.earlier())
         made.markets = Columns.of([market for market in found.markets if market is not None])
-        made.false_versions = found.false_versions
+        made.altered, made.false_versions = found.altered, found.false_versions
     with made.reading.stopwatch.stage("details"):
         _Details(task, reader, found, made).add()
     return made

@@ -51,8 +51,8 @@ class StagedPart:
 
     `made` says what each detail is made of, if that is known; `kept` names the markets whose details stay as they are;
     `touched` says when files of some of these were touched since the last build.
-    `false_versions` names those whose details changed although their versions did not. `comparison` is that of the new
-    details with those in place. `reading` is that of the rendered part.
+    `altered` is that of `Found`. `false_versions` names those whose details changed although their versions did not.
+    `comparison` is that of the new details with those in place. `reading` is that of the rendered part.
     """
 
     part: Part
@@ -64,6 +64,7 @@ class StagedPart:
     kept: list[str] = field(default_factory=list)
     touched: dict[str, tuple[int, ...]] = field(default_factory=dict)
     counts: DetailCounts = field(default_factory=DetailCounts)
+    altered: list[str] = field(default_factory=list)
     false_versions: list[str] = field(default_factory=list)
     comparison: Comparison = field(default_factory=Comparison)
     reading: Reading = field(default_factory=Reading, compare=False)
@@ -74,7 +75,7 @@ class StagedPart:
         kept = rendered.kept
         return cls(
             part, rendered.markets, quarantine=rendered.quarantine, remarks=rendered.remarks, kept=kept,
-            counts=DetailCounts(kept=len(kept)), false_versions=[*rendered.false_versions],
+            counts=DetailCounts(kept=len(kept)), altered=rendered.altered, false_versions=[*rendered.false_versions],
             reading=rendered.reading,
         )  # fmt: skip
 

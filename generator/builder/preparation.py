@@ -25,7 +25,7 @@ from generator.downloads import parquet
 from generator.errors import FalseVersionsError, GuardError
 from generator.filesystem import WriteAhead
 from generator.findings import Finding
-from generator.markets import detail
+from generator.markets import detail, row_validation
 from generator.markets.quarantine import Quarantine
 from generator.progress import Progress, Stopwatch
 from generator.site import documents, worker_pool
@@ -129,10 +129,11 @@ class Preparation:
             parquet.require()
         with self.stopwatch.stage("read"):
             reader.require_schema()
-            survey = reader.survey()
+            last, sample = self._last_details(), self._sample()
+            now = row_validation.timestamp(self.clock.as_of.isoformat())
+            survey = reader.survey(last.earlier(now, sample, self.blocked))
         with self.stopwatch.stage("render"), self.folder.written_ahead() as ahead:
-            last = self._last_details()
-            parts = executors.staged(self._work(survey, last), reader, self.progress)
+            parts = executors.staged(self._work(survey, last, sample), reader, self.progress)
             found = collecting.collect(self._watched(parts, ahead), survey, last, times.instant(self.clock.as_of))
         if found.false_versions and not self.suspects:
             raise FalseVersionsError(found.false_versions)
@@ -149,9 +150,11 @@ class Preparation:
             return LastDetails(self.folder, shape)
         return LastDetails.load(self.folder, self.previous, shape, times.instant(self.clock.as_of))
 
-    def _work(self, survey: Survey, last: LastDetails) -> PartWork:
+    def _sample(self) -> Sample:
+        return EVERY_DETAIL if self.suspects else Sample.chosen(self.config.source.audit)
+
+    def _work(self, survey: Survey, last: LastDetails, sample: Sample) -> PartWork:
         latest = notices.latest_time(times.instant(self.clock.as_of))
-        sample = EVERY_DETAIL if self.suspects else Sample.chosen(self.config.source.audit)
         return PartWork(self.config, self.folder, survey, last, sample, self.blocked, self.clock.as_of, latest)
 
     def _watched(self, parts: Iterable[StagedPart], ahead: WriteAhead) -> Iterator[StagedPart]:

@@ -40,6 +40,7 @@ class _Head(BaseModel):
     kept: list[str]
     quarantine: Plain
     remarks: list[Finding]
+    altered: list[str]
     false_versions: list[str]
 
 
@@ -54,6 +55,7 @@ def encoded(part: RenderedPart) -> bytes:
         kept=part.kept,
         quarantine=part.quarantine.plain(),
         remarks=part.remarks,
+        altered=part.altered,
         false_versions=part.false_versions,
     )
     first = head.model_dump_json(warnings=False).encode()
@@ -70,7 +72,7 @@ def parsed(content: bytes, slugs_of: Mapping[str, str | None], task: Task) -> Re
         head = _Head.model_validate_json(content[_LENGTH:end])
         part = RenderedPart(
             Columns(head.markets), [*_with_bodies(head, content[end:])], head.updates, head.kept,
-            Quarantine.of(head.quarantine), head.remarks, head.false_versions,
+            Quarantine.of(head.quarantine), head.remarks, head.altered, head.false_versions,
         )  # fmt: skip
         _check_markets(part, slugs_of, task)
         _check_details(part.details, task)
@@ -108,7 +110,7 @@ def _check_markets(part: RenderedPart, slugs_of: Mapping[str, str | None], task:
     new = [(found.market_id, found.slug) for found in part.details]
     new += [(update.market.id, update.market.slug) for update in part.updates]
     named = [*new, *zip(of["id"], of["slug"], strict=True)]
-    if not {*part.kept, *part.false_versions, *(market_id for market_id, _ in named)} <= slugs_of.keys():
+    if not {*part.kept, *part.altered, *part.false_versions, *(market_id for market_id, _ in named)} <= slugs_of.keys():
         raise ValueError("markets of another part")
     if any(slugs_of[market_id] != slug for market_id, slug in named):
         raise ValueError("the slug of another market")

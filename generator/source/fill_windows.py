@@ -8,7 +8,7 @@ from typing import Any, Final
 from generator.markets import fills, row_validation
 from generator.markets.fills import NO_FILLS, Window
 from generator.source.connection import Transaction
-from generator.source.queries import Range, Statements, Within, few_or_all
+from generator.source.queries import Statements, Within, few_or_all
 
 #: The columns of `fills.RawFill` after the market.
 COLUMNS: Final = ("id", "amount", "shares", "price", "created_at")
@@ -43,11 +43,11 @@ class FillWindows:
         self.false_versions: list[str] = []
 
     def counted(
-        self, as_of: datetime, versions: Mapping[Any, str | None], earlier: EarlierCounts, within: Range
+        self, as_of: datetime, versions: Mapping[Any, str | None], earlier: EarlierCounts, within: Within
     ) -> dict[Any, Window]:
-        """The window of every market of a range that has fills, by its id as the database spells it.
+        """The window of every one of these markets that has fills, by its id as the database spells it.
 
-        `versions` are the digests of those of the range's markets, by id in the same spelling.
+        `versions` are the digests of their versions, by id in the same spelling.
         """
         if not earlier.windows:
             return self._count(as_of, within)

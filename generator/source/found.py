@@ -15,6 +15,7 @@ class Found:
 
     `markets` has None for a row that was quarantined. `rest` has each row's values of `columns`, which only details
     show.
+    `altered` names the markets (ids) whose categories are published otherwise than their rows have them, or left out.
     `false_versions` names the markets (ids) whose count of fills changed although their version did not.
     """
 
@@ -22,6 +23,7 @@ class Found:
     markets: Sequence[Market | None]
     columns: Sequence[str]
     rest: Sequence[Sequence[Any]]
+    altered: list[str]
     false_versions: list[str]
 
     def public(self) -> Iterator[tuple[Any, Market]]:

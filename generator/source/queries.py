@@ -80,11 +80,16 @@ MANY: Final = 0.2
 CHOSEN_AT_MOST: Final = 5_000
 
 
-def few_or_all(ids: Sequence[str], count: int, everything: Range) -> Iterator[Within]:
-    """How to read these of `count` markets: by name if they are few, otherwise all of the range."""
-    if len(ids) > MANY * count:
+def few_or_all(ids: Sequence[str], count: int, everything: Within) -> Iterator[Within]:
+    """How to read these of `count` markets: by name if they are few or all have names, otherwise all of the range."""
+    if isinstance(everything, Range) and len(ids) > MANY * count:
         yield everything
         return
+    yield from by_name(ids)
+
+
+def by_name(ids: Sequence[str]) -> Iterator[Chosen]:
+    """Ask for these markets."""
     for start in range(0, len(ids), CHOSEN_AT_MOST):
         yield Chosen(tuple(ids[start : start + CHOSEN_AT_MOST]))
 
@@ -174,7 +179,7 @@ class Statements:
             statement = statement.where(self._may_follow(relation.c[column], start))
         return self._public(statement, relation)
 
-    def of_visible_in_any_case(self, name: str, *columns: str) -> sa.Select[Any]:
+    def of_visible_in_any_case(self, name: str, *columns: str, within: Within = EVERYTHING) -> sa.Select[Any]:
         """Like `of_visible`, but unsorted, for a relation that may spell ids in another case; they become lower case.
 
         IN rather than a join: SQLite has no index on lower(id), and a join would compare all pairs.
@@ -183,7 +188,7 @@ class Statements:
         owner = sa.func.lower(*self._selected(relation, name, "market_id"))
         visible = sa.select(sa.func.lower(*self._selected(markets, "markets", "id")))
         statement = sa.select(owner.label("owner"), *self._selected(relation, name, *columns)).where(
-            owner.in_(visible.where(self._visible(markets, EVERYTHING)))
+            owner.in_(visible.where(self._visible(markets, within)))
         )
         return self._public(statement, relation)
 

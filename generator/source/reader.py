@@ -4,10 +4,9 @@ Hidden markets and private rows never reach memory. Values arrive as the driver 
 them.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from decimal import Decimal
 from functools import partial
 from itertools import repeat
 from typing import Any, Final
@@ -26,7 +25,6 @@ from generator.markets import (
     history,
     market_columns,
     row_validation,
-    slugs,
 )
 from generator.markets.detail import MarketRows
 from generator.markets.fills import NO_FILLS, Window
@@ -34,9 +32,9 @@ from generator.markets.fingerprint import version_digest
 from generator.markets.market import Market, SearchWords
 from generator.markets.market_columns import Batch
 from generator.markets.quarantine import Quarantine
-from generator.markets.site_keys import NO_KEYS, SiteKeys
-from generator.source import connection, fill_windows, queries, rights, schema_check, survey
+from generator.source import connection, fill_windows, queries, rights, schema_check
 from generator.source.connection import Transaction
+from generator.source.earlier import NOTHING_EARLIER, EarlierMarkets, lower
 from generator.source.failures import Failures
 from generator.source.fill_windows import EarlierCounts, FillWindows
 from generator.source.found import Found
@@ -44,23 +42,14 @@ from generator.source.grouping import Convert, RowsByMarket
 from generator.source.queries import EVERYTHING, Range, Statements, Within
 from generator.source.relations import OPTIONAL, RELATIONS, Kind
 from generator.source.survey import Facts, Survey
+from generator.source.surveying import SITE_KEY, Surveyor
 
 #: Nothing was counted before, so all fills are.
 NO_COUNTS: Final = EarlierCounts()
-_FX: Final = ("title", "instrument", "source", "week_start", "week_end", "threshold_value", "direction")
 _ORDERS: Final = ("side", "price", "amount")
 _POINTS: Final = ("recorded_at", "prob")
 _CATEGORIES: Final = ("category", "position")
-#: The optional column that is read of all markets at once, as keys must be unique.
-_SITE_KEY: Final = "key"
-_SECOND_FAMILY: Final = Finding(
-    column="market_id",
-    text="the market is a member of a family already",
-    remedy="keep one public membership per market",
-)
 _REPEATED: Final = Finding(column="id", text="several markets have the same", remedy=faults.REPEATED)
-#: Of several memberships the first counts. Databases may sort texts differently, and return equal ones in any order.
-_PRECEDENCE: Final = ("week_start", "title", *(name for name in _FX if name not in {"week_start", "title"}))
 
 
 @contextmanager
@@ -108,7 +97,7 @@ class Reader:
 
     def has_site_keys(self) -> bool:
         """Whether markets may tell their key on the operator's site."""
-        return _SITE_KEY in self._columns("markets")
+        return SITE_KEY in self._columns("markets")
 
     def has_versions(self) -> bool:
         """Whether markets may tell their `detail_version`."""
@@ -175,28 +164,18 @@ class Reader:
             return []
         return [*rights.excess(self._transaction.answer(self._statements.excess()))]
 
-    def survey(self) -> Survey:
-        """What must be known before `read` reads the markets part by part. Raises ReadError."""
-        # First, so that a failure of `markets` is not reported as one of a relation that is joined with it.
-        in_all = self._transaction.number(self._statements.count_markets(), "markets")
-        fx = self._fx_members()
-        optional = self._columns("markets")[len(RELATIONS["markets"]) :]
-        columns = tuple(name for name in optional if name != _SITE_KEY)
-        names = ("id", *(["slug"] if self._is_extended else []), *([_SITE_KEY] if _SITE_KEY in optional else []))
-        found = [*self._transaction.rows(self._statements.markets(*names), "markets")]
-        keys = [row[0] for row in found]
-        site_keys = SiteKeys.of((row[0], row[-1]) for row in found) if _SITE_KEY in optional else NO_KEYS
-        known = slugs.references(row[:2] for row in found if self._is_extended)
-        spelled = categories.spellings(self._category_names() if self._is_extended else ())
-        facts = Facts(columns, fx, known.usable, spelled, survey.repeated(keys))
-        return Survey(keys, in_all - len(keys), facts, known.refused, site_keys)
+    def survey(self, earlier: EarlierMarkets = NOTHING_EARLIER) -> Survey:
+        """What must be known before `read` reads the markets part by part, and which need not be. Raises ReadError."""
+        columns = self._columns("markets")[len(RELATIONS["markets"]) :]
+        surveyor = Surveyor(self._transaction, self._statements, self._quarantine, columns, self._is_extended)
+        return surveyor.survey(earlier)
 
     def looks_up(self, within: Range) -> bool:
         """Whether the database can look up a range of markets in an index; if not, it reads whole tables for each."""
         return self._transaction.looks_up(self._statements.of_visible("fills", *fill_windows.COLUMNS, within=within))
 
-    def read(self, within: Range, facts: Facts, as_of: datetime, earlier: EarlierCounts = NO_COUNTS) -> Found:
-        """Read the visible markets of a range; quarantine those that break the contract. Raises ReadError."""
+    def read(self, within: Within, facts: Facts, as_of: datetime, earlier: EarlierCounts = NO_COUNTS) -> Found:
+        """Read these of the visible markets; quarantine those that break the contract. Raises ReadError."""
         names = (*self._market_columns, *facts.columns)
         rows = [*self._transaction.rows(self._statements.markets(*names, within=within), "markets")]
         columns = dict(zip(names, zip(*rows, strict=True) if rows else ((),) * len(names), strict=True))
@@ -206,7 +185,8 @@ class Reader:
             dict(zip(keys, versions, strict=True)), as_of, earlier if facts.columns else NO_COUNTS, within
         )
         categorised = self._groups("market_categories", None, *_CATEGORIES, within=within, is_wanted=self._is_extended)
-        extended = [self._extended(key, facts, categorised) for key in keys]
+        altered = list[str]()
+        extended = [self._extended(key, facts, categorised, altered) for key in keys]
         categorised.finish()
         plain = [str(key).lower() for key in keys]
         batch = Batch(
@@ -215,7 +195,7 @@ class Reader:
         )  # fmt: skip
         markets = self._listed(batch, row_validation.timestamp(as_of.isoformat()), facts.repeated)
         shown = [columns[name] for name in self._detail_columns]
-        return Found(keys, markets, self._detail_columns, [*zip(*shown, strict=True)], false_versions)
+        return Found(keys, markets, self._detail_columns, [*zip(*shown, strict=True)], altered, false_versions)
 
     def details(self, found: Found, wanted: Collection[Any], within: Within) -> Iterator[MarketRows]:
         """Stream markets of a range with their detail rows; consume each before advancing to the next.
@@ -237,17 +217,22 @@ class Reader:
             stream.finish()
 
     def _windows(
-        self, versions: Mapping[Any, str | None], as_of: datetime, earlier: EarlierCounts, within: Range
+        self, versions: Mapping[Any, str | None], as_of: datetime, earlier: EarlierCounts, within: Within
     ) -> tuple[Mapping[Any, Window], list[str]]:
-        """The windows of the range's markets, and the markets (ids) whose versions proved false."""
+        """The windows of these markets, and the markets (ids) whose versions proved false."""
         counts = FillWindows(self._transaction, self._statements, self._window_step)
         return counts.counted(as_of, versions, earlier, within), counts.false_versions
 
-    def _extended(self, key: Any, facts: Facts, categorised: RowsByMarket) -> row_validation.ExtendedFields | None:
+    def _extended(
+        self, key: Any, facts: Facts, categorised: RowsByMarket, altered: list[str]
+    ) -> row_validation.ExtendedFields | None:
         """What the extended variant shows of a market besides its row."""
         if not self._is_extended:
             return None
-        own = categories.of_market(categorised.of(key), facts.spellings, self._quarantine)
+        rows = [*categorised.of(key)]
+        own = categories.of_market(rows, facts.spellings, self._quarantine)
+        if sorted(own) != sorted(str(name) for _, name, _ in rows):
+            altered.append(lower(key))
         return row_validation.ExtendedFields(facts.slugs.get(key), own)
 
     def _listed(self, batch: Batch, now: str, repeated: Mapping[str, int]) -> list[Market | None]:
@@ -275,28 +260,6 @@ class Reader:
         for start in range(0, len(batch.fx), market_columns.BATCH):
             yield from market_columns.of_rows(batch.part(slice(start, start + market_columns.BATCH)), now, self._words)
 
-    def _fx_members(self) -> dict[str, Mapping[str, Any]]:
-        """The public FX membership of each market, by the market's id in lower case.
-
-        It is validated with its market, so a bad membership quarantines the market too: without it, the market would
-        enter the lists, where members of public families must not appear. For the same reason ids match in any case.
-        """
-        members: dict[str, Mapping[str, Any]] = {}
-        for market_id, *values in self._transaction.rows(
-            self._statements.of_visible_in_any_case("fx_members", *_FX), "fx_members"
-        ):
-            member: Mapping[str, Any] = dict(zip(_FX, values, strict=True))
-            if market_id in members:
-                self._quarantine.reject("fx_members", market_id, _SECOND_FAMILY)
-                member = min(members[market_id], member, key=_precedence)
-            members[market_id] = member
-        return members
-
-    def _category_names(self) -> Iterator[Sequence[Any]]:
-        """Stream the market's id and the name for each category of every visible market."""
-        statement = self._statements.of_visible("market_categories", "category")
-        return self._transaction.rows(statement, "market_categories")
-
     def _groups(
         self,
         name: str,
@@ -308,8 +271,3 @@ class Reader:
     ) -> RowsByMarket:
         statement = self._statements.of_visible(name, *columns, order=order, within=within)
         return RowsByMarket(name, self._transaction.batches(statement, name) if is_wanted else (), convert)
-
-
-def _precedence(member: Mapping[str, Any]) -> list[str]:
-    values = (member[name] for name in _PRECEDENCE)
-    return [str(float(value) if isinstance(value, Decimal) else value) for value in values]

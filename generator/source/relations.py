@@ -207,6 +207,13 @@ _OPTIONAL: Final[dict[str, RelationColumn]] = {
         "9f3c41d0",
         "unknown: read them",
     ),
+    "market_version": RelationColumn(
+        ("text", "number", "timestamp", "id"),
+        "changes with the market's row, its categories and its FX membership; of no use without `detail_version`",
+        "any that the market never had before",
+        "0d6b7a51",
+        "unknown: read them",
+    ),
     "key": RelationColumn(
         ("text", "integer", "id"),
         "its address on your site, for `market_url`",

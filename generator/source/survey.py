@@ -7,14 +7,16 @@ from typing import Any, NamedTuple
 
 from generator.findings import Finding
 from generator.markets.categories import AS_GIVEN, Spellings
+from generator.markets.market import Market
 from generator.markets.site_keys import NO_KEYS, SiteKeys
-from generator.source.queries import EVERYTHING, Range
+from generator.source.earlier import Versions
+from generator.source.queries import CHOSEN_AT_MOST, EVERYTHING, MANY, Chosen, Range, Within
 
 
 class Part(NamedTuple):
-    """A range, and its place among all visible markets in the database's order: from `first` to before `last`."""
+    """Markets to read, and their place among all that are, in the database's order: from `first` to before `last`."""
 
-    within: Range
+    within: Within
     first: int
     last: int
 
@@ -36,9 +38,13 @@ class Facts:
 
 @dataclass(frozen=True)
 class Survey:
-    """All visible markets, by id as the database spells and sorts them, and what is known of them together.
+    """All visible markets, and what is known of them together.
 
-    `hidden` is the number of hidden markets. `site_keys` are those of the operator's site, which no detail shows.
+    `keys` are the ids of those to read, as the database spells and sorts them; the rows of those that are `kept`, by
+    id, need not be read. `hidden` is the number of hidden markets. `site_keys` are those of the operator's site, which
+    no detail shows. `audited` are markets that would have been kept, as they were. `versions` are those of all markets,
+    by id, if the database tells both. `doubled` are the markets (ids) with several FX memberships, which every build
+    must report.
     """
 
     keys: Sequence[Any]
@@ -46,9 +52,15 @@ class Survey:
     facts: Facts
     refused_slugs: Mapping[str, Finding]
     site_keys: SiteKeys = NO_KEYS
+    kept: Mapping[str, Market] = field(default_factory=dict)
+    audited: Mapping[str, Market] = field(default_factory=dict)
+    versions: Mapping[str, Versions] = field(default_factory=dict)
+    doubled: frozenset[str] = frozenset()
 
     def parts(self, size: int) -> list[Part]:
-        """Divide all markets into parts of about `size` markets, in the database's order."""
+        """Divide the markets to read into parts of about `size` markets, in the database's order."""
+        if self.kept:
+            return [*self._chosen(min(size, CHOSEN_AT_MOST))]
         starts = [*self._starts(size)]
         if not starts:
             return [Part(EVERYTHING, 0, len(self.keys))]
@@ -58,11 +70,16 @@ class Survey:
         later = (Part(Range(self.keys[start], self._end(end)), start, end) for start, end in bounds)
         return [Part(first, 0, starts[0]), *later]
 
+    def _chosen(self, size: int) -> Iterator[Part]:
+        for first in range(0, len(self.keys), size):
+            chosen = tuple(self.keys[first : first + size])
+            yield Part(Chosen(chosen), first, first + len(chosen))
+
     def _starts(self, size: int) -> Iterator[int]:
         """Where all parts but the first begin: at ids that any database can compare with."""
         start = size
         while start < len(self.keys):
-            if _can_be_asked_for(self.keys[start]):
+            if can_be_asked_for(self.keys[start]):
                 yield start
                 start += size
             else:
@@ -93,6 +110,11 @@ def repeated(keys: Sequence[Any]) -> dict[str, int]:
     return {key: count for key, count in Counter(found).items() if count > 1} if len({*found}) < len(found) else {}
 
 
-def _can_be_asked_for(key: Any) -> bool:
+def are_few(keys: Sequence[Any], count: int) -> bool:
+    """Whether these of `count` markets are better asked for by name, which all of them must have."""
+    return len(keys) <= MANY * count and all(map(can_be_asked_for, keys))
+
+
+def can_be_asked_for(key: Any) -> bool:
     """Whether this is a plain text. One that is no UUID will be quarantined, but a million must not be one part."""
     return isinstance(key, str) and key.isprintable()  # which neither NUL nor invalid UTF-8 is

@@ -6,8 +6,8 @@ shards named by their content, so that a build writes only those that changed; i
 """
 
 import operator
-from collections.abc import Iterable, Iterator, Mapping
-from typing import NamedTuple
+from collections.abc import Container, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
 
 from pydantic import Field, ValidationError
 from pydantic_core import from_json, to_json
@@ -23,7 +23,8 @@ class Made(NamedTuple):
     """What one detail was made of: the digests of its fingerprint, its size in bytes, and its window of fills.
 
     `changed` says when the file system last changed each of its files, in nanoseconds; it is empty until they are in
-    place.
+    place. `row` is the digest of the version of the market's row, of which `item` was made: the plain values of what
+    lists show. Both are empty if the next build must read that row.
     """
 
     version: str
@@ -32,17 +33,20 @@ class Made(NamedTuple):
     fills24h: int
     until: str
     changed: tuple[int, ...] = ()
+    row: str = ""
+    item: tuple[Any, ...] = ()
 
 
 class Fingerprints(StoredModel):
     """What the build of `as_of` made each detail of, by market id; `shape` stands for the program and its settings.
 
-    Markets with quarantined rows or remarks are left out: every build must read them, to report them. A large file has
-    the names of its `shards` in place of `details`.
+    Markets with quarantined rows or remarks are left out: every build must read them, to report them. `categories` has
+    the name by which each category is shown, by slug. A large file has the names of its `shards` in place of `details`.
     """
 
     as_of: str
     shape: str
+    categories: Mapping[str, str] = Field(default={}, exclude_if=operator.not_)
     details: Mapping[str, Made]
     shards: tuple[str, ...] = Field(default=(), exclude_if=operator.not_)
 
@@ -106,6 +110,14 @@ def save(folder: Output, made: Fingerprints) -> None:
             folder.discard_key(_key(stale))
 
 
+def keep_only(folder: Output, markets: Container[str]) -> None:
+    """Forget all other markets (ids): nothing of a market that was taken down may stay."""
+    found = load(folder)
+    if found is None or any(market_id not in markets for market_id in found.details):
+        known = {market_id: made for market_id, made in found.details.items() if market_id in markets} if found else {}
+        save(folder, replaced(found or Fingerprints(as_of="", shape="", details={}), details=known))
+
+
 def _is_large(folder: Output, made: Fingerprints) -> bool:
     is_split = folder.has(files.FINGERPRINT_SHARDS)
     return bool(made.details) and row_shards.are_worth_it(len(made.details), is_split=is_split)
@@ -125,8 +137,8 @@ def _put_shards(folder: Output, details: Mapping[str, Made]) -> Iterator[str]:
 def _joined(body: bytes) -> Iterator[tuple[str, Made]]:
     """What a shard says of markets, by id: the columns of `Made`, which reads faster than rows."""
     content = from_json(body)
-    *columns, changed = content["made"]
-    return zip(content["ids"], map(Made, *columns, map(tuple, changed)), strict=True)
+    *columns, changed, rows, items = content["made"]
+    return zip(content["ids"], map(Made, *columns, map(tuple, changed), rows, map(tuple, items)), strict=True)
 
 
 def _key(name: str) -> str:

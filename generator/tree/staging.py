@@ -152,6 +152,8 @@ def place(folder: Output, before: Manifest | None, rendered: Rendered, lifetime:
             folder.discard_key(key)
     if rendered.fingerprints:
         fingerprints.save(folder, rendered.fingerprints.stamped(folder, rendered.manifest))
+    else:
+        fingerprints.keep_only(folder, rendered.memberships)
     if is_new:
         # Until now, walks have begun in what this build replaced.
         final = manifest.retired_at(final, begun, now())

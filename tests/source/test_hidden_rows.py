@@ -53,15 +53,16 @@ def hide_some(connection: sqlite3.Connection) -> None:
 
 
 MINES: Final = (
-    ("markets", "question"), ("markets", "detail_version"), ("markets", "key"), ("orders", "amount"),
-    ("probabilities", "prob"), ("fills", "secret"),
+    ("markets", "question"), ("markets", "detail_version"), ("markets", "market_version"), ("markets", "key"),
+    ("orders", "amount"), ("probabilities", "prob"), ("fills", "secret"),
 )  # fmt: skip
 
 
 def test_sqlite_is_never_asked_for_a_hidden_value(tmp_path: Path, database: sqlite3.Connection) -> None:
     hide_some(database)
     plain = build_now(make_config(tmp_path))
-    database.execute("ALTER TABLE markets ADD COLUMN detail_version INTEGER DEFAULT 1")
+    for name in ("detail_version", "market_version"):
+        database.execute(f"ALTER TABLE markets ADD COLUMN {name} INTEGER DEFAULT 1")
     database.execute("ALTER TABLE markets ADD COLUMN key TEXT")
     for relation in RELATIONS:
         database.execute(f"ALTER TABLE {relation} RENAME TO {relation}_table")
@@ -83,8 +84,9 @@ def test_postgresql_is_never_asked_for_a_hidden_value(
     build_now(make_config(tmp_path))
     served = make_postgres()
     served.copy(tmp_path / "markets.db")
-    served.connection.execute("ALTER TABLE markets ADD COLUMN detail_version integer DEFAULT 1")
-    served.types["markets", "detail_version"] = "integer"
+    for name in ("detail_version", "market_version"):
+        served.connection.execute(f"ALTER TABLE markets ADD COLUMN {name} integer DEFAULT 1")
+        served.types["markets", name] = "integer"
     served.connection.execute("ALTER TABLE markets ADD COLUMN key text")
     served.types["markets", "key"] = "text"
     for relation in RELATIONS:

@@ -8,6 +8,7 @@ from typing import Any, Final
 from generator.demo.database import seed
 from generator.markets import row_validation
 from generator.markets.market import Market, SearchWords
+from generator.source.relations import RELATIONS
 from tests.support.sites.builds import AS_OF, NOW
 
 #: A valid membership of an FX family, as in the database and on the wire.
@@ -124,3 +125,17 @@ def insert_point(connection: sqlite3.Connection, recorded_at: object, prob: obje
 def insert_fx_member(connection: sqlite3.Connection, **columns: Any) -> None:
     """Insert a valid membership of a public FX family, of market 1 if `market_id` is not given."""
     insert(connection, "fx_members", **{"market_id": market_id(1), **FX_MEMBER, "is_public": 1} | columns)
+
+
+def tell_row_versions(connection: sqlite3.Connection) -> None:
+    """Give markets a `market_version`, and keep it true by triggers."""
+    connection.execute("ALTER TABLE markets ADD COLUMN market_version INTEGER DEFAULT 1")
+    renewed = "UPDATE markets SET market_version = market_version + 1 WHERE id IN ({})"
+    values = ", ".join(RELATIONS["markets"])
+    triggers = [f"markets_row AFTER UPDATE OF {values} ON markets BEGIN {renewed.format('old.id, new.id')}; END"]
+    for relation in ("market_categories", "fx_members"):
+        for act, owners in (("INSERT", "new.{0}"), ("UPDATE", "old.{0}, new.{0}"), ("DELETE", "old.{0}")):
+            owner = owners.format("market_id")
+            triggers.append(f"{relation}_{act} AFTER {act} ON {relation} BEGIN {renewed.format(owner)}; END")
+    for trigger in triggers:
+        connection.execute(f"CREATE TRIGGER {trigger}")

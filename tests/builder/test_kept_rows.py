@@ -1,0 +1,256 @@
+"""A build reads the rows of those markets alone whose `market_version` changed, and leaves the bytes of one of all."""
+
+import json
+import sqlite3
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from generator.api import keys
+from generator.builder.part_staging import DetailCounts
+from generator.publish import withdrawal
+from generator.source.connection import Row, Transaction
+from generator.tree import blocklist, files
+from generator.tree.folder import locked
+from tests.builder.test_part_staging import EXACT, VersionedSite, assert_as_fresh
+from tests.support.sites.builds import NOW
+from tests.support.sites.rows import (
+    insert_category,
+    insert_fx_member,
+    insert_market,
+    market_id,
+    tell_row_versions,
+)
+
+MARKETS: Final = 20
+GUARDS: Final[dict[str, Any]] = {"guards__max_invalid": 1, "guards__max_shrink": 1}
+EXTENDED: Final[dict[str, Any]] = {"variant": "extended", "search": "title", **GUARDS}
+
+
+@pytest.fixture
+def site(database: sqlite3.Connection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> VersionedSite:
+    monkeypatch.setattr("generator.site.worker_pool.available", lambda: 1)
+    site = VersionedSite(database, tmp_path)
+    for number in range(7, MARKETS):
+        site.add(number)
+    for number in range(MARKETS):
+        insert_category(database, "Politics" if number % 2 else "Sports", market_id=market_id(number))
+    tell_row_versions(database)
+    return site
+
+
+@contextmanager
+def rows_read() -> Iterator[Counter[str]]:
+    """Counts the rows that the block reads, by relation; one that is wider than a survey's counts as of `rows`."""
+    found = Counter[str]()
+    batches = Transaction.batches
+
+    def counted(self: Transaction, statement: Any, relation: str) -> Iterator[list[Row]]:
+        for batch in batches(self, statement, relation):
+            found["rows" if batch and len(batch[0]) > 10 else relation] += len(batch)
+            yield batch
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Transaction, "batches", counted)
+        yield found
+
+
+def read(site: VersionedSite, **settings: Any) -> Mapping[str, int]:
+    with rows_read() as found:
+        site.build(**settings)
+    assert_as_fresh(site, **{key: value for key, value in settings.items() if key != "later"})
+    return {name: found[name] for name in found if found[name]}
+
+
+def test_where_nothing_changed_nothing_is_read_but_ids_with_versions(site: VersionedSite) -> None:
+    assert read(site, **EXTENDED)["rows"] == MARKETS
+    assert read(site, **EXTENDED) == {"markets": MARKETS}
+    assert read(site, **EXTENDED) == {"markets": MARKETS}
+    assert site.build(**EXTENDED).details == DetailCounts(kept=MARKETS)
+
+
+def test_a_market_that_changed_is_read_alone_with_what_belongs_to_it(site: VersionedSite) -> None:
+    site.build(**EXTENDED)
+    site.edit(3, question="Will it snow?", prob=0.25)
+    site.trade(4)
+    assert read(site, **EXTENDED) == {
+        "markets": MARKETS, "rows": 2, "market_categories": 4, "orders": 1, "fills": 2, "probabilities": 1,
+    }  # fmt: skip
+    assert site.detail(3)["market"]["question"] == "Will it snow?"
+    assert read(site, **EXTENDED) == {"markets": MARKETS}
+
+
+def test_a_version_of_details_alone_saves_no_row_of_markets(site: VersionedSite) -> None:
+    site.database.execute("UPDATE markets SET market_version = NULL")
+    site.build()
+    assert read(site)["rows"] == MARKETS
+    site.database.execute("UPDATE markets SET market_version = id, detail_version = NULL")
+    assert [read(site)["rows"] for _ in range(2)] == [MARKETS] * 2
+
+
+CHANGES: Final[dict[str, Callable[[VersionedSite], object]]] = {
+    "a market comes": lambda site: site.add(MARKETS),
+    "one goes": lambda site: site.database.execute("DELETE FROM markets WHERE id = ?", [market_id(2)]),
+    "one is hidden": lambda site: site.edit(2, approval="pending"),
+    "one is bad": lambda site: site.edit(2, prob=7),
+    "a slug": lambda site: site.edit(2, slug="two"),
+    "a slug that another has": lambda site: site.database.execute(
+        "UPDATE markets SET slug = 'same' WHERE id IN (?, ?)", [market_id(2), market_id(5)]
+    ),
+    "a category": lambda site: insert_category(site.database, "Weather", 1, market_id=market_id(2)),
+    "a bad category": lambda site: insert_category(site.database, "", 1, market_id=market_id(2)),
+    "a category in another spelling": lambda site: insert_category(
+        site.database, "POLITICS", 1, market_id=market_id(2)
+    ),
+    "a category twice": lambda site: insert_category(site.database, "SPORTS", 1, market_id=market_id(2)),
+    "a family": lambda site: insert_fx_member(site.database, market_id=market_id(2)),
+    "two families": lambda site: site.database.execute(
+        "INSERT INTO fx_members SELECT id, ?, 'EURUSD', 'ECB', '2026-01-26', '2026-01-30', 1.1, 'gte', 1 FROM ("
+        "SELECT ? AS id UNION ALL SELECT ?)",
+        ["One", market_id(2), market_id(2)],
+    ),
+    "a fill that is bad": lambda site: site.trade(2, amount=-1),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_what_changes_is_found_and_found_again_where_it_must_be_reported(site: VersionedSite, change: str) -> None:
+    site.build(**EXTENDED)
+    CHANGES[change](site)
+    for _ in range(3):
+        assert read(site, **EXTENDED).get("rows", 0) <= 2
+    site.edit(1, volume=1.0)
+    assert read(site, **EXTENDED)["rows"] <= 3
+
+
+def test_a_spelling_that_wins_has_the_markets_read_that_showed_the_other(site: VersionedSite) -> None:
+    for number in (17, 18, 19):
+        insert_category(site.database, "Weather", 1, market_id=market_id(number))
+    site.build(**EXTENDED)
+    for number in (1, 2, 3, 4):
+        insert_category(site.database, "WEATHER", 1, market_id=market_id(number))
+    assert read(site, **EXTENDED)["rows"] == MARKETS, "four and three of twenty are too many to name"
+    assert read(site, **EXTENDED)["rows"] == 3, "they show another spelling than their rows"
+
+
+def test_a_market_that_closes_by_the_clock_is_read_then(site: VersionedSite) -> None:
+    site.edit(3, close_time="2026-01-31 12:12:00.000000")
+    site.build()
+    assert read(site) == {"markets": MARKETS}
+    assert read(site)["rows"] == 1
+    assert not site.detail(3)["market"]["acceptingBets"]
+    assert read(site) == {"markets": MARKETS}
+    assert read(site, later=-30)["rows"] == MARKETS, "nothing is known of what an earlier clock shows"
+
+
+def test_a_fill_that_leaves_the_window_has_its_market_read(site: VersionedSite) -> None:
+    site.trade(3, created_at="2026-01-30 12:12:00.000000")
+    site.build(**EXACT)
+    assert read(site, **EXACT) == {"markets": MARKETS}
+    assert read(site, **EXACT) == {"markets": MARKETS, "rows": 1}
+    assert read(site, **EXACT) == {"markets": MARKETS}
+
+
+def test_a_detail_that_was_lost_or_touched_is_made_again_of_its_row(site: VersionedSite) -> None:
+    site.build()
+    site.path(3).unlink()
+    body = site.path(4).read_bytes()
+    site.path(4).write_bytes(body)
+    assert read(site)["rows"] == 2
+    assert site.path(3).exists()
+
+
+def test_several_parts_of_named_markets_give_the_same(site: VersionedSite, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("generator.builder.executors.LEAST", 1)
+    monkeypatch.setattr("generator.builder.executors.MOST", 1)
+    monkeypatch.setattr("generator.site.worker_pool.available", lambda: 2)
+    site.build(**EXTENDED)
+    for number in (3, 4, 5):
+        site.edit(number, volume=7.0)
+        site.trade(number)
+    assert site.build(**EXTENDED).details == DetailCounts(read=3, kept=MARKETS - 3)
+    assert_as_fresh(site, **EXTENDED)
+
+
+def test_an_id_that_no_statement_can_name_has_everything_read(site: VersionedSite) -> None:
+    insert_market(site.database, id=None, detail_version=1)
+    site.build(**GUARDS)
+    assert read(site, **GUARDS)["rows"] == MARKETS + 1
+
+
+# ── false versions ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+LIES: Final[dict[str, str]] = {
+    "a number": "UPDATE markets SET volume = volume + 1 WHERE id = ?",
+    "a description": "UPDATE markets SET description = 'Other' WHERE id = ?",
+    "a category": "DELETE FROM market_categories WHERE market_id = ?",
+}
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_an_audit_finds_a_row_that_changed_without_a_word_and_then_reads_all(site: VersionedSite, lie: str) -> None:
+    site.build(**EXTENDED)
+    for number in (3, 4):
+        site.database.execute(LIES[lie], [market_id(number)])
+    site.database.execute("UPDATE markets SET market_version = 1")
+    assert site.build(**EXTENDED).details.kept == MARKETS, "nobody looked"
+    found = site.build(source__audit=1, **EXTENDED)
+    assert [remark.key for remark in found.remarks if remark.topic == "false_version"] == [market_id(3), market_id(4)]
+    assert found.details.read == MARKETS
+    assert_as_fresh(site, **EXTENDED)
+    assert read(site, **EXTENDED) == {"markets": MARKETS}
+
+
+# ── what is kept ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def kept_of(site: VersionedSite) -> bytes:
+    return b"".join(path.read_bytes() for path in [site.output / files.FINGERPRINTS, *site.output.glob("details/*")])
+
+
+def test_nothing_of_a_market_that_was_taken_down_or_withdrawn_is_kept(site: VersionedSite) -> None:
+    for number in (3, 4):
+        site.edit(number, question=f"Secret {number}?")
+    site.build()
+    assert kept_of(site).count(b"Secret") == 2
+    with locked(site.output) as folder:
+        blocked = blocklist.load(folder).decided([market_id(3)], is_blocked=True, now=NOW)
+        folder.save(blocklist.KEY, blocked.encoded())
+        withdrawal.from_folder(folder, blocked.ids(), site.config().cursor.lifetime)
+    assert kept_of(site).count(b"Secret") == 1
+    assert read(site)["rows"] == 1, "it is in the database, and blocked"
+    site.edit(4, approval="pending")
+    site.build()
+    assert b"Secret" not in kept_of(site)
+
+
+@pytest.mark.parametrize("damage", ["another shape", "no items", "no categories", "no file"])
+def test_without_what_was_kept_everything_is_read(site: VersionedSite, damage: str) -> None:
+    site.build(**EXTENDED)
+    place = site.output / files.FINGERPRINTS
+    content = json.loads(place.read_bytes())
+    if damage == "no categories":
+        del content["categories"]
+    for made in content["details"].values():
+        if damage == "another shape":
+            made[-1] = [*made[-1], 1]
+        if damage == "no items":
+            made[-2:] = ["", []]
+    place.write_bytes(json.dumps(content).encode())
+    if damage == "no file":
+        place.unlink()
+    assert read(site, **EXTENDED)["rows"] == MARKETS
+    assert read(site, **EXTENDED) == {"markets": MARKETS}
+
+
+def test_the_dump_and_the_page_are_the_same_without_rows(site: VersionedSite) -> None:
+    settings = {"dumps__ndjson": True, "feeds__enabled": True, "dumps__parquet": True, **EXTENDED}
+    site.build(**settings)
+    site.edit(3, volume=5.0)
+    assert read(site, **settings)["rows"] == 1
+    assert (site.output / keys.head(keys.DUMPS)).exists()
