@@ -103,7 +103,7 @@ def _false_rows(survey: Survey, last: LastDetails, read: Iterable[Market], made:
         before = survey.audited.get(market.id)
         if before is not None:
             now = made.get(market.id, last.known[market.id])
-            if market != before or now.market != last.known[market.id].market:
+            if columns.plain(market) != columns.plain(before) or now.market != last.known[market.id].market:
                 yield market.id
 
 

@@ -185,6 +185,15 @@ def test_an_id_that_no_statement_can_name_has_everything_read(site: VersionedSit
 # ── false versions ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+def test_an_audit_finds_honest_versions_true(site: VersionedSite) -> None:
+    insert_fx_member(site.database, market_id=market_id(2))
+    site.edit(3, slug="three", description="Rules", resolution="YES", status="resolved")
+    site.build(**EXTENDED)
+    found = site.build(source__audit=1, **EXTENDED)
+    assert found.details == DetailCounts(read=MARKETS, audited=MARKETS)
+    assert [remark for remark in found.remarks if remark.topic == "false_version"] == []
+
+
 LIES: Final[dict[str, str]] = {
     "a number": "UPDATE markets SET volume = volume + 1 WHERE id = ?",
     "a description": "UPDATE markets SET description = 'Other' WHERE id = ?",
