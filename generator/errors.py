@@ -4,7 +4,7 @@
     ├── ConfigError        a setting is missing, mistyped or contradicts another
     ├── SourceError        the database cannot be reached or lacks what we read
     │   ├── ReadError      a query failed
-    │   └── FalseVersionsError     its detail_version is not what it promises; a build then reads everything
+    │   └── FalseVersionsError     a version is not what it promises; a build then reads everything
     ├── OutputError        the output folder cannot be read or written
     ├── StoreError         the store does not exist, or refuses a request
     ├── CheckError         `check` found errors
@@ -51,10 +51,10 @@ class ReadError(SourceError):
 
 
 class FalseVersionsError(SourceError):
-    """The database's `detail_version` did not change although rows of these markets (ids) did."""
+    """A version of these markets (ids) did not change although rows that it stands for did."""
 
     def __init__(self, markets: Sequence[str]) -> None:
-        super().__init__(f"detail_version of market {markets[0]} did not change, but its rows did")
+        super().__init__(f"a version of market {markets[0]} did not change, but its rows did")
         self.markets = markets
 
 

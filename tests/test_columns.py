@@ -31,7 +31,10 @@ ALL: Final[dict[str, dict[str, RelationColumn]]] = {
 THEN: Final = "2026-01-01 00:00"
 OWN: Final = str(ALL["markets"]["id"].example)
 #: Columns that say what is published and how, and are not published themselves.
-UNSEEN: Final = {"approval", "is_listed", "is_public", "market_id", "position", "detail_version", "key"}
+UNSEEN: Final = {
+    *("approval", "is_listed", "is_public", "market_id", "position"),
+    *OPTIONAL_COLUMNS["markets"],
+}
 
 
 def table() -> str:

@@ -102,8 +102,9 @@ _EMPTY_CATEGORY: Final = _kind(
 _FALSE_VERSION: Final = _kind(
     Topic.FALSE_VERSION,
     "market",
-    "detail_version did not change, but its orders, fills or points did",
-    "this build read every detail; change detail_version with each of these rows, in the same transaction",
+    "detail_version or market_version did not change, but rows that it stands for did",
+    "this build read everything; change the first with each order, fill and point, the second with all else, in the "
+    "same transaction",
 )
 _NEW_SESSION: Final = _kind(
     Topic.NEW_SESSION,
@@ -143,7 +144,7 @@ def of(catalog: Catalog, config: Config) -> Iterator[Finding]:
 
 
 def false_version(market_id: str) -> Finding:
-    """The remark about a market whose version did not change with its rows."""
+    """The remark about a market with a version that did not change with its rows."""
     return _FALSE_VERSION.about(market_id)
 
 

@@ -82,5 +82,5 @@ purge_retired_option = click.option(
     "--purge-retired", is_flag=True, help="Delete what is left of earlier states now: a text had to change."
 )
 full_option = click.option(
-    "--full", is_flag=True, help="Read every detail, whatever detail_version says, and compare every file."
+    "--full", is_flag=True, help="Read everything, whatever versions say, and compare every file."
 )

@@ -87,7 +87,7 @@ class Source(Section):
     )
     audit: Share = Field(
         0.01,
-        description="Share of the details with an unchanged detail_version that are read anyway, to check them.",
+        description="Share of the markets with unchanged versions that are read anyway, to check them.",
     )
 
     @property

@@ -113,6 +113,8 @@ SELECT
     -- Optional, after detail-versions.sql: with it, builds read only what changed. Nobody has traded: no version yet.
     -- , coalesce((SELECT d.version::text FROM public_api.detail_versions AS d WHERE d.contract_id = c.contract_id),
     --       'untraded') AS detail_version
+    -- Optional, with the one before: a build then reads this row, too, only if it changed.
+    -- , (SELECT m.version FROM public_api.market_versions AS m WHERE m.contract_id = c.contract_id) AS market_version
 FROM public_api.visible_contracts AS v
 JOIN app.contracts AS c USING (contract_id);
 

@@ -1,14 +1,18 @@
--- Optional, for SQLite: a version for each market, so that builds read only what changed. detail-versions.sql is the
--- same for PostgreSQL, and says why a time or a counter will not do.
+-- Optional, for SQLite: two versions for each market, so that builds read only what changed: detail_version tells of its
+-- orders, fills and points, market_version of everything else. detail-versions.sql is the same for PostgreSQL, and says
+-- why a time or a counter will not do.
 --
 --     sqlite3 -bail site.db < sqlite-detail-versions.sql
 --
 -- A worked example: name your own tables, and the column that says to which market a row belongs. If that is a text,
 -- write TEXT PRIMARY KEY for INTEGER PRIMARY KEY below: otherwise each write of your site to these tables ends with
--- "datatype mismatch". Leave out no table that the views `orders`, `fills` and `probabilities` read. The view `markets` then has one more column:
+-- "datatype mismatch". For detail_version, leave out no table that the views `orders`, `fills` and `probabilities` read;
+-- for market_version none that `markets`, `market_categories` and `fx_members` read. The view `markets` then has two
+-- more columns, or the first of them alone:
 --
 --     coalesce((SELECT d.version FROM detail_versions AS d WHERE d.contract_id = c.contract_id), 'untraded')
---         AS detail_version
+--         AS detail_version,
+--     (SELECT m.version FROM market_versions AS m WHERE m.contract_id = c.contract_id) AS market_version
 --
 -- EACH CONNECTION THAT WRITES TO THESE TABLES MUST SAY, when it is opened, as it lasts for the connection only:
 --
@@ -25,6 +29,7 @@
 BEGIN IMMEDIATE;
 
 CREATE TABLE IF NOT EXISTS detail_versions (contract_id INTEGER PRIMARY KEY, version TEXT NOT NULL);
+CREATE TABLE IF NOT EXISTS market_versions (contract_id INTEGER PRIMARY KEY, version TEXT NOT NULL);
 
 -- ON CONFLICT … DO UPDATE, not INSERT OR REPLACE: in a trigger, the OR of the statement that fired it holds instead, so
 -- an INSERT OR IGNORE of a bet would leave the version as it was. A row without a market changes nothing.
@@ -81,8 +86,74 @@ CREATE TRIGGER price_history_version_delete AFTER DELETE ON price_history BEGIN
     ON CONFLICT (contract_id) DO UPDATE SET version = excluded.version;
 END;
 
--- Existing markets get a version; a later one gets its own with its first row.
+-- ── market_version ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+DROP TRIGGER IF EXISTS contracts_market_version_insert;
+DROP TRIGGER IF EXISTS contracts_market_version_update;
+DROP TRIGGER IF EXISTS contracts_market_version_delete;
+CREATE TRIGGER contracts_market_version_insert AFTER INSERT ON contracts BEGIN
+    INSERT INTO market_versions SELECT NEW.contract_id, hex(randomblob(16)) WHERE NEW.contract_id IS NOT NULL
+    ON CONFLICT (contract_id) DO UPDATE SET version = excluded.version;
+END;
+CREATE TRIGGER contracts_market_version_update AFTER UPDATE ON contracts BEGIN
+    INSERT INTO market_versions SELECT changed.id, hex(randomblob(16))
+    FROM (SELECT OLD.contract_id AS id UNION SELECT NEW.contract_id) AS changed WHERE changed.id IS NOT NULL
+    ON CONFLICT (contract_id) DO UPDATE SET version = excluded.version;
+END;
+CREATE TRIGGER contracts_market_version_delete AFTER DELETE ON contracts BEGIN
+    INSERT INTO market_versions SELECT OLD.contract_id, hex(randomblob(16)) WHERE OLD.contract_id IS NOT NULL
+    ON CONFLICT (contract_id) DO UPDATE SET version = excluded.version;
+END;
+
+-- trader_count is counted in the view.
+DROP TRIGGER IF EXISTS bets_market_version_insert;
+DROP TRIGGER IF EXISTS bets_market_version_update;
+DROP TRIGGER IF EXISTS bets_market_version_delete;
+CREATE TRIGGER bets_market_version_insert AFTER INSERT ON bets BEGIN
+    INSERT INTO market_versions SELECT NEW.contract_id, hex(randomblob(16)) WHERE NEW.contract_id IS NOT NULL
+    ON CONFLICT (contract_id) DO UPDATE SET version = excluded.version;
+END;
+CREATE TRIGGER bets_market_version_update AFTER UPDATE ON bets BEGIN
+    INSERT INTO market_versions SELECT changed.id, hex(randomblob(16))
+    FROM (SELECT OLD.contract_id AS id UNION SELECT NEW.contract_id) AS changed WHERE changed.id IS NOT NULL
+    ON CONFLICT (contract_id) DO UPDATE SET version = excluded.version;
+END;
+CREATE TRIGGER bets_market_version_delete AFTER DELETE ON bets BEGIN
+    INSERT INTO market_versions SELECT OLD.contract_id, hex(randomblob(16)) WHERE OLD.contract_id IS NOT NULL
+    ON CONFLICT (contract_id) DO UPDATE SET version = excluded.version;
+END;
+
+DROP TRIGGER IF EXISTS contract_topics_market_version_insert;
+DROP TRIGGER IF EXISTS contract_topics_market_version_update;
+DROP TRIGGER IF EXISTS contract_topics_market_version_delete;
+CREATE TRIGGER contract_topics_market_version_insert AFTER INSERT ON contract_topics BEGIN
+    INSERT INTO market_versions SELECT NEW.contract_id, hex(randomblob(16)) WHERE NEW.contract_id IS NOT NULL
+    ON CONFLICT (contract_id) DO UPDATE SET version = excluded.version;
+END;
+CREATE TRIGGER contract_topics_market_version_update AFTER UPDATE ON contract_topics BEGIN
+    INSERT INTO market_versions SELECT changed.id, hex(randomblob(16))
+    FROM (SELECT OLD.contract_id AS id UNION SELECT NEW.contract_id) AS changed WHERE changed.id IS NOT NULL
+    ON CONFLICT (contract_id) DO UPDATE SET version = excluded.version;
+END;
+CREATE TRIGGER contract_topics_market_version_delete AFTER DELETE ON contract_topics BEGIN
+    INSERT INTO market_versions SELECT OLD.contract_id, hex(randomblob(16)) WHERE OLD.contract_id IS NOT NULL
+    ON CONFLICT (contract_id) DO UPDATE SET version = excluded.version;
+END;
+
+-- A topic is that of many markets.
+DROP TRIGGER IF EXISTS topics_market_version_update;
+DROP TRIGGER IF EXISTS topics_market_version_delete;
+CREATE TRIGGER topics_market_version_update AFTER UPDATE ON topics BEGIN
+    UPDATE market_versions SET version = hex(randomblob(16));
+END;
+CREATE TRIGGER topics_market_version_delete AFTER DELETE ON topics BEGIN
+    UPDATE market_versions SET version = hex(randomblob(16));
+END;
+
+-- Existing markets get both versions; a later one gets its own with its first row.
 INSERT INTO detail_versions SELECT contract_id, hex(randomblob(16)) FROM contracts WHERE true
+ON CONFLICT (contract_id) DO UPDATE SET version = excluded.version;
+INSERT INTO market_versions SELECT contract_id, hex(randomblob(16)) FROM contracts WHERE true
 ON CONFLICT (contract_id) DO UPDATE SET version = excluded.version;
 
 COMMIT;

@@ -94,6 +94,8 @@ SELECT
     -- Optional, after sqlite-detail-versions.sql: with it, builds read only what changed. Nobody has traded: no version.
     -- , coalesce((SELECT d.version FROM detail_versions AS d WHERE d.contract_id = c.contract_id), 'untraded')
     --       AS detail_version
+    -- Optional, with the one before: a build then reads this row, too, only if it changed.
+    -- , (SELECT m.version FROM market_versions AS m WHERE m.contract_id = c.contract_id) AS market_version
 FROM contracts AS c
 LEFT JOIN public_ids AS i ON i.kind = 'contract' AND i.key = c.contract_id;  -- LEFT: the report names one without an id
 

@@ -27,12 +27,14 @@ WATERMARK: Final = "(SELECT max(b.placed_at) FROM app.bets AS b WHERE b.contract
 
 
 def views(version: str = "") -> str:
-    """The example with the line of versions switched on, or with another version in it."""
+    """The example with both versions switched on, or with another version of details in it."""
     found = re.fullmatch(
         r"(.*\n)    -- (, coalesce.*)\n    -- ( .*AS detail_version\n)(.*)", VIEWS.read_text(), re.DOTALL
     )
     assert found
     begin, first, second, end = found.groups()
+    if not version:
+        end = re.sub(r"^    -- (, .* AS market_version)$", r"\1", end, count=1, flags=re.MULTILINE)
     return f"{begin}{f', {version}' if version else f'{first} {second}'}\n{end}"
 
 
@@ -64,20 +66,21 @@ def build(site: ExistingSite, folder: Path, **settings: object) -> Report:
     return build_now(make_config(folder, **settings))
 
 
-def assert_as_fresh(site: ExistingSite, folder: Path) -> None:
-    build(site, folder, output=folder / "fresh")
+def assert_as_fresh(site: ExistingSite, folder: Path, **settings: object) -> None:
+    build(site, folder, output=folder / "fresh", **settings)
     assert files(folder / "output", DETAILS) == files(folder / "fresh", DETAILS) != {}
 
 
 class Versions:
     """The versions of markets, as the reader sees them: `changed` are those that changed since it was asked last."""
 
-    def __init__(self, site: ExistingSite) -> None:
+    def __init__(self, site: ExistingSite, column: str = "detail_version") -> None:
         self._reader = site.as_reader()
+        self._column = column
         self._last = self._found()
 
     def _found(self) -> dict[str, str]:
-        return dict(self._reader.execute("SELECT question, detail_version FROM markets").fetchall())
+        return dict(self._reader.execute(f"SELECT question, {self._column} FROM markets").fetchall())
 
     def changed(self) -> set[str]:
         before, self._last = self._last, self._found()
@@ -121,6 +124,45 @@ def test_every_change_of_a_row_changes_the_versions_of_its_markets_and_of_no_oth
     assert len(versions.changed()) == 8
 
 
+def test_every_change_of_anything_else_changes_the_versions_of_rows(
+    existing_site: ExistingSite, connect: Callable[[], Any]
+) -> None:
+    owner = connect()
+    with closing(Versions(existing_site, "market_version")) as versions:
+        for change, told in {
+            "UPDATE app.contracts SET rules = 'Ours' WHERE contract_id = 1": {RAIN},
+            "UPDATE app.bets SET user_id = 2 WHERE contract_id = 1": {RAIN},
+            "INSERT INTO app.topics OVERRIDING SYSTEM VALUE VALUES (99, 'Nobody has it')": set(),
+            "INSERT INTO app.contract_topics VALUES (2, 99, 5)": {HALTED},
+            "UPDATE app.order_book_entries SET remaining_cents = 5": set(),
+            "DELETE FROM app.contract_topics WHERE topic_id = 99": {HALTED},
+        }.items():
+            owner.execute(change)
+            assert versions.changed() == told, change
+        for change in (
+            "UPDATE app.topics SET label = 'Nobody' WHERE topic_id = 99",
+            "DELETE FROM app.topics WHERE topic_id = 99",
+            "UPDATE app.currency_series SET name = name || '!'",
+        ):
+            owner.execute(change)
+            assert len(versions.changed()) == 8, change
+
+
+def test_with_both_versions_a_build_shows_every_change(
+    existing_site: ExistingSite, connect: Callable[[], Any], tmp_path: Path
+) -> None:
+    owner = connect()
+    build(existing_site, tmp_path)
+    for change in (
+        "UPDATE app.contracts SET title = 'Showers?' WHERE contract_id = 1",
+        "UPDATE app.contract_topics SET rank = rank + 3 WHERE contract_id = 1",
+        "UPDATE app.contracts SET title = 'Rain?' WHERE contract_id = 1",
+    ):
+        owner.execute(change)
+        assert build(existing_site, tmp_path, variant="extended").details.read in {0, 8}
+        assert_as_fresh(existing_site, tmp_path, variant="extended")
+
+
 def test_a_row_that_belongs_to_no_market_can_be_written_all_the_same(connect: Callable[[], Any]) -> None:
     owner = connect()
     with owner.transaction(force_rollback=True):
@@ -140,7 +182,7 @@ def test_a_column_that_is_renamed_is_named_to_the_triggers_in_the_same_transacti
         with pytest.raises(psycopg.errors.UndefinedColumn), owner.transaction():
             owner.execute(renamed, [2, "2026-01-31 10:00Z"])
         before = owner.execute("SELECT version FROM public_api.detail_versions WHERE contract_id = 2").fetchone()
-        file = VERSIONS.read_text().replace("('app.bets', 'contract_id')", "('app.bets', 'Market ref')")
+        file = VERSIONS.read_text().replace("('app.bets', 'contract_id'", "('app.bets', 'Market ref'")
         owner.execute(file.replace("\nBEGIN;\n", "\n").replace("\nCOMMIT;\n", "\n"))
         told = owner.execute("SELECT version FROM public_api.detail_versions WHERE contract_id = 2").fetchone()
         owner.execute(renamed, [2, "2026-01-31 10:00Z"])

@@ -361,6 +361,30 @@ def test_the_same_version_is_a_text_in_postgresql(executed: Callable[[str, str],
     assert (before, after) == ((f"{market_id(7)} 0",), (f"{market_id(7)} 1",))
 
 
+def test_a_digest_of_what_the_view_shows_changes_with_it_and_with_nothing_else(postgres: Server) -> None:
+    (recipe,) = BLOCKS["A version of rows without triggers"]
+    place = "-- ── the role"
+    assert VIEWS.read_text().count(place) == 1
+    dropped = VIEWS.read_text().replace("    public_api.markets,", "    public_api.markets, public_api.market_rows,", 1)
+    site = apply(postgres, EXISTING.read_text() + DATA, dropped.replace(place, recipe + place))
+    with closing(site.as_reader()) as reader, closing(site.server.connect(site.name)) as owner:
+
+        def versions() -> dict[str, str]:
+            return dict(reader.execute("SELECT question, market_version FROM markets").fetchall())
+
+        before = versions()
+        for change, told in {
+            "UPDATE app.contracts SET rules = 'Ours' WHERE contract_id = 1": {"Rain?"},
+            "UPDATE app.contract_topics SET rank = rank + 1 WHERE contract_id = 1": {"Rain?"},
+            "UPDATE app.price_history SET chance_bp = 1": set(),
+            "UPDATE app.users SET email = email || 'x'": set(),
+        }.items():
+            owner.execute(change)
+            after = versions()
+            assert {question for question in after if after[question] != before.get(question)} == told, change
+            before = after
+
+
 # ── of one database ───────────────────────────────────────────────────────────────────────────────────────────────
 
 SUMMER_AND_WINTER: Final = {
@@ -424,6 +448,7 @@ def test_every_recipe_with_sql_is_run() -> None:
         *("Several markets of one question", "Local times and Unix times", "Paused and halted", "Tags in one column"),
         *("Tables named like the relations", "What your site does not have", "Migrations that meet the views"),
         *("Views that depend on time", "No closing time", "Published later", "An order book"),
+        "A version of rows without triggers",
     }
     titles = ["Settled in part", "Hidden, deleted, withdrawn"]
     assert [title for title, blocks in BLOCKS.items() if not blocks] == titles

@@ -27,6 +27,8 @@ CREATE TABLE contracts (contract_id INTEGER PRIMARY KEY);
 CREATE TABLE bets (id INTEGER PRIMARY KEY, contract_id INTEGER, stake INTEGER, ticket INTEGER UNIQUE);
 CREATE TABLE price_history (contract_id INTEGER REFERENCES contracts ON DELETE CASCADE, chance INTEGER);
 CREATE TABLE order_book_entries (contract_id INTEGER NOT NULL, remaining INTEGER);
+CREATE TABLE topics (topic_id INTEGER PRIMARY KEY, label TEXT);
+CREATE TABLE contract_topics (contract_id INTEGER, topic_id INTEGER);
 INSERT INTO contracts VALUES (1), (2), (3);
 INSERT INTO bets VALUES (1, 1, 10, 1), (2, 2, 10, 2);
 INSERT INTO price_history VALUES (1, 5), (3, 5);
@@ -44,9 +46,9 @@ class Versions:
     def _rows(self, query: str) -> dict[int, Any]:
         return dict(self.connection.execute(query).fetchall())
 
-    def changed(self, statement: str) -> set[int]:
+    def changed(self, statement: str, kept: str = "detail_versions") -> set[int]:
         """The markets whose version a statement changes."""
-        query = "SELECT contract_id, version FROM detail_versions"
+        query = f"SELECT contract_id, version FROM {kept}"
         before = self._rows(query)
         self.connection.execute(statement)
         return {key for key, version in self._rows(query).items() if version != before.get(key)}
@@ -82,6 +84,23 @@ def test_every_change_of_a_row_changes_the_versions_of_its_markets_and_of_no_oth
         "INSERT INTO contracts VALUES (9)": set(),
     }.items():
         assert versions.changed(statement) == told, statement
+
+
+def test_a_change_of_what_is_not_in_details_changes_the_versions_of_markets(versions: Versions) -> None:
+    for statement, told in {
+        "UPDATE contracts SET contract_id = 7 WHERE contract_id = 2": {2, 7},
+        "INSERT INTO contracts VALUES (9)": {9},
+        "INSERT INTO topics VALUES (1, 'Weather'), (2, 'Sports')": set(),
+        "INSERT INTO contract_topics VALUES (1, 1), (3, 1)": {1, 3},
+        "UPDATE contract_topics SET topic_id = 2 WHERE contract_id = 1": {1},
+        "DELETE FROM contract_topics WHERE contract_id = 1": {1},
+        "INSERT INTO bets VALUES (3, 1, 10, 3)": {1},
+        "DELETE FROM bets WHERE id = 3": {1},
+        "UPDATE order_book_entries SET remaining = 8": set(),
+        "INSERT INTO price_history VALUES (1, 6)": set(),
+        "UPDATE topics SET label = 'The weather' WHERE topic_id = 1": {1, 2, 3, 7, 9},
+    }.items():
+        assert versions.changed(statement, "market_versions") == told, statement
 
 
 def test_without_the_pragma_a_row_that_is_replaced_goes_without_a_word(versions: Versions) -> None:
@@ -133,9 +152,10 @@ INSERT INTO book VALUES
 
 
 def adapted() -> str:
-    """The example's triggers with the club's names, as its operator would write them."""
+    """The example's triggers for details with the club's names, as its operator would write them."""
     names = {"contract_id": "sel_id", "order_book_entries": "book", "bets": "wagers", "price_history": "prices"}
-    found = VERSIONS.replace("FROM contracts", "FROM selections")
+    of_details, _, rest = VERSIONS.partition("-- ── market_version")
+    found = f"{of_details}{rest[rest.index('-- Existing markets') :]}".replace("FROM contracts", "FROM selections")
     for old, new in names.items():
         found = found.replace(old, new)
     return found

@@ -71,9 +71,9 @@ def build(folder: Path, output: str = "output") -> Report:
     return build_now(make_config(folder, output=folder / output, source__audit=0, **VARIANTS["extended"]), invalid=True)
 
 
-def details(folder: Path) -> dict[str, Any]:
+def details(folder: Path, output: str = "output") -> dict[str, Any]:
     """Every detail by its question."""
-    found = (json.loads(body) for body in files(folder / "output", "v1/public/markets/detail").values())
+    found = (json.loads(body) for body in files(folder / output, "v1/public/markets/detail").values())
     return {detail["market"]["question"]: detail for detail in found}
 
 
@@ -152,9 +152,17 @@ def test_with_versions_a_build_reads_what_changed(site: sqlite3.Connection, tmp_
     commented = re.compile(r"^    -- (, coalesce.*?)\n    -- (.*AS detail_version)$", re.MULTILINE)
     optional = commented.sub(r"\1\n\2", VIEWS)
     assert optional != VIEWS
+    optional = re.sub(r"^    -- (, .*AS market_version)$", r"\1", optional, flags=re.MULTILINE)
+    assert optional.count("AS market_version") == 1
     site.executescript(VERSIONS + optional)
     site.execute("DELETE FROM contracts WHERE state = 'postponed'")
     assert build(tmp_path).details.read == 6
     site.execute("INSERT INTO bets (bet_id, contract_id, stake_cents, shares) VALUES ('new', 2, 100, 1)")
     assert build(tmp_path).details.read == 1
     assert details(tmp_path)["Halted?"]["recentFills"][0]["amount"] == 1
+    site.execute("UPDATE topics SET label = 'Meteorology' WHERE label = 'Weather'")
+    site.execute("UPDATE contracts SET title = 'Halted again?' WHERE title = 'Halted?'")
+    assert build(tmp_path).details.read == 0
+    assert "Halted again?" in details(tmp_path)
+    assert build(tmp_path, "fresh").built == 6
+    assert details(tmp_path) == details(tmp_path, "fresh")
