@@ -71,7 +71,11 @@ def collect(parts: Iterable[StagedPart], survey: Survey, last: LastDetails, as_o
     if survey.versions:
         made |= dict(_with_rows(survey, markets[len(survey.kept) :], made, altered))
     fingerprints = Fingerprints(
-        as_of=as_of, shape=last.shape, categories=catalog.categories(), details=dict(sorted(made.items()))
+        as_of=as_of,
+        shape=last.shape,
+        categories=catalog.categories(),
+        details=dict(sorted(made.items())),
+        turn=last.turn,
     )
     return Collected(
         catalog,

@@ -3,8 +3,8 @@
 import hashlib
 import secrets
 import zlib
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 from typing import Final, NamedTuple
 
@@ -79,7 +79,8 @@ class LastDetails:
     """What `previous` says of the details in a folder, and what they were made of, by market id.
 
     `shape` is that of the details to be built (see `shape_of`); details of another shape in the folder are not known,
-    though they are in place. `categories` has the name by which each category was shown, by slug.
+    though they are in place. `categories` has the name by which each category was shown, by slug. Files in `trusted`
+    folders were not touched since the last build, whose turn (see `Fingerprints`) was the one before `turn`.
     """
 
     folder: Output
@@ -87,6 +88,8 @@ class LastDetails:
     objects: Mapping[str, str] = field(default_factory=dict)
     known: Mapping[str, Made] = field(default_factory=dict)
     categories: Mapping[str, str] = field(default_factory=dict)
+    trusted: frozenset[str] = frozenset()
+    turn: int = 0
 
     @classmethod
     def load(cls, folder: Output, previous: Manifest | None, shape: str, as_of: str) -> "LastDetails":
@@ -100,7 +103,23 @@ class LastDetails:
         found = fingerprints.load(folder)
         if found is None or (found.as_of, found.shape) != (previous.as_of, shape):
             return cls(folder, shape, previous.objects)
-        return cls(folder, shape, previous.objects, found.details, found.categories)
+        times = folder.folder_times(keys.DETAILS, keys.SLUGS)
+        turn = (found.turn + (previous.as_of != as_of)) % fingerprints.TURNS  # two builds of one instant are one
+        trusted = frozenset(name for name, time in found.folders.items() if times.get(name) == time)
+        last = cls(folder, shape, previous.objects, found.details, found.categories, trusted, turn)
+        return replace(last, trusted=frozenset()) if last._are_false(previous) else last
+
+    def _are_false(self, previous: Manifest) -> bool:
+        """Whether a file was touched in a folder that is trusted: one of those whose turn it is."""
+        looked_at = ((key, made) for key, made in self.known.items() if fingerprints.is_in_turn(key, self.turn))
+        named = ((tuple(previous.details(market_id)), made) for market_id, made in looked_at if made.changed)
+        return any(
+            self._are_trusted(names) and fingerprints.stamps(self.folder, names, made) != made.changed
+            for names, made in named
+        )
+
+    def _are_trusted(self, names: Iterable[str]) -> bool:
+        return all(name.rpartition("/")[0] in self.trusted for name in names)
 
     def earlier(self, now: str, sample: Sample, blocked: Collection[str]) -> EarlierMarkets:
         """The markets of which neither row nor detail need be read if their versions are the same.
@@ -138,12 +157,16 @@ class LastDetails:
     def _is_untouched(self, names: Sequence[str], made: Made) -> bool:
         """Whether no file of a detail was touched since the last build, not even its times or rights."""
         is_known = made.changed and all(key in self.objects for key in names)
-        return bool(is_known) and fingerprints.stamps(self.folder, names, made) == made.changed
+        return bool(is_known) and (
+            self._are_trusted(names) or fingerprints.stamps(self.folder, names, made) == made.changed
+        )
 
     def _stamps(self, names: Sequence[str], made: Made) -> tuple[int, ...]:
         """When the files of a detail were touched last; empty unless each has the bytes that the last build left."""
         if not made.changed or any(key not in self.objects for key in names):
             return ()
+        if self._are_trusted(names):
+            return made.changed
         found = fingerprints.stamps(self.folder, names, made)
         if found in (made.changed, ()):
             return found

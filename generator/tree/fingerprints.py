@@ -7,16 +7,21 @@ shards named by their content, so that a build writes only those that changed; i
 
 import operator
 from collections.abc import Container, Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
+from zlib import crc32
 
 from pydantic import Field, ValidationError
 from pydantic_core import from_json, to_json
 
+from generator.api import keys
 from generator.models import replaced
 from generator.tree import files, row_shards
 from generator.tree.folder import Output
 from generator.tree.manifest import Manifest
 from generator.tree.stored import StoredModel
+
+#: The builds in which each file is looked at once.
+TURNS: Final = 12
 
 
 class Made(NamedTuple):
@@ -42,12 +47,18 @@ class Fingerprints(StoredModel):
 
     Markets with quarantined rows or remarks are left out: every build must read them, to report them. `categories` has
     the name by which each category is shown, by slug. A large file has the names of its `shards` in place of `details`.
+
+    `folders` says when the file system last changed each folder of details, in nanoseconds. While that is the same, no
+    file in it was added, replaced or deleted. One that was written to is found when it is looked at: each build looks
+    at another of TURNS shares, as its `turn` says.
     """
 
     as_of: str
     shape: str
     categories: Mapping[str, str] = Field(default={}, exclude_if=operator.not_)
     details: Mapping[str, Made]
+    folders: Mapping[str, int] = Field(default={}, exclude_if=operator.not_)
+    turn: int = 0
     shards: tuple[str, ...] = Field(default=(), exclude_if=operator.not_)
 
     def stamped(self, folder: Output, manifest: Manifest) -> "Fingerprints":
@@ -58,16 +69,21 @@ class Fingerprints(StoredModel):
             else made._replace(changed=stamps(folder, manifest.details(market_id), made))
             for market_id, made in self.details.items()
         }
-        return replaced(self, details=details)
+        return replaced(self, details=details, folders=folder.folder_times(keys.DETAILS, keys.SLUGS))
 
     def encoded(self) -> bytes:
         """The file's bytes: the same content gives the same bytes."""
         return self.model_dump_json(by_alias=True).encode() + b"\n"
 
 
-def stamps(folder: Output, keys: Iterable[str], made: Made) -> tuple[int, ...]:
-    """When the files of a detail last changed; empty unless all of them are in place."""
-    found = [folder.changed_at(key, made.size) for key in keys]
+def is_in_turn(market_id: str, turn: int) -> bool:
+    """Whether a build with this turn looks at the files of a market, as it then does for all in their folder."""
+    return crc32(market_id[:2].encode()) % TURNS == turn
+
+
+def stamps(folder: Output, names: Iterable[str], made: Made) -> tuple[int, ...]:
+    """When the files of a detail last changed, by their keys; empty unless all of them are in place."""
+    found = [folder.changed_at(key, made.size) for key in names]
     return tuple(stamp for stamp in found if stamp is not None) if None not in found else ()
 
 

@@ -205,6 +205,19 @@ class Output:
         """When the file system last changed an object, in nanoseconds; None unless one of this size is in place."""
         return filesystem.changed_at(self._own_place(key), size)
 
+    def folder_times(self, *parents: str) -> dict[str, int]:
+        """When the file system last changed each folder in these, in nanoseconds; no link is a folder."""
+        times = dict[str, int]()
+        for parent in parents:
+            with suppress(FileNotFoundError, NotADirectoryError), os.scandir(self._own_place(parent)) as entries:
+                found = (
+                    (entry.name, entry.stat(follow_symlinks=False))
+                    for entry in entries
+                    if entry.is_dir(follow_symlinks=False)
+                )
+                times |= {f"{parent}/{name}": status.st_ctime_ns for name, status in found}
+        return times
+
     def size_if_unchanged(self, key: str) -> int | None:
         """An object's size in bytes; None if it, its rights or its links changed since the build ended."""
         return filesystem.size_if_older(self._place(key), self._built_at)

@@ -16,7 +16,7 @@ from generator.builder import executors
 from generator.site import worker_pool
 from generator.tree import blocklist, files
 from generator.tree.folder import Output, locked
-from tests.builder.test_part_staging import EARLIER, MARKETS, VersionedSite, assert_as_fresh, edited_in_disguise
+from tests.builder.test_part_staging import EARLIER, MARKETS, VersionedSite, assert_as_fresh, edited_in_disguise, stir
 from tests.support.campaigns import rounds
 from tests.support.sites.builds import NOW, OTHER_BUILDS
 from tests.support.sites.rows import (
@@ -127,10 +127,12 @@ class History:
             edited_in_disguise(path)
         else:
             path.write_bytes(body + b" ")
+        stir(self.site)
 
     def replace(self) -> None:
         """Another program's bytes, in a file that builds may replace."""
         self.mutable().write_bytes(b"{}")
+        stir(self.site)
 
     def detail(self) -> Path:
         return self.chance.choice(sorted(self.details()) or [self.mutable()])

@@ -26,7 +26,7 @@ from generator.tree.manifest import Manifest
 from generator.tree.pages import size_at
 from tests.support import limits
 from tests.support.sites.builds import AS_OF, ROOT
-from tests.support.sites.rows import create_database, insert_market, market_id
+from tests.support.sites.rows import create_database, insert_market, market_id, tell_row_versions
 from tests.support.waiting import PATIENCE_S, wait_until
 
 #: What a reader sees of a market in a list.
@@ -80,6 +80,7 @@ class World:
         self.database = create_database(folder / "markets.db")
         # Markets here have no rows besides their own, so builds read no detail twice.
         self.database.execute("ALTER TABLE markets ADD COLUMN detail_version INTEGER DEFAULT 1")
+        tell_row_versions(self.database)
         for number in range(1, MARKETS + 1):
             self.add(number, status=STATUSES[number % len(STATUSES)])
 
