@@ -1,6 +1,6 @@
 """How a rebuild grows with the site, and with the markets that changed; a part of `tests.bench.growth`.
 
-Five minutes after the build before, in `chunks`, with `detail_version` and `fills_window_step`: once each, as the trend
+Five minutes after the build before, in `chunks`, with both versions and `fills_window_step`: once each, as the trend
 matters. Lists with few chunks would not show how PUTs grow, because 50 markets change most of their chunks. So even the
 smallest site has more chunks per list than markets that change, and what a model expects is shown beside the PUTs.
 """
@@ -25,7 +25,7 @@ TRADED: Final = (change.TRADED, 5, 500)
 #: Statuses whose lists show markets that can be traded.
 _STATUSES: Final = ("all", "open")
 _MINUTES: Final = 5
-_MOST: Final = 0.3
+_MOST: Final = {"wall time": 0.5, "wall time without reading markets": 0.5, "PUTs": 0.3}
 _READ: Final = "read"
 
 
@@ -80,7 +80,7 @@ def run(runner: Runner) -> Iterator[str]:
     yield ""
     over_size = _exponents([each.markets for each in grown], grown)
     for kind, value in over_size.items():
-        yield Goal(f"growth exponent of {kind} over size, {TRADED[0]} markets traded", value, _MOST).line()
+        yield Goal(f"growth exponent of {kind} over size, {TRADED[0]} markets traded", value, _MOST[kind]).line()
     over_number = _exponents([each.traded for each in busy], busy)
     for kind, value in over_number.items():
         yield f"- growth exponent of {kind} over the markets traded, of {sizes[-1]:,}: {value:.2f}"
@@ -97,6 +97,7 @@ def _changes(runner: Runner, markets: int, most: int, numbers: Sequence[int]) ->
     else:
         databases.copy_first(whole, markets, database)
     databases.add_versions(database)
+    databases.add_row_versions(database)
     idle = runner.measured(start_up(runner.root).command(output)).wall_s
     changing.built(runner, database, output, 0, fills_window_step="1 h")
     for number, wanted in enumerate(numbers, 1):

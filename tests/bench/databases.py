@@ -24,6 +24,7 @@ from tests.support.sites.rows import (
     insert_market,
     insert_order,
     insert_point,
+    tell_row_versions,
 )
 
 _TYPES: Final = {
@@ -109,6 +110,13 @@ def add_versions(path: Path) -> None:
                 f"CREATE TRIGGER {relation}_change AFTER INSERT ON {relation} BEGIN "
                 "UPDATE markets SET detail_version = detail_version + 1 WHERE id = new.market_id; END"
             )
+        connection.commit()
+
+
+def add_row_versions(path: Path) -> None:
+    """Let it tell which rows changed, too."""
+    with closing(sqlite3.connect(path)) as connection:
+        tell_row_versions(connection)
         connection.commit()
 
 

@@ -117,11 +117,12 @@ CHANGES: Final[dict[str, Callable[[VersionedSite], object]]] = {
 }
 
 
+@pytest.mark.campaign(short=2)
 @pytest.mark.parametrize("change", CHANGES)
 def test_what_changes_is_found_and_found_again_where_it_must_be_reported(site: VersionedSite, change: str) -> None:
     site.build(**EXTENDED)
     CHANGES[change](site)
-    for _ in range(3):
+    for _ in range(2):
         assert read(site, **EXTENDED).get("rows", 0) <= 2
     site.edit(1, volume=1.0)
     assert read(site, **EXTENDED)["rows"] <= 3
@@ -201,6 +202,7 @@ LIES: Final[dict[str, str]] = {
 }
 
 
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("lie", LIES)
 def test_an_audit_finds_a_row_that_changed_without_a_word_and_then_reads_all(site: VersionedSite, lie: str) -> None:
     site.build(**EXTENDED)
@@ -238,6 +240,7 @@ def test_nothing_of_a_market_that_was_taken_down_or_withdrawn_is_kept(site: Vers
     assert b"Secret" not in kept_of(site)
 
 
+@pytest.mark.campaign(short=2)
 @pytest.mark.parametrize("damage", ["another shape", "no items", "no categories", "no file"])
 def test_without_what_was_kept_everything_is_read(site: VersionedSite, damage: str) -> None:
     site.build(**EXTENDED)

@@ -12,13 +12,14 @@ from generator.api import keys
 from generator.tree.fingerprints import TURNS, is_in_turn
 from generator.tree.folder import Output
 from tests.builder.test_part_staging import VersionedSite, assert_as_fresh
+from tests.support.campaigns import IS_FULL
 from tests.support.sites.rows import insert_market
 
 #: Ids in as many folders.
 IDS: Final = [f"{number:02x}000000-0000-4000-8000-000000000000" for number in range(0, 250, 10)]
 
 
-@pytest.fixture(params=["rows too", "details alone"])
+@pytest.fixture(params=["rows too", *["details alone"] * IS_FULL])
 def site(
     database: sqlite3.Connection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> VersionedSite:
