@@ -40,8 +40,13 @@ class Columns:
 
 
 def plain(market: Market) -> tuple[Any, ...]:
-    """A market without its fingerprint, as values that JSON has."""
-    values = market._replace(body=market.body.decode(), fx=market.fx and market.fx.model_dump(mode="json"))  # type: ignore[arg-type]
+    """A market without its fingerprint, as values that JSON has: equal ones for equal markets."""
+    shown: dict[str, Any] = {
+        "body": market.body.decode(),
+        "fx": market.fx and market.fx.model_dump(mode="json"),
+        "words": sorted(market.words),  # another process makes a set of texts in another order
+    }
+    values = market._replace(**shown)
     return tuple(value for name, value in zip(Market._fields, values, strict=True) if name in NAMES)
 
 

@@ -29,15 +29,16 @@ def change(site: ClusterSite, *, has_versions: bool) -> None:
         [market for (market,) in site.execute(f"SELECT id FROM markets WHERE approval = 'approved' ORDER BY {order}")]
         for order in ("id LIMIT 8", "id DESC LIMIT 3")
     )
-    told = ", detail_version = detail_version + 1" if has_versions else ""
+    edit = ", market_version = market_version + 1" if has_versions else ""
+    told = f", detail_version = detail_version + 1{edit}" if has_versions else ""
     for number, market in enumerate((*traded, worse)):
         site.rows.insert(
             "fills", id=f"{number:08}-0000-4000-9000-000000000000", market_id=market, price=0.5, shares=1,
             amount=-1 if market == worse else number + 1, created_at="2026-01-31 12:30:00",
         )  # fmt: skip
         site.execute(f"UPDATE markets SET volume = volume + 1{told} WHERE id = %s", market)
-    site.execute("UPDATE markets SET question = 'Edited?' WHERE id = %s", edited)
-    site.execute("UPDATE markets SET prob = 7 WHERE id = %s", bad)
+    site.execute(f"UPDATE markets SET question = 'Edited?'{edit} WHERE id = %s", edited)
+    site.execute(f"UPDATE markets SET prob = 7{edit} WHERE id = %s", bad)
     site.execute("UPDATE markets SET approval = 'pending' WHERE id = ANY(%s)", hidden)
 
 
@@ -48,7 +49,8 @@ def test_bytes_equal_those_of_forked_workers_in_a_first_build_and_after_changes(
 ) -> None:
     cluster_site.settings = {**settings, "guards.max_invalid": "0.1"}
     if has_versions:
-        cluster_site.execute("ALTER TABLE markets ADD COLUMN detail_version integer DEFAULT 1")
+        for name in ("detail_version", "market_version"):
+            cluster_site.execute(f"ALTER TABLE markets ADD COLUMN {name} integer DEFAULT 1")
     assert_same(cluster_site.build(workers.address), cluster_site.build(None, "forked"))
     change(cluster_site, has_versions=has_versions)
     later = cluster_site.build(workers.address, as_of=LATER)
