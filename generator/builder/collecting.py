@@ -61,24 +61,19 @@ def collect(parts: Iterable[StagedPart], survey: Survey, last: LastDetails, as_o
         }
         altered.update(part.altered)
         false_versions += part.false_versions
-        false_versions += _false_rows(survey, last, found, made)
         quarantine.add(part.quarantine)
         remarks += part.remarks
         counts.add(part.counts)
         comparison.add(part.comparison)
         reading.add(part.reading)
-    catalog = catalog_of(survey, markets, as_of)
-    if survey.versions:
-        made |= dict(_with_rows(survey, markets[len(survey.kept) :], made, altered))
+    read = markets[len(survey.kept) :]
+    false_versions += _false_rows(survey, last, {market.id: market for market in read}, made, altered)
+    made |= dict(_with_rows(survey, read, made, altered))
     fingerprints = Fingerprints(
-        as_of=as_of,
-        shape=last.shape,
-        categories=catalog.categories(),
-        details=dict(sorted(made.items())),
-        turn=last.turn,
+        as_of=as_of, shape=last.shape, details=dict(sorted(made.items())), folders=last.times, turn=last.turn
     )
     return Collected(
-        catalog,
+        catalog_of(survey, markets, as_of),
         staged,
         fingerprints,
         quarantine,
@@ -96,19 +91,26 @@ def _with_rows(
     """What details were made of, with what the next build may keep of the rows that this one `read`."""
     for market in read:
         if market.id in made:
-            row = survey.versions[market.id].market if market.id not in altered else None
-            item = () if row is None else columns.plain(market)
-            yield market.id, made[market.id]._replace(row=row or "", item=item)
+            versions = survey.versions.get(market.id)
+            row = versions.market if versions and market.id not in altered else None
+            if row is not None or made[market.id].item:
+                item = () if row is None else columns.plain(market)
+                yield market.id, made[market.id]._replace(row=row or "", item=item)
 
 
-def _false_rows(survey: Survey, last: LastDetails, read: Iterable[Market], made: Mapping[str, Made]) -> Iterator[str]:
-    """The audited markets (ids) whose rows changed although their versions did not."""
-    for market in read if survey.audited else ():
-        before = survey.audited.get(market.id)
-        if before is not None:
-            now = made.get(market.id, last.known[market.id])
-            if columns.plain(market) != columns.plain(before) or now.market != last.known[market.id].market:
-                yield market.id
+def _false_rows(
+    survey: Survey, last: LastDetails, read: Mapping[str, Market], made: Mapping[str, Made], altered: Container[str]
+) -> Iterator[str]:
+    """The audited markets (ids) whose rows changed although their versions did not: also if they are bad now."""
+    for market_id, before in survey.audited.items():
+        now, known = read.get(market_id), last.known[market_id]
+        if (
+            now is None
+            or market_id in altered
+            or columns.plain(now) != columns.plain(before)
+            or made.get(market_id, known).market != known.market
+        ):
+            yield market_id
 
 
 def catalog_of(survey: Survey, markets: Iterable[Market], as_of: str) -> Catalog:

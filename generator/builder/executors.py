@@ -17,7 +17,7 @@ from generator.markets.quarantine import Quarantine
 from generator.progress import Progress
 from generator.site import worker_pool
 from generator.site.worker_pool import QuitError
-from generator.source.queries import Chosen
+from generator.source.queries import Chosen, Range
 from generator.source.reader import Reader, open_reader
 from generator.source.survey import Part, Survey
 from generator.wording import counted
@@ -50,9 +50,14 @@ def part_size(markets: int, workers: int) -> int:
 def parts_of(survey: Survey, reader: Reader, size: int) -> list[Part]:
     """Parts of about `size` markets, or as few as memory allows where the database reads whole tables for each."""
     parts = survey.parts(size)
-    if len(parts) <= _FEW or isinstance(within := parts[1].within, Chosen) or reader.looks_up(within):
+    if len(parts) <= _FEW or reader.looks_up(_range_of(parts[1])):
         return parts
     return survey.parts(max(size, min(_MOST_SCANNED, -(-len(survey.keys) // _FEW))))
+
+
+def _range_of(part: Part) -> Range:
+    """A range to ask about in place of a part."""
+    return Range(part.within.ids[0]) if isinstance(part.within, Chosen) else part.within
 
 
 def local(work: PartWork, reader: Reader, progress: Progress) -> Iterator[StagedPart]:

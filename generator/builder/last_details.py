@@ -64,8 +64,8 @@ _CHANCES: Final = 2**32
 #: The sample that leaves nothing out.
 EVERY_DETAIL: Final = Sample(1, 0)
 
-#: The packages that read rows, make details of them and decide which stay.
-_MAKERS: Final = ("api", "builder", "markets", "source")
+#: The packages that read rows, make details and what lists show of them, and keep that.
+_MAKERS: Final = ("api", "builder", "markets", "search", "source", "tree")
 
 
 def shape_of(config: Config) -> str:
@@ -79,15 +79,15 @@ class LastDetails:
     """What `previous` says of the details in a folder, and what they were made of, by market id.
 
     `shape` is that of the details to be built (see `shape_of`); details of another shape in the folder are not known,
-    though they are in place. `categories` has the name by which each category was shown, by slug. Files in `trusted`
-    folders were not touched since the last build, whose turn (see `Fingerprints`) was the one before `turn`.
+    though they are in place. `times` are those of the folders of details when all this was loaded, and `trusted` the
+    folders in which no file was touched since the last build. `turn` is that of this build (see `Fingerprints`).
     """
 
     folder: Output
     shape: str
     objects: Mapping[str, str] = field(default_factory=dict)
     known: Mapping[str, Made] = field(default_factory=dict)
-    categories: Mapping[str, str] = field(default_factory=dict)
+    times: Mapping[str, int] = field(default_factory=dict)
     trusted: frozenset[str] = frozenset()
     turn: int = 0
 
@@ -106,11 +106,11 @@ class LastDetails:
         times = folder.folder_times(keys.DETAILS, keys.SLUGS)
         turn = (found.turn + (previous.as_of != as_of)) % fingerprints.TURNS  # two builds of one instant are one
         trusted = frozenset(name for name, time in found.folders.items() if times.get(name) == time)
-        last = cls(folder, shape, previous.objects, found.details, found.categories, trusted, turn)
-        return replace(last, trusted=frozenset()) if last._are_false(previous) else last
+        last = cls(folder, shape, previous.objects, found.details, times, trusted, turn)
+        return replace(last, trusted=frozenset()) if last._was_trust_broken(previous) else last
 
-    def _are_false(self, previous: Manifest) -> bool:
-        """Whether a file was touched in a folder that is trusted: one of those whose turn it is."""
+    def _was_trust_broken(self, previous: Manifest) -> bool:
+        """Whether a file was touched in a trusted folder: one of those whose turn it is."""
         looked_at = ((key, made) for key, made in self.known.items() if fingerprints.is_in_turn(key, self.turn))
         named = ((tuple(previous.details(market_id)), made) for market_id, made in looked_at if made.changed)
         return any(
@@ -131,16 +131,18 @@ class LastDetails:
             return NOTHING_EARLIER
         try:
             markets = columns.of_plain([made.item for made in rows.values()])
-        except (AttributeError, KeyError, TypeError, ValueError):  # of another version
+            holders = {slug: market for market in markets for slug in market.categories}
+            categories = {slug: market.category_names()[slug] for slug, market in holders.items()}
+        except (AttributeError, KeyError, TypeError, ValueError):  # it was altered
             return NOTHING_EARLIER
-        if not {slug for market in markets for slug in market.categories} <= self.categories.keys():
+        if [market.id for market in markets] != [*rows]:
             return NOTHING_EARLIER
         found = {
             market.id: EarlierMarket(Versions(rows[market.id].version, rows[market.id].row), market)
             for market in markets
             if self._is_untouched(keys.details(market.id, market.slug), rows[market.id])
         }
-        return EarlierMarkets(now, found, self.categories, sample.has)
+        return EarlierMarkets(now, found, categories, sample.has)
 
     def of(self, wanted: Mapping[str, str | None]) -> dict[str, Made]:
         """What is known of these markets, given as slugs by id; `changed` says when their files were touched last.

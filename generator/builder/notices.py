@@ -102,9 +102,9 @@ _EMPTY_CATEGORY: Final = _kind(
 _FALSE_VERSION: Final = _kind(
     Topic.FALSE_VERSION,
     "market",
-    "detail_version or market_version did not change, but rows that it stands for did",
-    "this build read everything; change the first with each order, fill and point, the second with all else, in the "
-    "same transaction",
+    "a version (detail_version or market_version) did not change, but rows that it stands for did",
+    "this build read everything; change detail_version with each order, fill and point, market_version with all else, "
+    "in the same transaction",
 )
 _NEW_SESSION: Final = _kind(
     Topic.NEW_SESSION,

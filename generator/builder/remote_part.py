@@ -54,6 +54,7 @@ def shared(config: Config) -> Config:
         search=config.search,
         fills_window_step=config.window_step,
         detail=config.detail,
+        texts=config.texts,
         source=Source(schema=config.source.schema_),
     )
 

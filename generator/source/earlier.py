@@ -33,7 +33,7 @@ class EarlierMarket(NamedTuple):
 class EarlierMarkets:
     """The markets that an earlier build left, by id, and the names of their categories by slug.
 
-    Only those that are published as they were read: nothing of theirs was quarantined or spelled otherwise. `now` is
+    Only those that a build kept: nothing of theirs was quarantined, nor a category shown in another spelling. `now` is
     the instant to read for, a wire timestamp, and not before that build's. `is_audited` chooses the markets (ids) to
     read all the same.
     """
@@ -76,5 +76,5 @@ NOTHING_EARLIER: Final = EarlierMarkets()
 
 
 def lower(key: Any) -> str:
-    """A market's id by the id as the database spells it; malformed ones, too."""
+    """The id that we publish, of one as the database spells it; a malformed one, too."""
     return str(key).lower()

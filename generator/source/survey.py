@@ -42,9 +42,9 @@ class Survey:
 
     `keys` are the ids of those to read, as the database spells and sorts them; the rows of those that are `kept`, by
     id, need not be read. `hidden` is the number of hidden markets. `site_keys` are those of the operator's site, which
-    no detail shows. `audited` are markets that would have been kept, as they were. `versions` are those of all markets,
-    by id, if the database tells both. `doubled` are the markets (ids) with several FX memberships, which every build
-    must report.
+    no detail shows. `audited` are markets that would have been kept, as they were. `versions` are those of all markets
+    whose id no other has, if the database tells both. `doubled` are the markets (ids) with several FX memberships,
+    which every build must report.
     """
 
     keys: Sequence[Any]

@@ -58,7 +58,10 @@ class Surveyor:
         holding = earlier.holding(versions, {lower(key): slug for key, slug in known.usable.items()})
         audited = {market_id: market for market_id, market in holding.items() if earlier.is_audited(market_id)}
         candidates = {market_id: market for market_id, market in holding.items() if market_id not in audited}
-        kept, spelled = self._spelled([*zip(keys, ids, strict=True)], candidates, earlier)
+        # The rows of one id may be asked for twice if they are asked for by name.
+        kept, spelled = self._spelled([*zip(keys, ids, strict=True)], {} if repeated else candidates, earlier)
+        for market_id in earlier.respelled(audited, spelled):
+            del audited[market_id]
         wanted = [key for key, market_id in zip(keys, ids, strict=True) if market_id not in kept]
         fx, doubled = self._fx_members(wanted if kept else None)
         columns = tuple(name for name in self.columns if name in _WITH_ROWS)

@@ -5,6 +5,7 @@ than the disk holds, if the manifest is complete and of the same build. A large 
 shards named by their content, so that a build writes only those that changed; if one is missing, nothing is known.
 """
 
+import hashlib
 import operator
 from collections.abc import Container, Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
@@ -45,21 +46,21 @@ class Made(NamedTuple):
 class Fingerprints(StoredModel):
     """What the build of `as_of` made each detail of, by market id; `shape` stands for the program and its settings.
 
-    Markets with quarantined rows or remarks are left out: every build must read them, to report them. `categories` has
-    the name by which each category is shown, by slug. A large file has the names of its `shards` in place of `details`.
+    Markets with quarantined rows or remarks are left out: every build must read them, to report them. A large file has
+    the names of its `shards` in place of `details`. `digest` is that of everything else.
 
-    `folders` says when the file system last changed each folder of details, in nanoseconds. While that is the same, no
-    file in it was added, replaced or deleted. One that was written to is found when it is looked at: each build looks
-    at another of TURNS shares, as its `turn` says.
+    `folders` says when the file system last changed each folder of details in which the build changed nothing, in
+    nanoseconds. While that is the same, no file in it was added, replaced or deleted. One that was written to is found
+    when it is looked at: each build looks at another of TURNS shares, as its `turn` says.
     """
 
     as_of: str
     shape: str
-    categories: Mapping[str, str] = Field(default={}, exclude_if=operator.not_)
     details: Mapping[str, Made]
     folders: Mapping[str, int] = Field(default={}, exclude_if=operator.not_)
     turn: int = 0
     shards: tuple[str, ...] = Field(default=(), exclude_if=operator.not_)
+    digest: str = ""
 
     def stamped(self, folder: Output, manifest: Manifest) -> "Fingerprints":
         """The same, now that every file is in place."""
@@ -69,11 +70,18 @@ class Fingerprints(StoredModel):
             else made._replace(changed=stamps(folder, manifest.details(market_id), made))
             for market_id, made in self.details.items()
         }
-        return replaced(self, details=details, folders=folder.folder_times(keys.DETAILS, keys.SLUGS))
+        # What changed while the build ran is left out: it was changed by the build, or by somebody else meanwhile.
+        now = folder.folder_times(keys.DETAILS, keys.SLUGS)
+        folders = {name: time for name, time in self.folders.items() if now.get(name) == time}
+        return replaced(self, details=details, folders=folders)
 
     def encoded(self) -> bytes:
         """The file's bytes: the same content gives the same bytes."""
-        return self.model_dump_json(by_alias=True).encode() + b"\n"
+        return replaced(self, digest=self.own_digest()).model_dump_json(by_alias=True).encode() + b"\n"
+
+    def own_digest(self) -> str:
+        """The digest of everything else."""
+        return hashlib.sha256(replaced(self, digest="").model_dump_json().encode()).hexdigest()
 
 
 def is_in_turn(market_id: str, turn: int) -> bool:
@@ -88,11 +96,12 @@ def stamps(folder: Output, names: Iterable[str], made: Made) -> tuple[int, ...]:
 
 
 def parsed(content: bytes | None) -> Fingerprints | None:
-    """What the file itself says; None if it is missing, damaged or of another version."""
+    """What the file itself says; None if it is missing, altered or of another version."""
     try:
-        return Fingerprints.model_validate_json(content) if content else None
+        found = Fingerprints.model_validate_json(content) if content else None
     except ValidationError:
         return None
+    return replaced(found, digest="") if found and found.digest == found.own_digest() else None
 
 
 def load(folder: Output) -> Fingerprints | None:
@@ -128,10 +137,8 @@ def save(folder: Output, made: Fingerprints) -> None:
 
 def keep_only(folder: Output, markets: Container[str]) -> None:
     """Forget all other markets (ids): nothing of a market that was taken down may stay."""
-    found = load(folder)
-    if found is None or any(market_id not in markets for market_id in found.details):
-        known = {market_id: made for market_id, made in found.details.items() if market_id in markets} if found else {}
-        save(folder, replaced(found or Fingerprints(as_of="", shape="", details={}), details=known))
+    found = load(folder) or Fingerprints(as_of="", shape="", details={})
+    save(folder, replaced(found, details={key: made for key, made in found.details.items() if key in markets}))
 
 
 def _is_large(folder: Output, made: Fingerprints) -> bool:

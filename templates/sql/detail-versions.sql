@@ -7,7 +7,8 @@
 -- A worked example for the invented site of postgresql-views.sql: name your own tables further below, each with the
 -- column that says to which market a row belongs, and the type of such a column (text for tickers). For detail_version,
 -- leave out no table that the views `orders`, `fills` and `probabilities` read; for market_version none that `markets`,
--- `market_categories` and `fx_members` read. A table without such a column, as it says something of many markets, is
+-- `market_categories` and `fx_members` read, but those that only decide which markets are visible, as that is read in
+-- each build. A table without such a column, as it says something of many markets, is
 -- named with '': a change there renews the versions of all. Rows that are written to a partition by its own name do not
 -- fire the triggers of the table: name each partition, too.
 --
@@ -46,10 +47,23 @@ CREATE OR REPLACE FUNCTION public_api.renew_detail_versions() RETURNS trigger
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     market text := coalesce(TG_ARGV[0], 'contract_id');
-    kept text := coalesce(TG_ARGV[1], 'detail_versions');
+    versions text := coalesce(TG_ARGV[1], 'detail_versions');
 BEGIN
+    -- Statements that change nothing renew nothing, such as an upsert of a topic that exists.
+    IF market = '' AND TG_OP = 'UPDATE' THEN
+        IF NOT EXISTS (SELECT o::text FROM old_rows AS o EXCEPT SELECT n::text FROM new_rows AS n) THEN
+            RETURN NULL;
+        END IF;
+    ELSIF market = '' AND TG_OP = 'DELETE' THEN
+        IF NOT EXISTS (SELECT FROM old_rows) THEN
+            RETURN NULL;
+        END IF;
+    END IF;
     IF TG_OP = 'TRUNCATE' OR market = '' THEN
-        EXECUTE format('UPDATE public_api.%I SET version = gen_random_uuid()', kept);
+        -- Until this transaction ends, others that change a version wait: one that adds a market now cannot see what
+        -- this one changed, and its version would tell of the row as it was.
+        EXECUTE format('LOCK TABLE public_api.%I IN SHARE ROW EXCLUSIVE MODE', versions);
+        EXECUTE format('UPDATE public_api.%I SET version = gen_random_uuid()', versions);
         RETURN NULL;
     END IF;
     EXECUTE format(
@@ -59,7 +73,7 @@ BEGIN
             WHEN 'DELETE' THEN 'SELECT %1$I FROM old_rows'
             ELSE 'SELECT %1$I FROM new_rows UNION SELECT %1$I FROM old_rows'
         END || ') AS changed (market) WHERE market IS NOT NULL GROUP BY market ORDER BY market '
-        'ON CONFLICT (contract_id) DO UPDATE SET version = excluded.version', market, kept);
+        'ON CONFLICT (contract_id) DO UPDATE SET version = excluded.version', market, versions);
     RETURN NULL;
 END
 $$;
@@ -71,11 +85,11 @@ DO $$
 DECLARE
     changed regclass;
     market text;
-    kept text;
+    versions text;
     rows_of text;
     operation text;
 BEGIN
-    FOR changed, market, kept IN VALUES
+    FOR changed, market, versions IN VALUES
         ('app.order_book_entries'::regclass, 'contract_id', 'detail_versions'),
         ('app.bets', 'contract_id', 'detail_versions'),
         ('app.price_history', 'contract_id', 'detail_versions'),
@@ -89,7 +103,7 @@ BEGIN
         -- A column that does not exist, or of another type, fails here, and not at the next bet.
         IF market <> '' THEN
             EXECUTE format('INSERT INTO public_api.%I SELECT %I, gen_random_uuid() FROM %s WHERE false',
-                kept, market, changed);
+                versions, market, changed);
         END IF;
         FOR operation, rows_of IN VALUES
             ('insert', 'REFERENCING NEW TABLE AS new_rows'),
@@ -97,11 +111,11 @@ BEGIN
             ('delete', 'REFERENCING OLD TABLE AS old_rows'),
             ('truncate', '')
         LOOP
-            EXECUTE format('DROP TRIGGER IF EXISTS %s_%s ON %s', rtrim(kept, 's'), operation, changed);
-            CONTINUE WHEN market = '' AND operation = 'insert';  -- no market has a new topic yet
+            EXECUTE format('DROP TRIGGER IF EXISTS %s_%s ON %s', rtrim(versions, 's'), operation, changed);
+            CONTINUE WHEN market = '' AND operation = 'insert';  -- a foreign key: no market has a new topic yet
             EXECUTE format('CREATE TRIGGER %1$s_%2$s AFTER %2$s ON %3$s %4$s FOR EACH STATEMENT '
                 'EXECUTE FUNCTION public_api.renew_detail_versions(%5$L, %6$L)',
-                rtrim(kept, 's'), operation, changed, rows_of, market, kept);
+                rtrim(versions, 's'), operation, changed, rows_of, market, versions);
         END LOOP;
     END LOOP;
 END

@@ -140,14 +140,21 @@ CREATE TRIGGER contract_topics_market_version_delete AFTER DELETE ON contract_to
     ON CONFLICT (contract_id) DO UPDATE SET version = excluded.version;
 END;
 
--- A topic is that of many markets.
+-- A topic is that of many markets. An insert counts, too: it may replace a row, or be of a topic that markets have already.
+DROP TRIGGER IF EXISTS topics_market_version_insert;
 DROP TRIGGER IF EXISTS topics_market_version_update;
 DROP TRIGGER IF EXISTS topics_market_version_delete;
+CREATE TRIGGER topics_market_version_insert AFTER INSERT ON topics BEGIN
+    UPDATE market_versions SET version = hex(randomblob(16))
+    WHERE contract_id IN (SELECT contract_id FROM contract_topics WHERE topic_id = NEW.topic_id);
+END;
 CREATE TRIGGER topics_market_version_update AFTER UPDATE ON topics BEGIN
-    UPDATE market_versions SET version = hex(randomblob(16));
+    UPDATE market_versions SET version = hex(randomblob(16))
+    WHERE contract_id IN (SELECT contract_id FROM contract_topics WHERE topic_id IN (OLD.topic_id, NEW.topic_id));
 END;
 CREATE TRIGGER topics_market_version_delete AFTER DELETE ON topics BEGIN
-    UPDATE market_versions SET version = hex(randomblob(16));
+    UPDATE market_versions SET version = hex(randomblob(16))
+    WHERE contract_id IN (SELECT contract_id FROM contract_topics WHERE topic_id = OLD.topic_id);
 END;
 
 -- Existing markets get both versions; a later one gets its own with its first row.

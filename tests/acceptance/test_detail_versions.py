@@ -136,6 +136,9 @@ def test_every_change_of_anything_else_changes_the_versions_of_rows(
             "INSERT INTO app.contract_topics VALUES (2, 99, 5)": {HALTED},
             "UPDATE app.order_book_entries SET remaining_cents = 5": set(),
             "DELETE FROM app.contract_topics WHERE topic_id = 99": {HALTED},
+            "UPDATE app.topics SET label = 'No topic' WHERE topic_id = -1": set(),
+            "UPDATE app.topics SET label = label": set(),
+            "DELETE FROM app.topics WHERE topic_id = -1": set(),
         }.items():
             owner.execute(change)
             assert versions.changed() == told, change
@@ -146,6 +149,23 @@ def test_every_change_of_anything_else_changes_the_versions_of_rows(
         ):
             owner.execute(change)
             assert len(versions.changed()) == 8, change
+
+
+def test_a_market_that_is_added_while_a_table_of_many_changes_has_a_version_of_its_own_then(
+    existing_site: ExistingSite, connect: Callable[[], Any]
+) -> None:
+    first, second = connect(), connect()
+    first.execute("INSERT INTO app.topics OVERRIDING SYSTEM VALUE VALUES (98, 'Many')")
+    with closing(Versions(existing_site, "market_version")) as versions, ThreadPoolExecutor() as threads:
+        with first.transaction():
+            first.execute("UPDATE app.topics SET label = 'Many more' WHERE topic_id = 98")
+            waiting = threads.submit(second.execute, "INSERT INTO app.contract_topics VALUES (2, 98, 9)")
+            while not first.execute("SELECT FROM pg_locks WHERE NOT granted").fetchall():
+                assert not waiting.done()
+            assert versions.changed() == set()
+        waiting.result(10)
+        assert len(versions.changed()) == 8
+    first.execute("DELETE FROM app.contract_topics WHERE topic_id = 98")
 
 
 def test_with_both_versions_a_build_shows_every_change(

@@ -98,7 +98,12 @@ def test_a_change_of_what_is_not_in_details_changes_the_versions_of_markets(vers
         "DELETE FROM bets WHERE id = 3": {1},
         "UPDATE order_book_entries SET remaining = 8": set(),
         "INSERT INTO price_history VALUES (1, 6)": set(),
-        "UPDATE topics SET label = 'The weather' WHERE topic_id = 1": {1, 2, 3, 7, 9},
+        "UPDATE topics SET label = 'The weather' WHERE topic_id = 1": {3},
+        "UPDATE topics SET label = 'Sport' WHERE topic_id = 2": set(),
+        "REPLACE INTO topics VALUES (1, 'Rain')": {3},
+        "INSERT INTO contract_topics VALUES (9, 5)": {9},
+        "INSERT INTO topics VALUES (5, 'Late')": {9},
+        "DELETE FROM topics WHERE topic_id = 1": {3},
     }.items():
         assert versions.changed(statement, "market_versions") == told, statement
 

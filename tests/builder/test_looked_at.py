@@ -9,6 +9,8 @@ from typing import Final
 import pytest
 
 from generator.api import keys
+from generator.builder.collecting import Collected
+from generator.builder.preparation import Preparation, Prepared
 from generator.tree.fingerprints import TURNS, is_in_turn
 from generator.tree.folder import Output
 from tests.builder.test_part_staging import VersionedSite, assert_as_fresh
@@ -31,6 +33,7 @@ def site(
     if request.param == "rows too":
         database.execute("ALTER TABLE markets ADD COLUMN market_version DEFAULT 1")
     site.build()
+    site.build()  # looks at all that the first one put into place
     return site
 
 
@@ -79,11 +82,28 @@ def test_all_files_of_a_folder_are_looked_at_where_one_was_lost_or_replaced(site
         assert_as_fresh(site)
 
 
+def test_a_file_that_was_lost_while_a_build_ran_is_missed_by_the_next_one(
+    site: VersionedSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    finish, path = Preparation.finish, site.output / keys.detail(IDS[3])
+
+    def losing(self: Preparation, collected: Collected, *, is_demo: bool) -> Prepared:
+        path.unlink()
+        return finish(self, collected, is_demo=is_demo)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Preparation, "finish", losing)
+        site.build()
+    assert not path.exists()
+    site.build()
+    assert_as_fresh(site)
+
+
 def test_a_file_that_was_written_to_is_found_in_its_turn_and_then_all_are_looked_at(site: VersionedSite) -> None:
     wrong = [IDS[3], IDS[4]]
     for market_id in wrong:
         (site.output / keys.detail(market_id)).write_bytes(b"{}")
-    for turn in range(1, TURNS):
+    for turn in (*range(2, TURNS), 0, 1):
         with looked_at() as found:
             site.build()
         if any(is_in_turn(market_id, turn) for market_id in wrong):

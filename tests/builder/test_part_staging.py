@@ -489,10 +489,10 @@ def test_an_audit_that_finds_a_false_version_reads_everything_and_names_the_mark
     assert (found.details.read, found.details.kept, found.details.updated) == (MARKETS, 0, 0)
     page = (built.output / files.INSPECTION).read_text()
     assert (
-        f"market {market_id(5)}: detail_version or market_version did not change"
+        f"market {market_id(5)}: a version (detail_version or market_version) did not change"
         in page.partition("Published with a remark")[2]
     )
-    assert any("change the first with each order, fill and point" in line for line in found.findings())
+    assert any("change detail_version with each order, fill and point" in line for line in found.findings())
     assert_as_fresh(built)
     assert not built.build(source__audit=1).remarks
 
