@@ -119,7 +119,7 @@ class LastDetails:
         )
 
     def _are_trusted(self, names: Iterable[str]) -> bool:
-        return all(name.rpartition("/")[0] in self.trusted for name in names)
+        return all(fingerprints.folder_of(name) in self.trusted for name in names)
 
     def earlier(self, now: str, sample: Sample, blocked: Collection[str]) -> EarlierMarkets:
         """The markets of which neither row nor detail need be read if their versions are the same.

@@ -49,9 +49,9 @@ class Fingerprints(StoredModel):
     Markets with quarantined rows or remarks are left out: every build must read them, to report them. A large file has
     the names of its `shards` in place of `details`. `digest` is that of everything else.
 
-    `folders` says when the file system last changed each folder of details in which the build changed nothing, in
-    nanoseconds. While that is the same, no file in it was added, replaced or deleted. One that was written to is found
-    when it is looked at: each build looks at another of TURNS shares, as its `turn` says.
+    `folders` says when the file system last changed each folder of details, in nanoseconds. While that is the same, no
+    file in it was added, replaced or deleted. One that was written to is found when it is looked at: each build looks
+    at another of TURNS shares, as its `turn` says.
     """
 
     as_of: str
@@ -63,17 +63,21 @@ class Fingerprints(StoredModel):
     digest: str = ""
 
     def stamped(self, folder: Output, manifest: Manifest) -> "Fingerprints":
-        """The same, now that every file is in place."""
-        details = {
-            market_id: made
-            if made.changed
-            else made._replace(changed=stamps(folder, manifest.details(market_id), made))
-            for market_id, made in self.details.items()
-        }
-        # What changed while the build ran is left out: it was changed by the build, or by somebody else meanwhile.
-        now = folder.folder_times(keys.DETAILS, keys.SLUGS)
-        folders = {name: time for name, time in self.folders.items() if now.get(name) == time}
-        return replaced(self, details=details, folders=folders)
+        """The same, now that every file is in place; `folders` were those when the build began."""
+        times = folder.folder_times(keys.DETAILS, keys.SLUGS)  # before the files are looked at
+        changed = {name for name, time in times.items() if self.folders.get(name) != time}
+        details, doubted = dict[str, Made](), set[str]()
+        for market_id, made in self.details.items():
+            names = [*manifest.details(market_id)]
+            places = {folder_of(name) for name in names}
+            found = made.changed
+            if not found or not places.isdisjoint(changed):
+                found = stamps(folder, names, made)
+                if not found or (made.changed and found != made.changed):
+                    doubted |= places  # somebody else touched it meanwhile
+            details[market_id] = made if made.changed else made._replace(changed=found)
+        trusted = {name: time for name, time in times.items() if name not in doubted}
+        return replaced(self, details=details, folders=trusted)
 
     def encoded(self) -> bytes:
         """The file's bytes: the same content gives the same bytes."""
@@ -82,6 +86,11 @@ class Fingerprints(StoredModel):
     def own_digest(self) -> str:
         """The digest of everything else."""
         return hashlib.sha256(replaced(self, digest="").model_dump_json().encode()).hexdigest()
+
+
+def folder_of(key: str) -> str:
+    """The folder of an object."""
+    return key.rpartition("/")[0]
 
 
 def is_in_turn(market_id: str, turn: int) -> bool:
