@@ -158,18 +158,17 @@ class LastDetails:
 
     def _is_untouched(self, names: Sequence[str], made: Made) -> bool:
         """Whether no file of a detail was touched since the last build, not even its times or rights."""
-        is_known = made.changed and all(key in self.objects for key in names)
-        return bool(is_known) and (
-            self._are_trusted(names) or fingerprints.stamps(self.folder, names, made) == made.changed
-        )
+        return bool(made.changed) and self._seen(names, made) == made.changed
+
+    def _seen(self, names: Sequence[str], made: Made) -> tuple[int, ...]:
+        """When the files of a detail were touched last, as their folders or they themselves tell; empty if unknown."""
+        if not made.changed or any(key not in self.objects for key in names):
+            return ()
+        return made.changed if self._are_trusted(names) else fingerprints.stamps(self.folder, names, made)
 
     def _stamps(self, names: Sequence[str], made: Made) -> tuple[int, ...]:
         """When the files of a detail were touched last; empty unless each has the bytes that the last build left."""
-        if not made.changed or any(key not in self.objects for key in names):
-            return ()
-        if self._are_trusted(names):
-            return made.changed
-        found = fingerprints.stamps(self.folder, names, made)
+        found = self._seen(names, made)
         if found in (made.changed, ()):
             return found
         # A copy, a link or other rights change these times, too, and reading files is quicker than reading rows.

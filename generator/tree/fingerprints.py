@@ -66,8 +66,10 @@ class Fingerprints(StoredModel):
         """The same, now that every file is in place; `folders` were those when the build began."""
         times = folder.folder_times(keys.DETAILS, keys.SLUGS)  # before the files are looked at
         changed = {name for name, time in times.items() if self.folders.get(name) != time}
-        details, doubted = dict[str, Made](), set[str]()
+        details, doubted = dict(self.details), set[str]()
         for market_id, made in self.details.items():
+            if made.changed and not changed:
+                continue
             names = [*manifest.details(market_id)]
             places = {folder_of(name) for name in names}
             found = made.changed

@@ -128,12 +128,17 @@ def test_what_changes_is_found_and_found_again_where_it_must_be_reported(site: V
     assert read(site, **EXTENDED)["rows"] <= 3
 
 
-def test_a_spelling_that_wins_has_the_markets_read_that_showed_the_other(site: VersionedSite) -> None:
+def outvote(site: VersionedSite) -> None:
+    """Build with a category of three markets, which four others then spell otherwise."""
     for number in (17, 18, 19):
         insert_category(site.database, "Weather", 1, market_id=market_id(number))
     site.build(**EXTENDED)
     for number in (1, 2, 3, 4):
         insert_category(site.database, "WEATHER", 1, market_id=market_id(number))
+
+
+def test_a_spelling_that_wins_has_the_markets_read_that_showed_the_other(site: VersionedSite) -> None:
+    outvote(site)
     assert read(site, **EXTENDED)["rows"] == MARKETS, "four and three of twenty are too many to name"
     assert read(site, **EXTENDED)["rows"] == 3, "they show another spelling than their rows"
 
@@ -208,11 +213,7 @@ def test_an_audit_finds_honest_versions_true(site: VersionedSite) -> None:
 
 
 def test_an_audit_does_not_blame_a_market_whose_category_others_spell_otherwise(site: VersionedSite) -> None:
-    for number in (17, 18, 19):
-        insert_category(site.database, "Weather", 1, market_id=market_id(number))
-    site.build(**EXTENDED)
-    for number in (1, 2, 3, 4):
-        insert_category(site.database, "WEATHER", 1, market_id=market_id(number))
+    outvote(site)
     found = site.build(source__audit=1, **EXTENDED)
     assert [remark for remark in found.remarks if remark.topic == "false_version"] == []
 
