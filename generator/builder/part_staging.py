@@ -14,6 +14,7 @@ from generator.findings import Finding
 from generator.markets import detail
 from generator.markets.columns import Columns
 from generator.markets.quarantine import Quarantine
+from generator.source.earlier import lower
 from generator.source.survey import Part, Survey
 from generator.tree import manifest
 from generator.tree.artifact import Artifact
@@ -115,7 +116,7 @@ class PartWork:
 
     def slugs(self, part: Part) -> dict[str, str | None]:
         """The slug of each market of a part, by id; None where it has none."""
-        known = {str(key).lower(): slug for key, slug in self.survey.facts_of(part).slugs.items()}
+        known = {lower(key): slug for key, slug in self.survey.facts_of(part).slugs.items()}
         return {market_id: known.get(market_id) for market_id in self.survey.ids(part)}
 
     def stage(self, part: Part, task: Task, rendered: RenderedPart, open_reader: OpenReader) -> StagedPart:

@@ -188,9 +188,8 @@ class Reader:
         altered = list[str]()
         extended = [self._extended(key, facts, categorised, altered) for key in keys]
         categorised.finish()
-        plain = [str(key).lower() for key in keys]
         batch = Batch(
-            columns, [facts.fx.get(key) for key in plain], [windows.get(key, NO_FILLS) for key in keys], extended,
+            columns, [facts.fx.get(lower(key)) for key in keys], [windows.get(key, NO_FILLS) for key in keys], extended,
             versions,
         )  # fmt: skip
         markets = self._listed(batch, row_validation.timestamp(as_of.isoformat()), facts.repeated)

@@ -9,7 +9,7 @@ from generator.findings import Finding
 from generator.markets.categories import AS_GIVEN, Spellings
 from generator.markets.market import Market
 from generator.markets.site_keys import NO_KEYS, SiteKeys
-from generator.source.earlier import Versions
+from generator.source.earlier import Versions, lower
 from generator.source.queries import CHOSEN_AT_MOST, EVERYTHING, MANY, Chosen, Range, Within
 
 
@@ -90,7 +90,7 @@ class Survey:
 
     def ids(self, part: Part) -> list[str]:
         """The ids of a part's markets, in lower case, malformed ones included."""
-        return [str(key).lower() for key in self.keys[part.first : part.last]]
+        return [*map(lower, self.keys[part.first : part.last])]
 
     def facts_of(self, part: Part) -> Facts:
         """What is known of the markets of a part."""
@@ -104,10 +104,9 @@ def _of(mapping: Mapping[Any, Any], keys: Iterable[Any]) -> dict[Any, Any]:
     return {key: mapping[key] for key in keys if key in mapping} if mapping else {}
 
 
-def repeated(keys: Sequence[Any]) -> dict[str, int]:
-    """How often each id occurs that is not unique, by the id in lower case; spellings that differ in case are equal."""
-    found = [str(key).lower() for key in keys]
-    return {key: count for key, count in Counter(found).items() if count > 1} if len({*found}) < len(found) else {}
+def repeated(ids: Sequence[str]) -> dict[str, int]:
+    """How often each id, in lower case, occurs that is not unique."""
+    return {key: count for key, count in Counter(ids).items() if count > 1} if len({*ids}) < len(ids) else {}
 
 
 def are_few(keys: Sequence[Any], count: int) -> bool:
