@@ -235,16 +235,19 @@ class Cluster:
             raise ClusterError(f"cluster: {type(error).__name__}: {printable(error)}; {_REMEDY}") from error
 
     def _require_workers(self) -> None:
-        if self._threads():
-            return
-        with self._asking():
-            try:
-                self._client.wait_for_workers(1, timeout=PATIENCE_S)
-            except TimeoutError as error:
+        """Wait for a worker if there is none. Raises ClusterError if none joins, or a pickle is refused meanwhile."""
+        left_s = PATIENCE_S
+        while not self._threads():
+            if self._refused:  # which tells why there is none
+                raise self._gone()
+            if left_s <= 0:
                 raise ClusterError(
                     f"cluster: the scheduler {self._address} has no worker, and none joined within {PATIENCE_S:g} s; "
                     f"start some, and check the logs of those that exited; {_REMEDY}"
-                ) from error
+                )
+            with self._asking(), suppress(TimeoutError):
+                self._client.wait_for_workers(1, timeout=min(_POLL_S, left_s))
+            left_s -= _POLL_S
 
     def _require_python(self) -> None:
         """Refuse workers on another version of Python, which could not unpickle the calls. Raises ClusterError."""

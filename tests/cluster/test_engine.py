@@ -75,6 +75,29 @@ class Hostile(Client):
         return future
 
 
+class Deserted(Client):
+    """Loses its workers once calls were sent; then the scheduler sends a pickle that is refused."""
+
+    def __init__(self, refused: list[str]) -> None:
+        super().__init__(1)
+        self._refused = refused
+        self._has_calls = False
+        self.waits = 0
+
+    def nthreads(self) -> dict[str, int]:
+        return {} if self._has_calls else super().nthreads()
+
+    def submit(self, *_: Any, **__: Any) -> Future[Any]:
+        self._has_calls = True
+        return Future[Any]()
+
+    def wait_for_workers(self, _: int, *, timeout: float) -> None:
+        self.waits += 1
+        assert timeout <= engine.PATIENCE_S
+        self._refused.append("distributed.scheduler.KilledWorker")
+        raise TimeoutError
+
+
 @pytest.fixture
 def cluster() -> Iterator[Cluster]:
     with Client(THREADS) as client:
@@ -137,3 +160,13 @@ def test_texts_of_a_scheduler_do_not_reach_the_terminal_as_they_are(monkeypatch:
         with pytest.raises(ClusterError) as arrived:
             next(cluster.results([(1, Call(1))], 1))
     assert [str(found.value).isprintable() for found in (told, raised, arrived)] == [True] * 3
+
+
+def test_a_pickle_that_is_refused_while_no_worker_is_left_ends_the_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "_POLL_S", 0.01)
+    refused = list[str]()
+    with Deserted(refused) as client:
+        cluster = Cluster(client, "tcp://scheduler", refused)
+        with pytest.raises(ClusterError, match="went away"):
+            next(cluster.results([(1, Call(1))], 1))
+        assert client.waits == 1
