@@ -32,7 +32,8 @@ class DryRun:
     """The result: what was `prepared` in `folder`, and remarks about it. `blocked` are the ids of blocked markets.
 
     `seconds` says how long all processes took together to read the `survey`, `markets` and `details`; `versions`
-    is the number of markets that tell one.
+    is the number of markets whose details need not be read again unless a version changes, `row_versions` that of those
+    whose rows need not.
     """
 
     folder: Output
@@ -41,6 +42,7 @@ class DryRun:
     blocked: frozenset[str]
     seconds: Mapping[str, float]
     versions: int
+    row_versions: int
 
     @property
     def catalog(self) -> Catalog:
@@ -103,4 +105,5 @@ def dry_run(preparation: Preparation, reader: Reader) -> DryRun:
         preparation.blocked,
         seconds,
         collected.reading.versions,
+        sum(bool(made.row) for made in collected.fingerprints.details.values()),
     )

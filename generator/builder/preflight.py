@@ -27,6 +27,7 @@ from generator.markets.quarantine import Quarantine
 from generator.progress import Progress
 from generator.source.address import display_url
 from generator.source.reader import Reader, open_reader
+from generator.source.surveying import SITE_KEY
 from generator.tree import blocklist, layouts
 from generator.tree.folder import read_only
 from generator.tree.scratch import Scratch, scratch_of
@@ -143,8 +144,8 @@ class BuildCheck:
         catalog = measured.catalog
         yield _public(len(catalog.markets), catalog.hidden, self._quarantine.total("markets"))
         yield from _of_search(self._config, measured)
-        yield from _of_versions(measured, has_versions=reader.has_versions())
-        yield from link_check.findings(self._config.market_url, catalog, has_keys=reader.has_site_keys())
+        yield from _of_versions(measured, reader)
+        yield from link_check.findings(self._config.market_url, catalog, has_keys=reader.offers(SITE_KEY))
         yield from self._suspicious(reader, measured)
         yield from self._of_rows(measured.remarks)
         yield from measured.refusals(self._config, self._quarantine, names_faults=False)
@@ -268,8 +269,14 @@ def _of_search(config: Config, measured: DryRun) -> Iterator[Finding]:
         yield warning(f"search: no public market has a word in its {texts}, so `q` finds nothing; set `search: off`")
 
 
-def _of_versions(measured: DryRun, *, has_versions: bool) -> Iterator[Finding]:
-    """Whether builds need to read only the details that changed."""
+def _of_versions(measured: DryRun, reader: Reader) -> Iterator[Finding]:
+    """Whether builds need to read only the details, and only the rows, that changed."""
+    yield from _of_detail_versions(measured, has_versions=reader.offers("detail_version"))
+    if reader.offers("market_version"):
+        yield from _of_row_versions(measured, has_both=reader.offers("detail_version"))
+
+
+def _of_detail_versions(measured: DryRun, *, has_versions: bool) -> Iterator[Finding]:
     count = len(measured.catalog.markets)
     known = measured.versions
     if known:
@@ -288,6 +295,25 @@ def _of_versions(measured: DryRun, *, has_versions: bool) -> Iterator[Finding]:
             f"{counted(count, 'market', ',')} ({measured.seconds['details']:.1f} of the "
             f"{sum(measured.seconds.values()):.1f} s that reading took here); with it, only those of markets "
             "that changed"
+        )
+
+
+def _of_row_versions(measured: DryRun, *, has_both: bool) -> Iterator[Finding]:
+    count, known = len(measured.catalog.markets), measured.row_versions
+    if known:
+        others = ", and those of the others every time" if known < count else ""
+        yield fine(
+            f"market_version: builds read the rows of {known:,} of {counted(count, 'market', ',')} only when it changes"
+            f"{others}"
+        )
+    elif not has_both:
+        yield warning(
+            "market_version: has no effect, as markets has no detail_version; add that column, or leave this one out"
+        )
+    elif count:
+        yield warning(
+            "market_version: no market has both this and detail_version, so each build reads all rows; set them, or "
+            "leave the column out"
         )
 
 

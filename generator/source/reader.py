@@ -42,7 +42,7 @@ from generator.source.grouping import Convert, RowsByMarket
 from generator.source.queries import EVERYTHING, Range, Statements, Within
 from generator.source.relations import OPTIONAL, RELATIONS, Kind
 from generator.source.survey import Facts, Survey
-from generator.source.surveying import SITE_KEY, Surveyor
+from generator.source.surveying import Surveyor
 
 #: Nothing was counted before, so all fills are.
 NO_COUNTS: Final = EarlierCounts()
@@ -95,13 +95,9 @@ class Reader:
         """Whether `public-markets demo` made this database."""
         return self._transaction.application_id() == demo.APPLICATION_ID
 
-    def has_site_keys(self) -> bool:
-        """Whether markets may tell their key on the operator's site."""
-        return SITE_KEY in self._columns("markets")
-
-    def has_versions(self) -> bool:
-        """Whether markets may tell their `detail_version`."""
-        return "detail_version" in self._columns("markets")
+    def offers(self, column: str) -> bool:
+        """Whether markets have this optional column."""
+        return column in self._columns("markets")
 
     def schema_problems(self) -> list[str]:
         """Every reason why a build cannot read this database; empty if it can."""

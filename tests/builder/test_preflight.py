@@ -73,6 +73,40 @@ def test_check_says_which_markets_have_a_version(tmp_path: Path, database: sqlit
     assert findings(tmp_path, "detail_version") == []
 
 
+def test_check_says_of_which_markets_rows_are_read_only_when_they_changed(
+    tmp_path: Path, database: sqlite3.Connection
+) -> None:
+    for number in range(3):
+        insert_market(database, number)
+    database.execute("ALTER TABLE markets ADD COLUMN market_version DEFAULT 1")
+    assert findings(tmp_path, "market_version") == [
+        (
+            "warning: market_version: has no effect, as markets has no detail_version; add that column, or leave this "
+            "one out"
+        )
+    ]
+    database.execute("ALTER TABLE markets ADD COLUMN detail_version")
+    assert findings(tmp_path, "market_version") == [
+        (
+            "warning: market_version: no market has both this and detail_version, so each build reads all rows; set "
+            "them, or leave the column out"
+        )
+    ]
+    database.execute("UPDATE markets SET detail_version = 1")
+    assert findings(tmp_path, "market_version") == [
+        "fine: market_version: builds read the rows of 3 of 3 markets only when it changes"
+    ]
+    database.execute("UPDATE markets SET market_version = NULL WHERE id = ?", [market_id(2)])
+    assert findings(tmp_path, "market_version") == [
+        (
+            "fine: market_version: builds read the rows of 2 of 3 markets only when it changes, and those of the "
+            "others every time"
+        )
+    ]
+    database.execute("DELETE FROM markets")
+    assert findings(tmp_path, "market_version") == []
+
+
 def test_check_says_what_versions_would_save(
     tmp_path: Path, database: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
