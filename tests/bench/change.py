@@ -86,6 +86,7 @@ def _in_pages(runner: Runner, markets: int) -> Iterator[str]:
 def in_chunks(runner: Runner, kinds: Sequence[str] = tuple(KINDS)) -> Iterator[str]:
     """Measure a large site of each of these kinds."""
     markets = runner.options.markets(MARKETS)
+    counted = {name: one_round(runner, markets, KINDS[name], is_counted=True) for name in kinds}
     found: dict[str, list[Round]] = {name: [] for name in kinds}
     for _ in _each_round(runner, f"builds of {markets} markets in chunks"):
         for name, rounds in found.items():
@@ -93,6 +94,8 @@ def in_chunks(runner: Runner, kinds: Sequence[str] = tuple(KINDS)) -> Iterator[s
     yield f"## Rebuilds of {markets:,} markets in `chunks` after small changes"
     yield ""
     yield from _times(found)
+    yield ""
+    yield from _work(counted)
     yield ""
     yield from _objects(runner, found)
     yield ""
@@ -109,7 +112,7 @@ def _each_round(runner: Runner, what: str) -> Iterator[int]:
         yield number
 
 
-def one_round(runner: Runner, markets: int, kind: _Kind) -> Round:
+def one_round(runner: Runner, markets: int, kind: _Kind, *, is_counted: bool = False) -> Round:
     """The builds of a site of that kind, of a database of its own."""
     database, output = runner.root / "changing.db", runner.new("change")
     shutil.copyfile(databases.realistic(runner, markets), database)
@@ -121,7 +124,7 @@ def one_round(runner: Runner, markets: int, kind: _Kind) -> Round:
             databases.trade(database, traded(databases.public(database)))
         elif name == _SHARE_TRADED:
             databases.trade(database, _SHARE)
-        made[name] = built(runner, database, output, minutes, **kind.settings)
+        made[name] = built(runner, database, output, minutes, is_counted=is_counted, **kind.settings)
         say(f"  {name}: {made[name].taken.wall_s:.1f} s, {made[name].taken.cpu_s:.1f} s of CPU, {made[name].puts} PUTs")
     return made
 
@@ -154,6 +157,22 @@ def _times(found: Mapping[str, Sequence[Round]]) -> Iterator[str]:
             took = figures([builds[build].taken for builds in rounds])
             rows.append([build, name, "-" if read is None else f"{read:,}", *took])
     yield from table(["", "", "details read", *TOOK], rows)
+
+
+def _work(found: Mapping[str, Round]) -> Iterator[str]:
+    """What each build asks of the database and of the disk, and what it writes, published or not."""
+    rows = []
+    for build in (_FULL, _SAME, _LATER, _TRADED):
+        for name, builds in found.items():
+            made = builds[build]
+            written = sum(made.written.values(), Written())
+            counts = made.counts
+            assert counts is not None
+            asked = (counts.statements, counts.rows, counts.looked_at, counts.opened, written.objects)
+            rows.append([build, name, *(f"{number:,}" for number in asked), f"{written.bytes / 1e6:.1f}"])
+    yield from table(
+        ["", "", "statements", "rows", "files looked at", "files opened", "files written", "MB written"], rows
+    )
 
 
 def _objects(runner: Runner, found: Mapping[str, Sequence[Round]]) -> Iterator[str]:

@@ -182,6 +182,22 @@ def test_what_a_build_writes_is_told_apart_by_what_it_is_for(tmp_path: Path) -> 
     assert changing.written_since(tmp_path, marker) == expected
 
 
+@pytest.mark.campaign(short=0)
+def test_all_processes_of_a_build_have_their_rows_statements_and_files_counted(runner: Runner) -> None:
+    path = databases.uniform(runner.root / "uniform.db", markets=30, points=4, fills=3)
+    output = runner.new("counted")
+    first, second = (changing.built(runner, path, output, 0, is_counted=True).counts for _ in range(2))
+    assert first is not None
+    assert second is not None
+    # The number of markets; of each its id, row, membership, points, fills and orders.
+    assert first.rows == second.rows == 1 + 30 * (1 + 1 + 1 + 4 + 3 + 6)
+    assert first.statements == second.statements > 6
+    assert second.looked_at >= 30
+    assert second.opened >= 30, "without versions, details are compared with their files"
+    plain = changing.built(runner, path, output, 0)
+    assert plain.counts is None
+
+
 def test_a_few_changes_touch_as_many_chunks_of_a_long_list_and_all_of_a_short_one() -> None:
     assert [round(changes.touched(chunks, 50), 1) for chunks in (0, 1, 14, 300, 30_000)] == [0, 1, 13.7, 46.1, 50]
 
