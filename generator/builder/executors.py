@@ -49,7 +49,9 @@ def part_size(markets: int, workers: int) -> int:
 
 def parts_of(survey: Survey, reader: Reader, size: int) -> list[Part]:
     """Parts of about `size` markets, or as few as memory allows where the database reads whole tables for each."""
-    parts = survey.parts(size)
+    # PostgreSQL has no idea how many ids are in a short range: it expects one row of each relation, and then compares
+    # all rows of a part with all of its markets. SQLite looks up each market's rows whatever it expects.
+    parts = survey.parts(size, by_name=not reader.is_file())
     if len(parts) <= _FEW or reader.looks_up(_range_of(parts[1])):
         return parts
     return survey.parts(max(size, min(_MOST_SCANNED, -(-len(survey.keys) // _FEW))))
@@ -80,7 +82,7 @@ def remote(work: PartWork, reader: Reader, progress: Progress, address: str) -> 
         # While the results of all threads wait, as many are being made.
         room = engine.WAITING_BYTES // (2 * threads * _DETAIL_BYTES)
         size = min(part_size(len(work.survey.keys), threads), max(LEAST, room))
-        parts = work.survey.parts(size)
+        parts = work.survey.parts(size, by_name=True)
         progress.start(len(parts))
         progress.describe(f"{len(parts)} ranges, {counted(threads, 'worker')}")
         tasks = ((part, work.task(part, is_remote=True)) for part in parts)

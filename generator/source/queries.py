@@ -76,7 +76,7 @@ class Chosen:
 Within: TypeAlias = Range | Chosen
 #: The share of all markets from which on it is cheaper to read everything than to name each market.
 MANY: Final = 0.2
-#: The most markets of a `Chosen`: every id is a parameter, of which PostgreSQL takes 65,535 and SQLite 32,766.
+#: The most markets of a `Chosen`: in SQLite every id is a parameter, of which it takes 32,766.
 CHOSEN_AT_MOST: Final = 5_000
 
 
@@ -173,7 +173,7 @@ class Statements:
         )
         if self.dialect != "sqlite":
             # A view that is a security barrier learns nothing from the join: without this, a range computes all rows.
-            statement = statement.where(*_bounds(relation.c.market_id, _without_null(within)))
+            statement = statement.where(*self._bounds(relation.c.market_id, _without_null(within)))
         if since:
             column, start = since
             statement = statement.where(self._may_follow(relation.c[column], start))
@@ -216,7 +216,20 @@ class Statements:
     def _visible(self, markets: sa.FromClause, within: Within) -> sa.ColumnElement[bool]:
         approval = self._selected(markets, "markets", "approval")
         visible = sa.and_(approval[0] == "approved", markets.c.is_listed.is_(sa.true()))
-        return sa.and_(visible, *_bounds(markets.c.id, within))
+        return sa.and_(visible, *self._bounds(markets.c.id, within))
+
+    def _bounds(self, key: sa.ColumnElement[Any], within: Within) -> Iterator[sa.ColumnElement[bool]]:
+        if isinstance(within, Chosen):
+            if self.dialect == "sqlite":
+                yield key.in_(sa.bindparam(None, within.ids, _AS_GIVEN, unique=True, expanding=True))
+            else:
+                yield key == sa.func.any(sa.bindparam(None, [*within.ids], _AS_GIVEN, unique=True))
+            return
+        if within.start is not None:
+            yield key >= sa.bindparam(None, within.start, _AS_GIVEN, unique=True)
+        if within.end is not None:
+            is_before = key < sa.bindparam(None, within.end, _AS_GIVEN, unique=True)
+            yield sa.or_(is_before, key.is_(None)) if within.has_null else is_before
 
     def _selected(self, relation: sa.FromClause, name: str, *columns: str) -> Sequence[sa.ColumnElement[Any]]:
         """The columns, cast to text where needed.
@@ -246,17 +259,6 @@ def _cut_if_long(value: sa.ColumnElement[Any], longest: int | None) -> sa.Column
     if longest is None:
         return value
     return sa.case((sa.func.length(value) > longest, sa.func.substr(value, 1, longest + 1)), else_=value)
-
-
-def _bounds(key: sa.ColumnElement[Any], within: Within) -> Iterator[sa.ColumnElement[bool]]:
-    if isinstance(within, Chosen):
-        yield key.in_(sa.bindparam(None, within.ids, _AS_GIVEN, unique=True, expanding=True))
-        return
-    if within.start is not None:
-        yield key >= sa.bindparam(None, within.start, _AS_GIVEN, unique=True)
-    if within.end is not None:
-        is_before = key < sa.bindparam(None, within.end, _AS_GIVEN, unique=True)
-        yield sa.or_(is_before, key.is_(None)) if within.has_null else is_before
 
 
 def _without_null(within: Within) -> Within:

@@ -57,9 +57,12 @@ class Survey:
     versions: Mapping[str, Versions] = field(default_factory=dict)
     doubled: frozenset[str] = frozenset()
 
-    def parts(self, size: int) -> list[Part]:
-        """Divide the markets to read into parts of about `size` markets, in the database's order."""
-        if self.kept:
+    def parts(self, size: int, *, by_name: bool = False) -> list[Part]:
+        """Divide the markets to read into parts of about `size` markets, in the database's order.
+
+        `by_name` asks for the markets of several parts by their names, if all have one that no other has.
+        """
+        if self.kept or (by_name and len(self.keys) > size and self._can_be_named()):
             return [*self._chosen(min(size, CHOSEN_AT_MOST))]
         starts = [*self._starts(size)]
         if not starts:
@@ -69,6 +72,9 @@ class Survey:
         bounds = zip(starts, [*starts[1:], len(self.keys)], strict=True)
         later = (Part(Range(self.keys[start], self._end(end)), start, end) for start, end in bounds)
         return [Part(first, 0, starts[0]), *later]
+
+    def _can_be_named(self) -> bool:
+        return not self.facts.repeated and all(map(can_be_asked_for, self.keys))
 
     def _chosen(self, size: int) -> Iterator[Part]:
         for first in range(0, len(self.keys), size):

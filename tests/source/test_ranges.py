@@ -12,10 +12,13 @@ from generator.source import connection
 from generator.source.queries import Chosen, Range, Statements, Within
 from generator.source.reader import open_reader
 from tests.source.native import Postgres
-from tests.support.sites.builds import make_config
+from tests.support.sites.builds import build_now, make_config
 from tests.support.sites.rows import fill_id, insert_market, market_id
+from tests.support.waiting import wait_until
 
 SOME = Range(market_id(1), market_id(3))
+#: Enough for several parts.
+MARKETS = 1_500
 
 
 def test_sqlite_looks_up_ids_of_a_table_and_not_those_that_a_view_computes(
@@ -61,6 +64,33 @@ def test_postgresql_looks_up_what_has_an_index_however_small_the_table(
     with open_reader(config, Quarantine()) as reader:
         assert reader.looks_up(SOME)
         assert reader.survey().keys == [], "the transaction goes on"
+
+
+def test_postgresql_compares_no_part_s_rows_with_all_of_its_markets(
+    make_postgres: Callable[..., Postgres], tmp_path: Path
+) -> None:
+    served = make_postgres()
+    with served.connection.transaction():
+        for number in range(MARKETS):
+            served.insert_market(number)
+    for relation in ("fills", "orders", "probabilities"):
+        served.connection.execute(f"CREATE INDEX ON {relation} (market_id)")
+    served.connection.execute(
+        "INSERT INTO fills (id, market_id, amount, shares, created_at) "
+        "SELECT gen_random_uuid(), id, 1, 1, '2026-01-31 11:00Z' FROM markets, generate_series(1, 3);"
+        "INSERT INTO probabilities (market_id, recorded_at, prob) "
+        "SELECT id, '2026-01-31 11:00Z', 0.5 FROM markets, generate_series(1, 3);"
+        # As of a table that is a hundred times as large: then a part is shorter than what the statistics tell apart.
+        "CREATE INDEX ON markets (id); ALTER TABLE markets ALTER id SET STATISTICS 1; "
+        "ALTER TABLE fills ALTER market_id SET STATISTICS 1; "
+        "ALTER TABLE probabilities ALTER market_id SET STATISTICS 1; ANALYZE"
+    )
+    assert build_now(make_config(tmp_path, source__url=served.url)).built == MARKETS
+    others = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'public-markets'"
+    wait_until(lambda: served.connection.execute(others).fetchone() == (0,))  # then all of them have told what they did
+    fetched = "SELECT sum(coalesce(idx_tup_fetch, 0)) FROM pg_stat_user_tables WHERE schemaname = 'public'"
+    ((rows,),) = served.connection.execute(fetched).fetchall()
+    assert rows < 30 * MARKETS
 
 
 @pytest.mark.parametrize("within", [SOME, Chosen((market_id(1), market_id(2)))], ids=["a range", "a few"])
