@@ -9,6 +9,7 @@
     ├── StoreError         the store does not exist, or refuses a request
     ├── CheckError         `check` found errors
     ├── ClusterError       the cluster cannot be reached, went away, or has unfit workers
+    ├── VerifyError        a live site cannot be read, or cannot be compared; or differs: then its exit code is 6 to 9
     ├── PreviewError       the local server has nothing to serve, or cannot listen
     ├── GuardError         exit 3: a safety guard refused; nothing was replaced
     │   ├── CostError      publishing would exceed guards.max_monthly_cost
@@ -72,6 +73,10 @@ class CheckError(PublicMarketsError):
 
 class ClusterError(PublicMarketsError):
     """The cluster cannot be reached, went away, or has unfit workers, such as those of another version."""
+
+
+class VerifyError(PublicMarketsError):
+    """A live site cannot be read, or not be compared with its dump."""
 
 
 class PreviewError(PublicMarketsError):

@@ -47,7 +47,9 @@ MAY_IMPORT: Final[Mapping[str, set[str]]] = {
     "builder": {"site", "downloads", "cluster", "search", "source", "markets", "edge", "cost", "tree", "api", "config"},
     "publish": {"site", "stores", "cost", "tree", "api", "config"},
     "stores": {"api", "config"},
+    "verify": {"site", "downloads", "feeds", "search", "api", "config"},
     "cli": {
+        "verify",
         "builder",
         "publish",
         "site",
@@ -70,7 +72,7 @@ OWNERS: Final[Mapping[str, set[str]]] = {
     "yaml": {"config.loader", "edge.packing"},
     "click": {f"cli.{name}" for name in (
         "main", "command", "logs", "parameters", "progress_bar", "build", "check", "find", "hold", "plan", "publish",
-        "rebuild", "serve", "takedown",
+        "rebuild", "serve", "takedown", "verify",
     )},
     "multiprocessing": {"site.worker_pool"},
     "fcntl": {"tree.run_lock", "stores.lock_file"},
@@ -88,6 +90,7 @@ OWNERS: Final[Mapping[str, set[str]]] = {
     "distributed": {"cluster.engine"},
     "dask": {"cluster.engine"},
     "arro3": {"downloads.parquet"},
+    "urllib3": {"verify.reader"},
 }  # fmt: skip
 #: Packages and modules that do no I/O and use neither clock nor randomness: results depend on arguments alone.
 PURE: Final = {
@@ -101,6 +104,7 @@ PURE: Final = {
     "source.grouping", "source.relations", "source.schema_check",
     "tree.artifact", "tree.blocklist", "tree.chunks", "tree.files", "tree.layouts", "tree.list_reader",
     "tree.manifest", "tree.membership", "tree.pages", "tree.stored",
+    "verify.mismatches", "verify.earlier_states",
 }  # fmt: skip
 #: How many names of public types have a meaning in several modules: lower it when there are fewer, never raise it.
 AMBIGUOUS: Final = 18

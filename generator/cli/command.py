@@ -70,16 +70,8 @@ class Subcommand(click.Command):
         """Load the configuration, run, and turn errors into exit codes."""
         verbose = ctx.params.pop("verbose")
         logs.configure(ctx.params.pop("log_format"), verbose=verbose)
-        path, overrides = ctx.params.pop("config_path"), ctx.params.pop("overrides")
-        files: tuple[Path, ...] = ctx.params.pop("env_files")
         try:
-            ctx.meta[_ENV_FILES] = files
-            for file in files:
-                os.environ.update(env_file.load(file))  # all of it: libraries look for credentials there, too
-            settings = loader.load(path, overrides=self.overrides(ctx, overrides), environ=os.environ)
-            logs.hide_passwords(settings)
-            _warn_of_passwords(overrides)
-            ctx.params["settings"] = settings
+            self.load_settings(ctx)
             return self.run(ctx)
         except PublicMarketsError as error:
             if verbose:
@@ -94,6 +86,18 @@ class Subcommand(click.Command):
             reason = logs.without_passwords(f"{type(error).__name__}: {error}").splitlines()[0]
             logs.failure(f"{reason}; this is a bug: please report it with the output of -v", 1)
             ctx.exit(1)
+
+    def load_settings(self, ctx: click.Context) -> None:
+        """Turn the options about settings into the parameter `settings`."""
+        path, overrides = ctx.params.pop("config_path"), ctx.params.pop("overrides")
+        files: tuple[Path, ...] = ctx.params.pop("env_files")
+        ctx.meta[_ENV_FILES] = files
+        for file in files:
+            os.environ.update(env_file.load(file))  # all of it: libraries look for credentials there, too
+        settings = loader.load(path, overrides=self.overrides(ctx, overrides), environ=os.environ)
+        logs.hide_passwords(settings)
+        _warn_of_passwords(overrides)
+        ctx.params["settings"] = settings
 
     def overrides(self, ctx: click.Context, given: tuple[str, ...]) -> tuple[str, ...]:  # noqa: ARG002 - for subclasses
         """The settings that the command line overrides, as `KEY=VALUE`."""
@@ -112,6 +116,17 @@ def _warn_of_passwords(overrides: tuple[str, ...]) -> None:
                 "--set %s holds a password, which everybody on this machine can see in `ps`; set %s instead",
                 _URL, variable(_URL),
             )  # fmt: skip
+
+
+class ReaderCommand(Subcommand):
+    """A command that knows a site as its readers do: it has no settings."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.params = [option for option in self.params if option.name not in {"config_path", "env_files", "overrides"}]
+
+    def load_settings(self, ctx: click.Context) -> None:
+        """Load none."""
 
 
 class MeasuredCommand(Subcommand):

@@ -26,6 +26,7 @@ _MODULES: Final[Mapping[str, str]] = MappingProxyType(
         "rebuild": "rebuild",
         "serve": "serve",
         "takedown": "takedown",
+        "verify": "verify",
     }
 )
 

@@ -70,8 +70,13 @@ def _feeds(
         yield Artifact(keys.feed(name, "atom"), atom.encode(feed))
 
 
-def build_json(base: Manifest, markets: int, counts: Mapping[str, int], categories: Mapping[str, str]) -> Artifact:
-    """build.json, for readers and monitors: `counts` of items by list, names of `categories` by slug."""
+def build_json(
+    base: Manifest, config: Config, markets: int, counts: Mapping[str, int], categories: Mapping[str, str]
+) -> Artifact:
+    """build.json, for readers and monitors: `counts` of items by list, names of `categories` by slug.
+
+    It names the settings by which `verify` can tell what each answer must be.
+    """
     index = [Category(slug=slug, name=name) for slug, name in categories.items()]
     content = BuildRecord(
         as_of=base.as_of,
@@ -80,6 +85,8 @@ def build_json(base: Manifest, markets: int, counts: Mapping[str, int], categori
         layout=base.layout,
         markets=markets,
         lists=dict(sorted(counts.items())),
+        snapshot_size=config.snapshot.size,
+        search=[*config.search_texts] or None,
         categories=index if base.variant == "extended" else None,
     )
     return Artifact(keys.BUILD, contract.encode(content))

@@ -109,7 +109,9 @@ class Maker:
             for one in sorted(found.values(), key=_place):
                 staged.add(one.first_pages)
             counts = {staged_list.name: staged_list.current.count for staged_list in lists}
-            staged.put(self.folder, documents.build_json(base, len(catalog.markets), counts, outline.categories))
+            staged.put(
+                self.folder, documents.build_json(base, self.config, len(catalog.markets), counts, outline.categories)
+            )
             staged.objects = {key: staged.objects[key] for key in sorted(staged.objects)}
             # Large mappings are set unvalidated: validation would copy them.
             built = replaced(

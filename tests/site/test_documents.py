@@ -181,7 +181,7 @@ def test_build_json_describes_the_build_for_readers() -> None:
         complete=False, as_of=NOW, version=__version__, variant="core", layout="pages", current={}, retired=(),
         objects={}, markets={},
     )  # fmt: skip
-    artifact = documents.build_json(base, 2, {"open/new": 1}, {})
+    artifact = documents.build_json(base, Config(), 2, {"open/new": 1}, {})
     assert artifact.key == "v1/build.json"
     assert json.loads(artifact.body) == {
         "asOf": NOW,
@@ -190,4 +190,5 @@ def test_build_json_describes_the_build_for_readers() -> None:
         "layout": "pages",
         "markets": 2,
         "lists": {"open/new": 1},
+        "snapshotSize": 6,
     }

@@ -153,6 +153,8 @@ def _get_build(config: Config) -> JsonObject:
         layout=config.layout,
         markets=4,
         lists={keys.list_name("open", "popular"): 2, keys.list_name("archive", "ended"): 1},
+        snapshot_size=config.snapshot.size,
+        search=[*config.search_texts] or None,
         categories=[Category(slug=slugs.of_category(name), name=name) for name in examples.CATEGORIES]
         if extended
         else None,

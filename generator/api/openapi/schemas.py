@@ -31,6 +31,8 @@ class BuildRecord(contract.Closed):
     layout: Literal["pages", "chunks"]
     markets: forms.Count
     lists: dict[str, forms.Count]
+    snapshot_size: forms.Count
+    search: Annotated[list[str] | None, contract.IfPresent] = None
     categories: Annotated[list[Category] | None, contract.IfPresent] = None
 
 
@@ -48,7 +50,7 @@ _BODIES: Final = (
     downloads.ChangesHead,
 )
 #: Properties that say more than the core variant does.
-_EXTENDED: Final = contract.EXTENDED_PROPERTIES | {"tags"}
+_EXTENDED: Final = contract.EXTENDED_PROPERTIES | {"search", "tags"}
 #: Name and description of each enum by its values. For unnamed enums, client generators create a type per use.
 _ENUMS: Final[dict[tuple[str, ...], tuple[str, str]]] = {
     contract.MARKET_STATUSES: ("MarketStatus", "The states of a market."),

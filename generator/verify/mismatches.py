@@ -1,0 +1,33 @@
+"""How an answer can differ from what it must be, and how bad that is."""
+
+from enum import IntEnum
+from typing import Final, NamedTuple
+
+
+class Verdict(IntEnum):
+    """How bad a mismatch is: also the exit code of a run whose worst one it is."""
+
+    STALE = 6
+    WITHDRAWN = 7
+    WRONG = 8
+    BROKEN = 9
+
+
+#: What the last line says of a run, by its worst mismatch.
+MEANINGS: Final = {
+    Verdict.STALE: "some answers are of an earlier state; run again in some minutes, and purge the CDN if they stay",
+    Verdict.WITHDRAWN: "markets that were withdrawn are still shown; purge the CDN now",
+    Verdict.WRONG: "some answers contradict the dump; purge the CDN, then run `public-markets publish --verify`",
+    Verdict.BROKEN: "some answers break the contract; compare the edge's configuration with what `build` rendered",
+}
+
+
+class Mismatch(NamedTuple):
+    """What is wrong with the answer to a request: `target` is its path and query, `text` a sentence."""
+
+    verdict: Verdict
+    target: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.verdict.name.lower()}: {self.target}: {self.text}"

@@ -1,0 +1,74 @@
+"""A proxy between a verification and a site, which alters answers: caches, proxies and disks do so in real life."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+from typing import Any
+
+from tests.support.edges.servers import Answer, Client
+
+#: Gets the target and what the site answers, and returns what the reader gets.
+Alter = Callable[[str, Answer], Answer]
+
+
+def unaltered(_: str, answer: Answer) -> Answer:
+    """Passes every answer on."""
+    return answer
+
+
+class Proxy:
+    """A proxy of a site on this machine. Set `alter`; `asked` are the targets so far."""
+
+    def __init__(self, upstream: int) -> None:
+        self.alter: Alter = unaltered
+        self.asked: list[str] = []
+        self.port = 0
+        self._upstream = upstream
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def answer(self, target: str, headers: Mapping[str, str]) -> Answer:
+        """What the reader gets."""
+        self.asked.append(target)
+        client = Client(self._upstream)
+        try:
+            return self.alter(target, client.send("GET", target, **headers))
+        finally:
+            client.close()
+
+
+@contextmanager
+def proxied(upstream: int) -> Iterator[Proxy]:
+    """Run a proxy of the site on a port."""
+    proxy = Proxy(upstream)
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            asked = self.headers.get("If-None-Match")
+            answer = proxy.answer(self.path, {"If_None_Match": asked} if asked else {})
+            self.send_response(answer.status)
+            for name, value in answer.headers.items():
+                if name not in {"connection", "content-length", "transfer-encoding", "date", "server"}:
+                    self.send_header(name, value)
+            self.send_header("Content-Length", str(len(answer.body)))
+            self.end_headers()
+            if answer.status != 304:
+                self.wfile.write(answer.body)
+
+        def log_message(self, *_: Any) -> None:
+            """Say nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        proxy.port = server.server_address[1]
+        thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+        thread.start()
+        try:
+            yield proxy
+        finally:
+            server.shutdown()
+            thread.join()
