@@ -305,7 +305,7 @@ def _parsed(
         return model.model_validate_json(answer.body), broken
     except ValidationError as error:
         fault = error.errors(include_url=False)[0]
-        where = ".".join(map(str, fault["loc"])) or "the body"
+        where = ascii(".".join(map(str, fault["loc"])) or "the body")[1:-1]  # it may be the name of any property
         return None, [Mismatch(Verdict.BROKEN, answer.target, f"{where}: {fault['msg']}"), *broken]
 
 
@@ -313,6 +313,6 @@ def _flaws(answer: SiteAnswer, content_type: str) -> Iterator[str]:
     """What headers lack."""
     found = answer.headers.get("content-type", "")
     if found.partition(";")[0].strip() != content_type:
-        yield f"has the type {found or '(none)'}, not {content_type}"
+        yield f"has the type {found!a}, not {content_type}"
     if answer.headers.get("access-control-allow-origin") != "*":
         yield "has no Access-Control-Allow-Origin: *, so browsers on other sites cannot read it"

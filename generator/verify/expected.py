@@ -65,19 +65,24 @@ def read(reader: SiteReader) -> ExpectedSite | None:
     Raises VerifyError for a site that is none of ours, and for a dump that is damaged.
     """
     for _ in range(_ATTEMPTS):
-        build = _parsed(reader.get(keys.BUILD), BuildRecord)
+        build = build_of(reader)
         head_answer = reader.get(keys.head(keys.DUMPS))
         if head_answer.status == HTTPStatus.NOT_FOUND:
             return None
         head = _parsed(head_answer, DumpHead)
         answer = reader.file(head.ndjson.key, head.ndjson.url)
         # Whether one build made all of them: the dump's own as-of is that of the last one that changed a market.
-        if answer.status == HTTPStatus.OK and _parsed(reader.get(keys.BUILD), BuildRecord) == build:
+        if answer.status == HTTPStatus.OK and build_of(reader) == build:
             return _expected(build, head, answer)
     raise VerifyError(
         f"{reader.url}: its dump cannot be read ({answer.status} for {answer.target}), or the site changes all the "
         "time; look at the head of the dump, or try later"
     )
+
+
+def build_of(reader: SiteReader) -> BuildRecord:
+    """What the site says of its build. Raises VerifyError for a site that is none of ours."""
+    return _parsed(reader.get(keys.BUILD), BuildRecord)
 
 
 def _expected(build: BuildRecord, head: DumpHead, answer: SiteAnswer) -> ExpectedSite:

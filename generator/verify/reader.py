@@ -22,8 +22,9 @@ _PAUSE_S: Final = 10.0
 _LONGEST_PAUSE_S: Final = 120.0
 #: What asks to come back later.
 _LATER: Final = (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE)
-#: The largest body that is kept, to be asked for again only if it has changed: build.json, heads, and first pages.
+#: The largest body that is kept, to be asked for again only if it has changed, and how many are.
 _KEPT: Final = 200_000
+_COPIES: Final = 1_000
 _USER_AGENT: Final = "public-markets-verify"
 
 
@@ -98,7 +99,8 @@ class SiteReader:
         answer = self._answered(address, target, {"Accept-Encoding": "gzip", **asked})
         if answer.status == HTTPStatus.NOT_MODIFIED and copy:
             return copy
-        if answer.status == HTTPStatus.OK and "etag" in answer.headers and len(answer.body) <= _KEPT:
+        is_small = len(answer.body) <= _KEPT and (copy is not None or len(self._copies) < _COPIES)
+        if answer.status == HTTPStatus.OK and "etag" in answer.headers and is_small:
             self._copies[address] = answer
         return answer
 

@@ -55,10 +55,9 @@ def verify(reader: SiteReader, sample: int | None, progress: Progress) -> Verifi
 
 def _second_look(asked: Inquiry, check: Check) -> tuple[Inquiry, list[Mismatch]]:
     """Ask again, of the site as it is now: it may have been published anew meanwhile."""
-    again = _asked(asked.reader)
-    if again.site.build == asked.site.build:
-        again = asked
-    return again, [*check(again)]
+    if expected.build_of(asked.reader) != asked.site.build:
+        asked = _asked(asked.reader)
+    return asked, [*check(asked)]
 
 
 def _asked(reader: SiteReader) -> Inquiry:
