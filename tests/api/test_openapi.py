@@ -251,7 +251,8 @@ def test_a_search_is_described_with_its_limits_and_with_examples_that_can_be_sea
 
 def described(variant: Variant) -> dict[str, dict[str, Any]]:
     """The fields of every model that the variant has."""
-    extended = () if variant == "extended" else ("slug", "category", "categories", "creationSource", "sponsor", "tags")
+    added = ("slug", "category", "categories", "creationSource", "sponsor", "tags", "search")
+    extended = () if variant == "extended" else added
     return {
         name: {
             field.alias or key: field
@@ -316,7 +317,7 @@ def test_the_description_of_fills24h_tells_the_step_of_its_window(tmp_path: Path
 
 
 #: Texts that the program makes; every other text without a format is somebody's writing.
-OURS = {"nextCursor", "slug", "generator", "layout", "variant", "path", "message", "error"}
+OURS = {"nextCursor", "search", "slug", "generator", "layout", "variant", "path", "message", "error"}
 OURS |= {"version", "content_text", "Feed.title", "Feed.description", "FeedAuthor.name"}
 OURS |= {f"{model}.name" for model in ("MarketsFile", "PartitionFile", "Step")}
 

@@ -146,4 +146,4 @@ def test_an_empty_output_folder(published_site: PublishedSite, command: str) -> 
 def test_the_table_of_commands_is_complete() -> None:
     found = ROOT / "generator" / "cli"
     text = "".join(path.read_text("utf-8") for path in found.glob("*.py"))
-    assert set(re.findall(r'name="([a-z]+)"\)', text)) == COMMANDS.keys()
+    assert set(re.findall(r'name="([a-z]+)"\)', text)) == COMMANDS.keys() | {"verify"}  # which has no settings
