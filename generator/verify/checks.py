@@ -63,18 +63,19 @@ def all_of(site: ExpectedSite, sample: int | None, seed: str) -> list[Check]:
     longest = None if sample is None else _WALKED
     asked += [Walk(name, rng.randrange(len(_LIMITS)), longest) for name in some(names)]
     asked += map(DetailCheck, some([market.id for market in site.catalog.listed()]))
-    return asked + [Walk(rng.choice(of_all), 0, longest, q) for q in _searches(site, sample, rng)]
+    return asked + [Walk(name, 0, longest, q) for name, q in _searches(site, sample, rng)]
 
 
-def _searches(site: ExpectedSite, sample: int | None, rng: random.Random) -> Iterator[str]:
-    """The beginnings of one or two words of a market; none where there is no search."""
+def _searches(site: ExpectedSite, sample: int | None, rng: random.Random) -> Iterator[tuple[str, str]]:
+    """The beginnings of one or two words of a market, and a list that has it; none where there is no search."""
     listed = [market for market in site.catalog.listed() if market.words]
     number = _SEARCHES if sample is None else sample // _PER_SEARCH + 1
     for market in rng.sample(listed, min(len(listed), number)):
         known = sorted(word for word in market.words if len(word) in _WORD)
         chosen = rng.sample(known, min(len(known), rng.choice((1, 2))))
         if chosen:
-            yield " ".join(word[: rng.randint(_WORD[0], len(word))] for word in chosen)
+            name = keys.list_name(rng.choice(("all", market.status)), rng.choice(contract.SORTS))
+            yield name, " ".join(word[: rng.randint(_WORD[0], len(word))] for word in chosen)
 
 
 # ── lists and searches ────────────────────────────────────────────────────────────────────────────────────────────
