@@ -271,9 +271,10 @@ def _of_search(config: Config, measured: DryRun) -> Iterator[Finding]:
 
 def _of_versions(measured: DryRun, reader: Reader) -> Iterator[Finding]:
     """Whether builds need to read only the details, and only the rows, that changed."""
-    yield from _of_detail_versions(measured, has_versions=reader.offers("detail_version"))
+    has_versions = reader.offers("detail_version")
+    yield from _of_detail_versions(measured, has_versions=has_versions)
     if reader.offers("market_version"):
-        yield from _of_row_versions(measured, has_both=reader.offers("detail_version"))
+        yield from _of_row_versions(measured, has_both=has_versions)
 
 
 def _of_detail_versions(measured: DryRun, *, has_versions: bool) -> Iterator[Finding]:

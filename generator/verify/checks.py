@@ -132,7 +132,7 @@ def _of_page(
 
 def _of_items(asked: Inquiry, answer: SiteAnswer, shown: Sequence[Any], wanted: Sequence[Any]) -> Mismatch:
     """How bad it is that these items are not those that are wanted."""
-    gone = next((item["id"] for item in shown if item["id"] not in asked.site.lines), None)
+    gone = next((item["id"] for item in shown if item["id"] not in asked.site.markets), None)
     since = asked.earlier.since(shown)
     if gone:
         told = f", as it was before {since}" if since else ""
@@ -169,7 +169,7 @@ class DetailCheck:
 
     def __call__(self, asked: Inquiry) -> Iterator[Mismatch]:
         """Compare the market, and what its book, fills and history promise."""
-        wanted = asked.site.market(self.market_id)
+        wanted = asked.site.markets.get(self.market_id)
         if wanted is None:
             return
         answer = asked.reader.get(f"{keys.MARKETS}/{self.market_id}")
@@ -245,7 +245,7 @@ def _prices(asked: Inquiry) -> Iterator[Mismatch]:
     yield from broken
     if shown is None:
         return
-    listed = [asked.site.market(market.id) for market in asked.site.catalog.listed() if market.status == "open"]
+    listed = [asked.site.markets[market.id] for market in asked.site.catalog.listed() if market.status == "open"]
     names = ("id", "prob", "volume", "lastActivityAt")
     wanted = [{name: market[name] for name in names} for market in listed]
     found = from_json(answer.body)["markets"]

@@ -32,25 +32,20 @@ _FOUND_BY_BEGINNING: Final = 3
 class ExpectedSite:
     """A site at one instant: what its build and its dump say.
 
-    The `catalog` has no members of FX families, as the dump has none. `lines` are the objects of markets, by id, as
-    the dump has them.
+    The `catalog` has no members of FX families, as the dump has none. `markets` are the parsed objects of the
+    dump, by id.
     """
 
     build: BuildRecord
     dump: DumpHead
     catalog: Catalog
-    lines: Mapping[str, bytes]
+    markets: Mapping[str, Any]
 
     @cached_property
     def lists(self) -> Mapping[str, Sequence[bytes]]:
         """The items of every list, by its name."""
         names = {category.slug: category.name for category in self.build.categories or ()}
         return {one.name: one.items for one in documents.lists(self.catalog, names)}
-
-    def market(self, market_id: str) -> Any:
-        """The parsed object of a market; None if the dump has none."""
-        line = self.lines.get(market_id)
-        return None if line is None else from_json(line)
 
     def found(self, name: str, q: str) -> list[bytes]:
         """The items of a list that a search finds, in its order."""
@@ -102,9 +97,7 @@ def _expected(build: BuildRecord, head: DumpHead, answer: SiteAnswer) -> Expecte
         fault = error.errors()[0]
         where = ".".join(map(str, fault["loc"]))
         raise VerifyError(f"{answer.target}: a market breaks the contract ({where}: {fault['msg']})") from error
-    return ExpectedSite(
-        build, head, catalog, {market.id: line for market, line in zip(catalog.markets, lines, strict=True)}
-    )
+    return ExpectedSite(build, head, catalog, {market["id"]: market for market in map(from_json, lines)})
 
 
 def _parsed(answer: SiteAnswer, model: type[_Model]) -> _Model:

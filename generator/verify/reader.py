@@ -3,11 +3,10 @@
 import time
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 from urllib.parse import quote, urlencode, urlsplit
 
 import urllib3
-from pydantic_core import from_json
 from urllib3.exceptions import HTTPError
 
 from generator.errors import VerifyError
@@ -41,10 +40,6 @@ class SiteAnswer(NamedTuple):
         """What a cache says of its copy, for people; empty if nothing."""
         age = self.headers.get("age", "")
         return f"; its copy is {age} s old, says the cache" if age.isdecimal() and age != "0" else ""
-
-    def parsed(self) -> Any:
-        """The JSON in the body; raises ValueError."""
-        return from_json(self.body)
 
 
 class Pace:

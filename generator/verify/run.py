@@ -1,6 +1,5 @@
 """One verification: reads the site, asks, asks again before it accuses, and says what it found."""
 
-import hashlib
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -9,8 +8,8 @@ from typing import Any, Final
 from pydantic import ValidationError
 from pydantic_core import from_json
 
-from generator.api import keys
-from generator.api.downloads import NAME_LENGTH, ChangesHead
+from generator.api import downloads, keys
+from generator.api.downloads import ChangesHead
 from generator.errors import VerifyError
 from generator.progress import Progress
 from generator.verify import checks, expected
@@ -66,12 +65,11 @@ def _asked(reader: SiteReader) -> Inquiry:
         raise VerifyError(
             f"{reader.url}: publishes no dump, with which its answers could be compared; set dumps.ndjson"
         )
-    markets = {market_id: from_json(line) for market_id, line in site.lines.items()}
     times, steps = list[str](), list[list[dict[str, Any]]]()
     for as_of, lines in _steps(reader, site):
         times.append(as_of)
         steps.append(lines)
-    return Inquiry(reader, site, EarlierStates(times, steps, markets))
+    return Inquiry(reader, site, EarlierStates(times, steps, site.markets))
 
 
 def _steps(reader: SiteReader, site: ExpectedSite) -> Iterator[tuple[str, list[dict[str, Any]]]]:
@@ -85,7 +83,7 @@ def _steps(reader: SiteReader, site: ExpectedSite) -> Iterator[tuple[str, list[d
         return
     for step in head.steps[-_STEPS:]:
         body = reader.file(step.key, f"{head.steps_url}{step.name}").body
-        if not step.name.startswith(hashlib.sha256(body).hexdigest()[:NAME_LENGTH]):
+        if not downloads.is_named_by(step.name, body):
             return
         lines = zlib.decompress(body, wbits=31).splitlines()
         yield step.as_of, [from_json(line) for line in lines]
