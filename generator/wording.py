@@ -1,4 +1,4 @@
-"""Numbers in sentences: `1 market`, `2 markets`. Pure."""
+"""Numbers in sentences, `1 market`, `2 markets`, and texts of others. Pure."""
 
 import re
 
@@ -19,3 +19,8 @@ def plural(noun: str) -> str:
 def are(count: int) -> str:
     """The verb that goes with a number of things."""
     return "is" if count == 1 else "are"
+
+
+def escaped(text: str) -> str:
+    """A text of others for people: what a terminal would not show, or would obey, is escaped."""
+    return "".join(character if character.isprintable() else ascii(character)[1:-1] for character in text)

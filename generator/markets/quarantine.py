@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeAlias
 
 from generator.findings import Finding, FindingCounts
-from generator.wording import counted
+from generator.wording import counted, escaped
 
 #: Distinct rows kept by name: a table of ten million bad rows must not exhaust memory.
 NAMED_AT_MOST: Final = 10_000
@@ -145,5 +145,5 @@ def printable(value: object) -> str:
     """Format a database value for a message: at most 80 characters, one line, valid Unicode."""
     text = value if isinstance(value, str) else repr(value)
     text = text.encode("utf-8", "backslashreplace").decode()
-    text = "".join(character if character.isprintable() else ascii(character)[1:-1] for character in text[:80])
+    text = escaped(text[:80])
     return text if len(text) < 80 else f"{text[:79]}…"  # noqa: PLR2004 - the bound three lines up

@@ -65,7 +65,7 @@ def read(reader: SiteReader) -> ExpectedSite | None:
         if head_answer.status == HTTPStatus.NOT_FOUND:
             return None
         head = _parsed(head_answer, DumpHead)
-        answer = reader.file(head.ndjson.key, head.ndjson.url)
+        answer = reader.file(head.ndjson.key, head.ndjson.url, head.ndjson.size)
         # Whether one build made all of them: the dump's own as-of is that of the last one that changed a market.
         if answer.status == HTTPStatus.OK and build_of(reader) == build:
             return _expected(build, head, answer)

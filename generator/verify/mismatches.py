@@ -3,6 +3,8 @@
 from enum import IntEnum
 from typing import Final, NamedTuple
 
+from generator.wording import escaped
+
 
 class Verdict(IntEnum):
     """How bad a mismatch is: also the exit code of a run whose worst one it is."""
@@ -30,4 +32,4 @@ class Mismatch(NamedTuple):
     text: str
 
     def __str__(self) -> str:
-        return f"{self.verdict.name.lower()}: {self.target}: {self.text}"
+        return escaped(f"{self.verdict.name.lower()}: {self.target}: {self.text}")

@@ -7,10 +7,10 @@ from typing import Final, NamedTuple
 from urllib.parse import quote, urlencode, urlsplit
 
 import urllib3
-from urllib3.exceptions import HTTPError
+from urllib3.exceptions import DecodeError, HTTPError
 
 from generator.errors import VerifyError
-from generator.wording import counted
+from generator.wording import counted, escaped
 
 #: Seconds to wait for a connection, and for the next bytes of an answer.
 _TIMEOUT: Final = urllib3.Timeout(connect=10, read=60)
@@ -24,7 +24,23 @@ _LATER: Final = (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE)
 #: The largest body that is kept, to be asked for again only if it has changed, and how many are.
 _KEPT: Final = 200_000
 _COPIES: Final = 1_000
-_USER_AGENT: Final = "public-markets-verify"
+#: The most bytes of a body, uncompressed, where nothing says how many there are: the prices of a million markets.
+_LONGEST: Final = 256 << 20
+#: How many seconds' worth of requests may be made up for at once.
+_CATCH_UP_S: Final = 2
+#: A site allows ten times as many requests as searches, unless it was set otherwise.
+_PER_SEARCH: Final = 10
+#: Some caches send CORS headers only to those who ask for them.
+_HEADERS: Final = {"User-Agent": "public-markets-verify", "Origin": "https://verify.invalid"}
+
+
+class NoAnswerError(VerifyError):
+    """The site sent no answer, or none that can be kept. `target` is what was asked for, `reason` why."""
+
+    def __init__(self, address: str, target: str, reason: str) -> None:
+        super().__init__(f"{address}: {reason}; correct the address, or try later")
+        self.target = target
+        self.reason = reason
 
 
 class SiteAnswer(NamedTuple):
@@ -43,55 +59,66 @@ class SiteAnswer(NamedTuple):
 
 
 class Pace:
-    """Spaces requests: at most `burst` at once, and then `per_minute`."""
+    """Spaces requests, so many `per_minute`; what was late is made up for, but no more than two seconds' worth."""
 
-    def __init__(self, per_minute: float, burst: int) -> None:
+    def __init__(self, per_minute: float) -> None:
         self._interval_s = 60 / per_minute
-        self._burst_s = burst * self._interval_s
-        self._free_at = time.monotonic() - self._burst_s
+        self._free_at = time.monotonic()
 
     def keep(self) -> None:
         """Wait until one more request is due."""
         now = time.monotonic()
-        self._free_at = max(self._free_at, now - self._burst_s) + self._interval_s
+        self._free_at = max(self._free_at, now - _CATCH_UP_S) + self._interval_s
         if self._free_at > now:
             time.sleep(self._free_at - now)
 
 
 class SiteReader:
-    """Reads the site at an address. Counts its `requests`; `say` gets what to tell people who wait."""
+    """Reads the site at an address, with so many requests a minute, a tenth of them searches.
+
+    Counts its `requests`, and keeps in `refusals` the answers 429 that it met. `say` gets what to tell people who wait.
+    """
 
     def __init__(self, url: str, per_minute: float, say: Callable[[str], None]) -> None:
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
+        if not _is_address(url):
             raise VerifyError(f"{url}: is no address of a site; write one such as https://api.example.org")
         self.url = url.rstrip("/")
         self.requests = 0
-        self._pool = urllib3.PoolManager(timeout=_TIMEOUT, retries=False, headers={"User-Agent": _USER_AGENT})
-        self._pace = Pace(per_minute, burst=max(1, round(per_minute / 5)))
+        self.refusals: list[SiteAnswer] = []
+        self._pool = urllib3.PoolManager(timeout=_TIMEOUT, retries=False)
+        self._pace = Pace(per_minute)
+        self._searches = Pace(per_minute / _PER_SEARCH)
         self._say = say
         self._copies: dict[str, SiteAnswer] = {}
 
     def get(self, path: str, parameters: Mapping[str, object] | None = None) -> SiteAnswer:
         """The answer to a GET of a path below the address, such as `v1/build.json`; a copy that a 304 confirms.
 
-        Raises VerifyError if the site does not answer.
+        Raises NoAnswerError if there is none.
         """
         query = f"?{urlencode(parameters, quote_via=quote)}" if parameters else ""
-        return self._get(f"{self.url}/{path}{query}", f"/{path}{query}")
+        if parameters and "q" in parameters:
+            self._searches.keep()
+        return self._get(f"{self.url}/{path}{query}", f"/{path}{query}", _LONGEST)
 
-    def file(self, key: str, address: str) -> SiteAnswer:
-        """A file of a download: the site's own, or else that of the address that it names, maybe on another host.
+    def file(self, key: str, address: str, size: int) -> SiteAnswer:
+        """A file of a download, of `size` bytes: the site's own, or else that of the address that it names.
 
-        Files are named by their content, so both are the same.
+        Files are named by their content, so both are the same. Raises NoAnswerError for one that is longer.
         """
-        answer = self.get(key)
-        return answer if answer.status == HTTPStatus.OK else self._get(address, address)
+        answer = self._get(f"{self.url}/{key}", f"/{key}", size)
+        if answer.status == HTTPStatus.OK or not _is_address(address):
+            return answer
+        return self._get(address, address, size)
 
-    def _get(self, address: str, target: str) -> SiteAnswer:
+    def ask(self, method: str, target: str, headers: Mapping[str, str] | None = None) -> SiteAnswer:
+        """The answer to any request below the address, whatever its status but 429; `target` begins with a slash."""
+        return self._answered(method, f"{self.url}{target}", target, headers or {}, _LONGEST)
+
+    def _get(self, address: str, target: str, longest: int) -> SiteAnswer:
         copy = self._copies.get(address)
         asked = {"If-None-Match": copy.headers["etag"]} if copy else {}
-        answer = self._answered(address, target, {"Accept-Encoding": "gzip", **asked})
+        answer = self._answered("GET", address, target, {"Accept-Encoding": "gzip", **asked}, longest)
         if answer.status == HTTPStatus.NOT_MODIFIED and copy:
             return copy
         is_small = len(answer.body) <= _KEPT and (copy is not None or len(self._copies) < _COPIES)
@@ -99,29 +126,53 @@ class SiteReader:
             self._copies[address] = answer
         return answer
 
-    def _answered(self, address: str, target: str, headers: Mapping[str, str]) -> SiteAnswer:
+    def _answered(self, method: str, address: str, target: str, headers: Mapping[str, str], longest: int) -> SiteAnswer:
         for attempt in range(1, _ATTEMPTS + 1):
             self._pace.keep()
             self.requests += 1
             try:
-                found = self._pool.request("GET", address, headers={**self._pool.headers, **headers})
+                answer = self._sent(method, address, target, headers, longest)
             except HTTPError as error:
                 if attempt == _ATTEMPTS:
-                    reason = " ".join(str(error).split())
-                    raise VerifyError(
-                        f"{address}: does not answer ({reason}); correct the address, or try later"
-                    ) from error
+                    reason = escaped(" ".join(str(error).split()))
+                    raise NoAnswerError(address, target, f"does not answer ({reason})") from error
                 time.sleep(attempt)
                 continue
-            answer = SiteAnswer(
-                target, found.status, {name.lower(): value for name, value in found.headers.items()}, found.data
-            )
-            if found.status not in _LATER or attempt == _ATTEMPTS:
+            if answer.status == HTTPStatus.TOO_MANY_REQUESTS:
+                self.refusals.append(answer)
+            if answer.status not in _LATER or attempt == _ATTEMPTS:
                 return answer
             pause_s = _pause_of(answer)
-            self._say(f"{target}: {found.status}; waiting {counted(round(pause_s), 'second')}, as the site asks")
+            self._say(
+                f"{escaped(target)}: {answer.status}; waiting {counted(round(pause_s), 'second')}, as the site asks"
+            )
             time.sleep(pause_s)
         raise AssertionError("each attempt ends or goes on")
+
+    def _sent(self, method: str, address: str, target: str, headers: Mapping[str, str], longest: int) -> SiteAnswer:
+        """One request, and no other that its answer leads to."""
+        response = self._pool.request(
+            method, address, headers={**_HEADERS, **headers}, redirect=False, preload_content=False
+        )
+        try:
+            body = response.read(longest + 1, decode_content=True)
+        except DecodeError:
+            body = b""  # which no answer of ours is, so it is told what it lacks
+        finally:
+            response.close()  # which keeps the connection if all was read
+        if len(body) > longest:
+            raise NoAnswerError(address, target, f"sends more than {counted(longest, 'byte', ',')}")
+        return SiteAnswer(
+            target, response.status, {name.lower(): response.headers[name] for name in response.headers}, body
+        )
+
+
+def _is_address(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and not (parts.query or parts.fragment)
+    except ValueError:  # such as http://[
+        return False
 
 
 def _pause_of(answer: SiteAnswer) -> float:

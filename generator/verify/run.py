@@ -82,7 +82,7 @@ def _steps(reader: SiteReader, site: ExpectedSite) -> Iterator[tuple[str, list[d
     if head.state != site.dump.state:
         return
     for step in head.steps[-_STEPS:]:
-        body = reader.file(step.key, f"{head.steps_url}{step.name}").body
+        body = reader.file(step.key, f"{head.steps_url}{step.name}", step.size).body
         if not downloads.is_named_by(step.name, body):
             return
         lines = zlib.decompress(body, wbits=31).splitlines()
