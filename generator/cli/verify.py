@@ -10,7 +10,7 @@ from generator.cli.progress_bar import progress_bar
 from generator.errors import VerifyError
 from generator.verify.mismatches import MEANINGS, Mismatch
 from generator.verify.reader import SiteReader
-from generator.verify.run import Verification, verify
+from generator.verify.run import PATIENCE_S, Verification, verify
 from generator.wording import are, counted
 
 #: The most mismatches that are shown for people.
@@ -28,15 +28,21 @@ _SHOWN = 50
     "--rate", type=click.FloatRange(min=1), default=270.0, show_default=True, metavar="N",
     help="Requests per minute; a site allows 300 unless it was set otherwise.",
 )  # fmt: skip
+@click.option(
+    "--wait", "patience_s", type=click.FloatRange(min=0), default=PATIENCE_S, show_default=True, metavar="SECONDS",
+    help="How long copies in caches may be out of date: what differs is asked for again after that.",
+)  # fmt: skip
 @click.option("--json", "is_json", is_flag=True, help="Print one JSON object with everything that was found.")
-def verify_command(url: str, sample: int, rate: float, *, is_whole: bool, is_json: bool) -> None:
+def verify_command(  # noqa: PLR0913 - one for each option
+    url: str, sample: int, rate: float, patience_s: float, *, is_whole: bool, is_json: bool
+) -> None:
     """Check a live site through its edge, as a reader sees it: every answer against the dump that it publishes.
 
     Needs no configuration, no database and no key. Exit code 6 means stale answers, 7 withdrawn markets that are still
     shown, 8 answers that contradict the dump, and 9 answers that break the contract.
     """
     with progress_bar("verify") as progress:
-        found = verify(SiteReader(url, rate, logs.notice), None if is_whole else sample, progress)
+        found = verify(SiteReader(url, rate, logs.notice), None if is_whole else sample, progress, patience_s)
     if is_json:
         click.echo(json.dumps(_as_json(url, found)))
     else:

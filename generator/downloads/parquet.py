@@ -110,6 +110,11 @@ def without(write: _Write, file: BinaryIO, ids: Collection[str]) -> WrittenTable
     return _written(write, _text_without(_batches(rest), column, sought), rest.schema, rows_per_group)
 
 
+def ids(file: BinaryIO) -> set[str]:
+    """The ids of the markets that a file has rows of. `file` and errors are those of `without`."""
+    return {value for batch in _batches(_opened(file)) for value in batch.column(0).to_pylist()}
+
+
 def _libraries() -> tuple[ModuleType, ModuleType]:
     try:
         from arro3 import core  # noqa: PLC0415 - most sites need no Parquet

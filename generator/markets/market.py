@@ -93,11 +93,6 @@ class Market(NamedTuple):
         """The names of its categories, by slug."""
         return dict(zip(self.categories, self.item.categories or (), strict=True))
 
-    @property
-    def ended_at(self) -> str:
-        """When it was settled or, if it was not, when it closes."""
-        return self.resolved_at or self.close_time
-
 
 class SearchWords:
     """The words that searches find markets by, in the texts of these names: `title` or `description`."""

@@ -1,8 +1,10 @@
 """What each answer must be: the site that the maker makes of the published dump, in memory."""
 
 import hashlib
+import json
+import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from http import HTTPStatus
 from typing import Any, Final, TypeVar
@@ -10,9 +12,11 @@ from typing import Any, Final, TypeVar
 from pydantic import BaseModel, ValidationError
 from pydantic_core import from_json
 
-from generator.api import keys
-from generator.api.downloads import DumpHead
+from generator.api import contract, keys
+from generator.api.contract import PublicMarketList
+from generator.api.downloads import ChangesHead, DumpFile, DumpHead
 from generator.api.openapi.schemas import BuildRecord
+from generator.api.site_index import SiteIndex
 from generator.downloads import dump
 from generator.errors import VerifyError
 from generator.search import words
@@ -22,24 +26,54 @@ from generator.verify.reader import SiteAnswer, SiteReader
 
 _Model = TypeVar("_Model", bound=BaseModel)
 
-#: How often a site is read that changes while it is read.
+#: How often a site is read that changes while it is read, or whose copies are of several builds.
 _ATTEMPTS: Final = 4
 #: Words of fewer letters are found only as they stand.
 _FOUND_BY_BEGINNING: Final = 3
+#: What no list tells of a market.
+_UNLISTED: Final = {
+    "description": None, "poolYes": 0, "poolNo": 0, "tradingPauseReason": None, "fxFamilyMember": None,
+}  # fmt: skip
+#: The text that lists show, which a search finds markets by.
+_LISTED_TEXTS: Final = ["title"]
+_PIECE: Final = 1 << 16
 
 
 @dataclass(frozen=True)
 class ExpectedSite:
-    """A site at one instant: what its build and its dump say.
+    """A site at one instant: what its build says, and what is believed of its markets.
 
-    The `catalog` has no members of FX families, as the dump has none. `markets` are the parsed objects of the
-    dump, by id.
+    That is the `dump`, or a walk through all markets where there is none. `markets` are its objects by id, as on the
+    wire. The `catalog` has no members of FX families, as neither a dump nor a list has them. `offers` is what the site
+    says that it publishes, and `changes` the head of its change feed, if it has one.
     """
 
     build: BuildRecord
-    dump: DumpHead
+    offers: SiteIndex
+    dump: DumpHead | None
+    changes: ChangesHead | None
     catalog: Catalog
-    markets: Mapping[str, Any]
+    markets: Mapping[str, Mapping[str, Any]] = field(repr=False)
+
+    @property
+    def basis(self) -> str:
+        """What is believed, for people."""
+        return "the dump" if self.dump else "the list of all markets"
+
+    @property
+    def is_dump_stale(self) -> bool:
+        """Whether the change feed leads to a later state than that of the dump: then the dump is an old copy."""
+        both = self.dump and self.changes
+        return bool(both) and self._is_torn and self.changes.as_of > self.dump.as_of  # type: ignore[union-attr]
+
+    @property
+    def is_of_one_build(self) -> bool:
+        """Whether what was read can be of one build: caches keep a copy of each object for itself."""
+        return not self._is_torn and (self.dump is None or self.dump.as_of <= self.build.as_of)
+
+    @property
+    def _is_torn(self) -> bool:
+        return bool(self.dump and self.changes and self.dump.state != self.changes.state)
 
     @cached_property
     def lists(self) -> Mapping[str, Sequence[bytes]]:
@@ -51,28 +85,35 @@ class ExpectedSite:
         """The items of a list that a search finds, in its order."""
         wanted = words.of_text(q)
         holders = {market.body for market in self.catalog.listed() if _has(market.words, wanted)}
-        return [item for item in self.lists[name] if item in holders]
+        return [item for item in self.lists.get(name, ()) if item in holders]
 
 
-def read(reader: SiteReader) -> ExpectedSite | None:
-    """Read what is needed to tell what the site must answer; None if it publishes no dump.
+def read(reader: SiteReader, patience_s: float) -> ExpectedSite:
+    """Read what is needed to tell what the site must answer.
 
-    Raises VerifyError for a site that is none of ours, and for a dump that is damaged.
+    For so many seconds at most, wait for copies of several builds to expire. Raises VerifyError for a site that is none
+    of ours, and for a dump that is damaged.
     """
-    for _ in range(_ATTEMPTS):
+    failed = ""
+    for attempt in range(_ATTEMPTS):
+        if attempt:
+            time.sleep(patience_s / (_ATTEMPTS - 1))
         build = build_of(reader)
-        head_answer = reader.get(keys.head(keys.DUMPS))
-        if head_answer.status == HTTPStatus.NOT_FOUND:
-            return None
-        head = _parsed(head_answer, DumpHead)
-        answer = reader.file(head.ndjson.key, head.ndjson.url, head.ndjson.size)
+        head = _head(reader, DumpHead)
+        changes = _head(reader, ChangesHead) if head else None
+        answer = reader.file(head.ndjson.key, head.ndjson.url, head.ndjson.size) if head else None
         # Whether one build made all of them: the dump's own as-of is that of the last one that changed a market.
-        if answer.status == HTTPStatus.OK and build_of(reader) == build:
-            return _expected(build, head, answer)
-    raise VerifyError(
-        f"{reader.url}: its dump cannot be read ({answer.status} for {answer.target}), or the site changes all the "
-        "time; look at the head of the dump, or try later"
-    )
+        if answer and answer.status != HTTPStatus.OK:
+            failed = f"{answer.target} is answered {answer.status}"
+        elif build_of(reader) != build:
+            failed = "it changes all the time"
+        else:
+            lines = _lines(head, answer) if head and answer else _walked(reader)
+            site = _expected(reader, build, head, changes, lines)
+            if site.is_of_one_build or attempt == _ATTEMPTS - 1:
+                return site
+            failed = "its build and its dump are of several builds"
+    raise VerifyError(f"{reader.url}: its dump cannot be read: {failed}; look at {keys.head(keys.DUMPS)}, or try later")
 
 
 def build_of(reader: SiteReader) -> BuildRecord:
@@ -80,24 +121,80 @@ def build_of(reader: SiteReader) -> BuildRecord:
     return _parsed(reader.get(keys.BUILD), BuildRecord)
 
 
-def _expected(build: BuildRecord, head: DumpHead, answer: SiteAnswer) -> ExpectedSite:
-    file = head.ndjson
-    if (hashlib.sha256(answer.body).hexdigest(), len(answer.body)) != (file.sha256, file.size):
+def _head(reader: SiteReader, model: type[_Model]) -> _Model | None:
+    """The head of a download; None if the site has none."""
+    download = keys.DUMPS if model is DumpHead else keys.CHANGES
+    answer = reader.get(keys.head(download))
+    return None if answer.status == HTTPStatus.NOT_FOUND else _parsed(answer, model)
+
+
+def _lines(head: DumpHead, answer: SiteAnswer) -> list[bytes]:
+    """The lines of the dump."""
+    if not is_file(head.ndjson, answer.body):
         raise VerifyError(
-            f"{answer.target}: is not the file that the head of the dump names, whose digest is {file.sha256}; purge "
-            "it from the CDN, and run `public-markets publish --verify`"
+            f"{answer.target}: is not the file that the head of the dump names, whose digest is {head.ndjson.sha256}; "
+            "purge it from the CDN, and run `public-markets publish --verify`"
         )
-    lines = [*dump.lines([answer.body])]
-    state = hashlib.sha256(b"".join(line + b"\n" for line in lines)).hexdigest()
-    if (len(lines), state) != (head.count, head.state):
-        raise VerifyError(f"{answer.target}: has other markets than the head of the dump says; publish it again")
+    pieces = (answer.body[start : start + _PIECE] for start in range(0, len(answer.body), _PIECE))
+    digest, lines = hashlib.sha256(), list[bytes]()
     try:
-        catalog = Catalog.published(lines, build.search or (), build.as_of)
+        for line in dump.lines(pieces):
+            lines.append(line)
+            digest.update(line + b"\n")
+            if len(lines) > head.count:
+                break
+    except ValueError as error:
+        raise VerifyError(f"{answer.target}: {error}; publish it again") from error
+    if (len(lines), digest.hexdigest()) != (head.count, head.state):
+        raise VerifyError(f"{answer.target}: has other markets than the head of the dump says; publish it again")
+    return lines
+
+
+def is_file(file: DumpFile, body: bytes) -> bool:
+    """Whether this is the body of a file that a head names."""
+    return (hashlib.sha256(body).hexdigest(), len(body)) == (file.sha256, file.size)
+
+
+def _walked(reader: SiteReader) -> list[bytes]:
+    """Lines such as those of a dump, of a walk through all markets; what lists do not tell is made up."""
+    items, cursor = list[dict[str, Any]](), dict[str, str]()
+    while True:
+        asked = {"status": "all", "sort": "new", "limit": contract.LIMIT_MAX, **cursor}
+        answer = reader.get(keys.MARKETS, asked)
+        page = _parsed(answer, PublicMarketList)
+        items += from_json(answer.body)["items"]
+        if page.next_cursor is None:
+            break
+        if not page.items or page.next_cursor == cursor.get("cursor"):
+            raise VerifyError(f"{answer.target}: the walk through all markets does not go on from here")
+        cursor = {"cursor": page.next_cursor}
+    if len({item["id"] for item in items}) < len(items):
+        raise VerifyError(f"{reader.url}: the walk through all markets shows some twice")
+    return [json.dumps({**item, **_UNLISTED}, ensure_ascii=False).encode() for item in items]
+
+
+def _expected(
+    reader: SiteReader, build: BuildRecord, head: DumpHead | None, changes: ChangesHead | None, lines: Sequence[bytes]
+) -> ExpectedSite:
+    texts = build.search or []
+    if head is None and texts != _LISTED_TEXTS:
+        texts = []  # no list has the descriptions
+    as_of = max(build.as_of, head.as_of) if head else build.as_of
+    try:
+        catalog = Catalog.published(lines, texts, as_of)
     except ValidationError as error:
         fault = error.errors()[0]
         where = ".".join(map(str, fault["loc"]))
-        raise VerifyError(f"{answer.target}: a market breaks the contract ({where}: {fault['msg']})") from error
-    return ExpectedSite(build, head, catalog, {market["id"]: market for market in map(from_json, lines)})
+        raise VerifyError(f"{reader.url}: a market breaks the contract ({where}: {fault['msg']})") from error
+    except KeyError as error:
+        raise VerifyError(f"{keys.BUILD}: names the text {error} that searches look at, which there is not") from error
+    markets = {market["id"]: market for market in map(from_json, lines)}
+    if head is None:
+        for market in markets.values():
+            for name in _UNLISTED:
+                del market[name]
+    offers = _parsed(reader.get(f"{contract.API_VERSION}/"), SiteIndex)
+    return ExpectedSite(build, offers, head, changes, catalog, markets)
 
 
 def _parsed(answer: SiteAnswer, model: type[_Model]) -> _Model:
@@ -106,8 +203,10 @@ def _parsed(answer: SiteAnswer, model: type[_Model]) -> _Model:
             return model.model_validate_json(answer.body)
         except ValidationError:
             pass
+    place = answer.headers.get("location")
     raise VerifyError(
-        f"{answer.target}: is not what this version publishes there ({answer.status}); if the site is another's, or of "
+        f"{answer.target}: is not what this version publishes there ({answer.status}"
+        f"{f', which leads to {place!a}; verify that address' if place else ''}); if the site is another's, or of "
         "an earlier version, it cannot be compared with its dump"
     )
 

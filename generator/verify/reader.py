@@ -88,7 +88,7 @@ class SiteReader:
         self._pool = urllib3.PoolManager(timeout=_TIMEOUT, retries=False)
         self._pace = Pace(per_minute)
         self._searches = Pace(per_minute / _PER_SEARCH)
-        self._say = say
+        self.say = say
         self._copies: dict[str, SiteAnswer] = {}
 
     def get(self, path: str, parameters: Mapping[str, object] | None = None) -> SiteAnswer:
@@ -109,7 +109,10 @@ class SiteReader:
         answer = self._get(f"{self.url}/{key}", f"/{key}", size)
         if answer.status == HTTPStatus.OK or not _is_address(address):
             return answer
-        return self._get(address, address, size)
+        try:
+            return self._get(address, address, size)
+        except NoAnswerError:
+            return answer
 
     def ask(self, method: str, target: str, headers: Mapping[str, str] | None = None) -> SiteAnswer:
         """The answer to any request below the address, whatever its status but 429; `target` begins with a slash."""
@@ -143,7 +146,7 @@ class SiteReader:
             if answer.status not in _LATER or attempt == _ATTEMPTS:
                 return answer
             pause_s = _pause_of(answer)
-            self._say(
+            self.say(
                 f"{escaped(target)}: {answer.status}; waiting {counted(round(pause_s), 'second')}, as the site asks"
             )
             time.sleep(pause_s)

@@ -1,26 +1,33 @@
 """One verification: reads the site, asks, asks again before it accuses, and says what it found."""
 
-import zlib
-from collections.abc import Iterator
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from typing import Any, Final
 
-from pydantic import ValidationError
 from pydantic_core import from_json
 
 from generator.api import downloads, keys
-from generator.api.downloads import ChangesHead
-from generator.errors import VerifyError
+from generator.api.downloads import ChangesHead, Step
+from generator.downloads import dump
 from generator.progress import Progress
 from generator.verify import checks, expected
-from generator.verify.checks import Check, Inquiry
 from generator.verify.earlier_states import EarlierStates
 from generator.verify.expected import ExpectedSite
-from generator.verify.mismatches import Mismatch
-from generator.verify.reader import SiteReader
+from generator.verify.inquiry import Check, Inquiry
+from generator.verify.mismatches import Mismatch, Verdict
+from generator.verify.reader import NoAnswerError, SiteReader
+from generator.wording import are, counted
 
+#: How long a right answer may be out of date where there is a cache: its lifetime, and that of what replaces it.
+PATIENCE_S: Final = 90
 #: The newest steps that are read, by which stale answers are known.
 _STEPS: Final = 50
+#: How often what differs is asked for again, if the site is published meanwhile.
+_ROUNDS: Final = 3
+#: A site that does not answer so many checks in turn is gone.
+_UNANSWERED: Final = 3
 
 
 @dataclass(frozen=True)
@@ -33,57 +40,115 @@ class Verification:
     mismatches: list[Mismatch] = field(default_factory=list)
 
 
-def verify(reader: SiteReader, sample: int | None, progress: Progress) -> Verification:
+class _Run:
+    """The inquiry, which begins anew whenever the site was published, and how to go on when it does not answer."""
+
+    def __init__(self, reader: SiteReader, patience_s: float) -> None:
+        self.reader = reader
+        self._patience_s = patience_s
+        self._unanswered = 0
+        self.asked = self.begun()
+
+    def begun(self) -> Inquiry:
+        """The inquiry of the site as it is now."""
+        site = expected.read(self.reader, self._patience_s)
+        times, steps, flaws = _steps(self.reader, site)
+        try:
+            return Inquiry(self.reader, site, EarlierStates(times, steps, site.markets), flaws)
+        except ValueError as error:
+            flaw = Mismatch(Verdict.BROKEN, f"/{keys.head(keys.CHANGES)}", str(error))
+            return Inquiry(self.reader, site, EarlierStates((), (), site.markets), [*flaws, flaw])
+
+    def found_by(self, check: Check) -> list[Mismatch]:
+        """What is wrong with the answers. Raises NoAnswerError for the last of several that there was none of."""
+        try:
+            found = [*check(self.asked)]
+        except NoAnswerError as error:
+            self._unanswered += 1
+            if self._unanswered == _UNANSWERED:
+                raise
+            return [Mismatch(Verdict.BROKEN, error.target, error.reason)]
+        self._unanswered = 0
+        return found
+
+    def has_changed(self) -> bool:
+        """Whether the site was published since the inquiry began."""
+        return expected.build_of(self.reader) != self.asked.site.build
+
+
+def verify(reader: SiteReader, sample: int | None, progress: Progress, patience_s: float = PATIENCE_S) -> Verification:
     """Verify a site: with a sample of so many lists, details and searches, or all of them.
 
+    What differs is asked for again after so many seconds: until then, caches may have copies of the build before.
     Raises VerifyError for a site that cannot be read, or cannot be compared.
     """
-    asked = _asked(reader)
-    to_ask = checks.all_of(asked.site, sample, asked.site.dump.state)
+    run = _Run(reader, patience_s)
+    to_ask = checks.all_of(run.asked.site, sample, run.asked.site.build.as_of)
     progress.start(len(to_ask))
-    found = list[Mismatch]()
+    failed = list[Check]()
     for check in to_ask:
-        mismatches = [*check(asked)]
-        if mismatches:
-            asked, mismatches = _second_look(asked, check)
-        found += mismatches
+        if run.found_by(check):
+            if run.has_changed():
+                run.asked = run.begun()
+            if run.found_by(check):
+                failed.append(check)
         progress.advance()
+    found = _asked_again(run, failed, patience_s)
+    if run.asked.site.is_dump_stale:  # then whatever is right contradicts it
+        target = f"/{keys.head(keys.DUMPS)}"
+        found = [Mismatch(Verdict.STALE, target, "is out of date: the change feed leads to a later state")]
     found.sort(key=lambda one: (-one.verdict, one.target))
-    return Verification(asked.site, len(to_ask), reader.requests, found)
+    return Verification(run.asked.site, len(to_ask), reader.requests, found)
 
 
-def _second_look(asked: Inquiry, check: Check) -> tuple[Inquiry, list[Mismatch]]:
-    """Ask again, of the site as it is now: it may have been published anew meanwhile."""
-    if expected.build_of(asked.reader) != asked.site.build:
-        asked = _asked(asked.reader)
-    return asked, [*check(asked)]
+def _asked_again(run: _Run, failed: Sequence[Check], patience_s: float) -> list[Mismatch]:
+    """What is still wrong when copies have expired, and the site was not published while it was asked."""
+    found = list[Mismatch]()
+    for _ in range(_ROUNDS if failed else 0):
+        if patience_s:
+            differ = f"{counted(len(failed), 'check')} {are(len(failed))} not as expected"
+            run.reader.say(f"{differ}; asking again in {patience_s:.0f} seconds, when copies in caches have expired")
+            time.sleep(patience_s)
+        run.asked = run.begun()
+        again = {check: run.found_by(check) for check in failed}
+        failed = [check for check, mismatches in again.items() if mismatches]
+        found = [mismatch for mismatches in again.values() for mismatch in mismatches]
+        if not failed or not run.has_changed():
+            break
+    return found
 
 
-def _asked(reader: SiteReader) -> Inquiry:
-    site = expected.read(reader)
-    if site is None:
-        raise VerifyError(
-            f"{reader.url}: publishes no dump, with which its answers could be compared; set dumps.ndjson"
-        )
-    times, steps = list[str](), list[list[dict[str, Any]]]()
-    for as_of, lines in _steps(reader, site):
-        times.append(as_of)
-        steps.append(lines)
-    return Inquiry(reader, site, EarlierStates(times, steps, site.markets))
+_Steps = tuple[list[str], list[list[Mapping[str, Any]]], list[Mismatch]]
 
 
-def _steps(reader: SiteReader, site: ExpectedSite) -> Iterator[tuple[str, list[dict[str, Any]]]]:
-    """The as-of and the lines of the newest steps, oldest first; none where they cannot be read, or lead elsewhere."""
-    answer = reader.get(keys.head(keys.CHANGES))
+def _steps(reader: SiteReader, site: ExpectedSite) -> _Steps:
+    """As-of and lines of the newest steps, oldest first, and what is wrong with them; no steps if one is damaged."""
+    head = site.changes
+    if head is None or site.dump is None or head.state != site.dump.state:
+        return [], [], []
+    newest = head.steps[-_STEPS:]
+    lines = list[list[Mapping[str, Any]]]()
+    for step in newest:
+        flaw = _read_step(reader, head, step, lines)
+        if flaw:
+            return [], [], [flaw]
+    return [step.as_of for step in newest], lines, []
+
+
+def _read_step(
+    reader: SiteReader, head: ChangesHead, step: Step, into: list[list[Mapping[str, Any]]]
+) -> Mismatch | None:
+    """Append the lines of a step, or say what is wrong with it."""
     try:
-        head = ChangesHead.model_validate_json(answer.body)
-    except ValidationError:
-        return
-    if head.state != site.dump.state:
-        return
-    for step in head.steps[-_STEPS:]:
-        body = reader.file(step.key, f"{head.steps_url}{step.name}", step.size).body
-        if not downloads.is_named_by(step.name, body):
-            return
-        lines = zlib.decompress(body, wbits=31).splitlines()
-        yield step.as_of, [from_json(line) for line in lines]
+        answer = reader.file(step.key, f"{head.steps_url}{step.name}", step.size)
+    except NoAnswerError as error:
+        return Mismatch(Verdict.BROKEN, error.target, error.reason)
+    if answer.status != HTTPStatus.OK:
+        return Mismatch(Verdict.BROKEN, answer.target, f"is answered {answer.status}, not 200{answer.age}")
+    if not downloads.is_named_by(step.name, answer.body):
+        return Mismatch(Verdict.WRONG, answer.target, "is not the file that the head of the change feed names")
+    try:
+        into.append([from_json(line) for line in dump.lines([answer.body])])
+    except ValueError as error:
+        return Mismatch(Verdict.BROKEN, answer.target, str(error))
+    return None

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 from typing import Any
@@ -15,6 +16,11 @@ Alter = Callable[[str, Answer], Answer]
 def unaltered(_: str, answer: Answer) -> Answer:
     """Passes every answer on."""
     return answer
+
+
+def without_header(answer: Answer, name: str) -> Answer:
+    """The answer without a header."""
+    return replace(answer, headers={known: value for known, value in answer.headers.items() if known != name})
 
 
 class Proxy:
@@ -35,9 +41,11 @@ class Proxy:
         self.asked.append(target)
         client = Client(self._upstream)
         try:
-            return self.alter(target, client.send("GET", target, **headers))
+            answer = self.alter(target, client.send("GET", target, **headers))
         finally:
             client.close()
+        # As CloudFront does, which adds them itself, and for no one else.
+        return answer if "Origin" in headers else without_header(answer, "access-control-allow-origin")
 
 
 @contextmanager
@@ -49,8 +57,12 @@ def proxied(upstream: int) -> Iterator[Proxy]:
         protocol_version = "HTTP/1.1"
 
         def do_GET(self) -> None:
-            asked = self.headers.get("If-None-Match")
-            answer = proxy.answer(self.path, {"If_None_Match": asked} if asked else {})
+            given = {name.replace("-", "_"): self.headers.get(name) for name in ("If-None-Match", "Origin")}
+            try:
+                answer = proxy.answer(self.path, {name: value for name, value in given.items() if value})
+            except ConnectionAbortedError:  # what a test has it do
+                self.close_connection = True
+                return
             self.send_response(answer.status)
             for name, value in answer.headers.items():
                 if name not in {"connection", "content-length", "transfer-encoding", "date", "server"}:

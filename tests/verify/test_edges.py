@@ -40,5 +40,5 @@ def test_nothing_is_wrong_with_a_site_on_an_edge(demo_folder: Path, tmp_path: Pa
         edge.upload(made)
         said = list[str]()
         reader = SiteReader(f"http://127.0.0.1:{edge.client.port}", 1e6, said.append)
-        assert verify(reader, 8, SILENT).mismatches == []
+        assert verify(reader, 8, SILENT, patience_s=0).mismatches == []
     assert said == [], "no answer asked to wait"

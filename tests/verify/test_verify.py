@@ -1,6 +1,7 @@
 """`verify URL` believes what a site publishes, and names whatever contradicts it."""
 
 import gzip
+import hashlib
 import json
 import re
 import shutil
@@ -11,9 +12,11 @@ from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
+from uuid import UUID
 
 import pytest
 
+from generator.api import contract
 from generator.errors import VerifyError
 from generator.progress import SILENT
 from generator.verify.mismatches import Mismatch, Verdict
@@ -27,19 +30,24 @@ from tests.verify.altering import Proxy, proxied
 
 SETTINGS: Final[dict[str, Any]] = {
     "variant": "extended", "layout": "chunks", "feeds__enabled": True, "search": "title+description",
+    "dumps__parquet": True,
 }  # fmt: skip
 OPTIONS: Final = tuple(
     part for name, value in SETTINGS.items() for part in ("--set", f"{name.replace('__', '.')}={value}")
 )
 _ENVIRON: Final = {"PUBLIC_MARKETS_LAYOUT": "chunks", "PUBLIC_MARKETS_VARIANT": "extended"}
 _FAST: Final = 1e6
+#: For a site without caches on this machine.
+AT_ONCE: Final = ("--rate", "1000000", "--wait", "0")
 
 
 @pytest.fixture(scope="module")
 def folder(demo_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A site with everything that is verified."""
+    """A site with everything that is verified, and a step of the change feed."""
     folder = tmp_path_factory.mktemp("verified")
     shutil.copy(demo_folder / "markets.db", folder)
+    build_now(make_config(folder, **SETTINGS), AS_OF - timedelta(minutes=5))
+    edit(folder, "UPDATE markets SET volume = volume + 1 WHERE status = 'open' AND rowid % 3 = 0")
     build_now(make_config(folder, **SETTINGS))
     return folder
 
@@ -56,8 +64,14 @@ def proxy(site: Served) -> Iterator[Proxy]:
         yield running
 
 
+def edit(folder: Path, statement: str, *values: object) -> None:
+    with closing(sqlite3.connect(folder / "markets.db")) as connection:
+        connection.execute(statement, values)
+        connection.commit()
+
+
 def mismatches(url: str, sample: int | None = 3) -> list[Mismatch]:
-    return verify(SiteReader(url, _FAST, print), sample, SILENT).mismatches
+    return verify(SiteReader(url, _FAST, print), sample, SILENT, patience_s=0).mismatches
 
 
 def changed(body: bytes, change: Callable[[Any], object]) -> bytes:
@@ -70,7 +84,7 @@ def changed(body: bytes, change: Callable[[Any], object]) -> bytes:
 
 
 def test_nothing_is_wrong_with_a_site_that_is_right(site: Served) -> None:
-    found = verify(SiteReader(f"http://127.0.0.1:{site.port}", _FAST, print), 30, SILENT)
+    found = verify(SiteReader(f"http://127.0.0.1:{site.port}", _FAST, print), 30, SILENT, patience_s=0)
     assert found.mismatches == []
     assert found.checks > 100
 
@@ -83,7 +97,7 @@ def test_every_page_and_every_detail_of_a_site_can_be_verified(site: Served, pro
 
 
 def test_the_command_says_so_in_one_line(site: Served) -> None:
-    ended = commands.run("verify", f"http://127.0.0.1:{site.port}/", "--rate", "1000000", "--sample", "3")
+    ended = commands.run("verify", f"http://127.0.0.1:{site.port}/", *AT_ONCE, "--sample", "3")
     assert ended.returncode == 0, ended.stderr
     assert re.fullmatch(
         rf"http://127.0.0.1:{site.port}/ answers as it must, as of \S+Z: \d+ checks in \d+ requests\n", ended.stdout
@@ -150,7 +164,31 @@ ALTERED: Final[dict[str, tuple[str, Change, Verdict, str]]] = {
     "a category": (
         r"/build\.json$", lambda page: page["categories"][0].update(name="?"), Verdict.WRONG, "names the category",
     ),
-    "a search": (r"[?&]q=", lambda page: page["items"].clear(), Verdict.WRONG, "has 0 items"),
+    "a search": (
+        r"[?&]q=", lambda page: page.update(items=[], nextCursor=None), Verdict.WRONG, "has 0 items and is the last",
+    ),
+    "a list that is empty": (
+        _LISTS, lambda page: page.update(items=[], nextCursor=None), Verdict.WRONG, "has 0 items and is the last",
+    ),
+    "a property that is null": (
+        _DETAILS, lambda page: page["market"].update(slug=None), Verdict.WRONG, "has slug None; the dump says",
+    ),
+    "a property that is missing": (
+        _DETAILS, lambda page: page["market"].pop("slug"), Verdict.WRONG, "has no slug; the dump says",
+    ),
+    "a group that is shorter": (
+        r"/snapshot$", lambda page: page["freshMarkets"].pop(), Verdict.WRONG, "has 5 items; the dump says 6",
+    ),
+    "a market of another": (
+        _DETAILS, lambda page: page["market"].update(id=str(UUID(int=1))), Verdict.WRONG, "its market is market 0",
+    ),
+    "the state of the change feed": (
+        r"changes/head\.json$", lambda page: page.update(state="0" * 64), Verdict.WRONG, "leads to another state",
+    ),
+    "a list that is of another status": (
+        r"status=open&", lambda page: [item.update(status="closed") for item in page["items"]], Verdict.WRONG,
+        "has status 'closed'; the dump says 'open'",
+    ),
 }  # fmt: skip
 
 
@@ -167,10 +205,8 @@ def test_an_altered_answer_is_named(proxy: Proxy, kind: str) -> None:
     proxy.alter = alter
     found = mismatches(proxy.url)
     assert any(one.verdict == verdict and re.search(text, one.text) for one in found), found
-    assert all(re.search(pattern, one.target) or "slug" in one.text or "another answer" in one.text for one in found), (
-        found
-    )
-    assert all(re.search(pattern, one.target) or "is another answer" in one.text for one in found), found
+    # The other form of a feed is compared with this one.
+    assert all(re.search(pattern, one.target.replace(".atom", ".json")) for one in found), found
 
 
 def with_header(name: str, value: str, pattern: str = _LISTS) -> Callable[[str, Answer], Answer]:
@@ -220,20 +256,18 @@ class Moving:
         self._builds = 0
 
     def edit(self, statement: str, *values: object) -> None:
-        with closing(sqlite3.connect(self.folder / "markets.db")) as connection:
-            connection.execute(statement, values)
-            connection.commit()
+        edit(self.folder, statement, *values)
 
     def build(self) -> None:
         """Build as of five minutes later."""
         self._builds += 1
         build_now(make_config(self.folder, **SETTINGS), AS_OF + timedelta(minutes=5 * self._builds))
 
-    def answer_as_before(self, pattern: str) -> None:
-        """Answer these targets, which the pattern finds, as before all changes."""
+    def answer_as_before(self, pattern: str, times: int = 1_000_000) -> None:
+        """Answer these targets, which the pattern finds, as before all changes; each so many times."""
 
         def alter(target: str, answer: Answer) -> Answer:
-            if not re.search(pattern, target):
+            if not re.search(pattern, target) or self.proxy.asked.count(target) > times:
                 return answer
             with connected(self._before) as client:
                 return client.send("GET", target)
@@ -256,7 +290,7 @@ def test_a_copy_of_an_earlier_state_is_stale_and_has_an_age(moving: Moving) -> N
     assert {one.verdict for one in found} == {Verdict.STALE}
     told = "is out of date since 2026-01-31T12:05:00.000Z; what is published is as of 2026-01-31T12:05:00.000Z"
     assert all(told in one.text for one in found)
-    ended = commands.run("verify", moving.proxy.url, "--rate", "1000000")
+    ended = commands.run("verify", moving.proxy.url, *AT_ONCE)
     assert ended.returncode == Verdict.STALE
     assert "purge the CDN if they stay" in ended.stderr
 
@@ -281,11 +315,11 @@ def test_a_market_that_was_withdrawn_and_is_still_shown_is_named(moving: Moving)
     done = commands.run("takedown", gone, "--yes", cwd=moving.folder, **_ENVIRON)
     assert done.returncode == 0, done.stderr
     moving.answer_as_before(r"status=open&sort=new&limit=\d+$")
-    ended = commands.run("verify", moving.proxy.url, "--rate", "1000000", "--json")
+    ended = commands.run("verify", moving.proxy.url, *AT_ONCE, "--json")
     assert ended.returncode == Verdict.WITHDRAWN
     told = json.loads(ended.stdout)
     assert {one["verdict"] for one in told["mismatches"]} == {"withdrawn"}
-    assert told["mismatches"][0]["text"].startswith(f"shows market {gone}, which the dump has no more")
+    assert told["mismatches"][0]["text"].startswith(f"shows market {gone}, which the dump does not have")
 
 
 @pytest.mark.campaign(short=0)
@@ -300,6 +334,208 @@ def test_a_site_that_is_built_while_it_is_verified_is_not_accused(moving: Moving
     moving.proxy.alter = alter
     assert mismatches(moving.proxy.url, 10) == []
     assert len(moving.proxy.asked) > 70, "there were two builds"
+
+
+def _age_some(moving: Moving) -> None:
+    """Let prices and volumes move, a market be new, and one be gone."""
+    moving.edit("UPDATE markets SET volume = volume + 1, prob = prob * 0.99 WHERE status = 'open' AND rowid % 2 = 0")
+    moving.edit("UPDATE markets SET is_listed = 0 WHERE id = (SELECT max(id) FROM markets WHERE status = 'open')")
+    moving.build()
+
+
+_CACHED: Final = {
+    "build.json": r"build\.json$", "the dump": r"dumps/head", "the change feed": r"changes/head",
+    "lists": r"/markets\?(?!.*cursor)",
+    "details": _DETAILS, "prices": r"prices\.json$", "feeds": r"/feeds/", "the snapshot": r"/snapshot$",
+    "what has no markets of its own": r"(build|head)\.json$",
+}  # fmt: skip
+
+
+@pytest.mark.campaign(short=2)
+@pytest.mark.parametrize("kind", _CACHED)
+def test_copies_that_a_cache_has_until_they_expire_are_not_accused(moving: Moving, kind: str) -> None:
+    _age_some(moving)
+    moving.answer_as_before(_CACHED[kind], times=2)
+    assert mismatches(moving.proxy.url, 10) == []
+
+
+@pytest.mark.campaign(short=2)
+@pytest.mark.parametrize("kind", [*_CACHED][:-1])
+def test_copies_that_do_not_expire_are_told_with_what_they_are(moving: Moving, kind: str) -> None:
+    moving.edit("UPDATE markets SET volume = volume + 1, prob = prob * 0.99 WHERE status = 'open' AND rowid % 2 = 0")
+    moving.edit("UPDATE markets SET question = 'Is it so? ' || question")
+    moving.build()
+    moving.answer_as_before(_CACHED[kind])
+    found = mismatches(moving.proxy.url, 10)
+    assert {one.verdict for one in found} == {Verdict.STALE}, found
+    assert all(re.search(_CACHED[kind], one.target) or "markets/" in one.target for one in found)
+
+
+def test_a_market_by_its_slug_can_be_stale_alone(moving: Moving) -> None:
+    moving.edit("UPDATE markets SET volume = volume + 1 WHERE status = 'open'")
+    moving.build()
+    moving.answer_as_before(r"/markets/(?!snapshot)(?![0-9a-f]{8}-)[A-Za-z0-9_-]+$")
+    assert {one.verdict for one in mismatches(moving.proxy.url, 20)} == {Verdict.STALE}
+
+
+# ── what is published beside markets ──────────────────────────────────────────────────────────────────────────────
+
+#: Kinds of objects that the dump determines, each with where a byte is changed in it.
+FLIPPED: Final = {
+    "a first page": (_LISTS, rb'"prob":0.'), "a later page": (r"&cursor=", rb'"volume":'),
+    "a detail": (_DETAILS, rb'"poolNo":'), "a search": (r"[?&]q=", rb'"prob":0.'),
+    "the snapshot": (r"/snapshot$", rb'"volume":'), "the prices": (r"/prices\.json$", rb'"volume":'),
+    "a feed": (r"/feeds/\w+\.(json|atom)$", rb'"content_text":"'), "an Atom feed": (r"\.atom$", rb"<title>"),
+    "a step": (r"changes/.*\.gz$", b""), "the dump": (r"\.ndjson\.gz$", b""),
+    "the markets in Parquet": (r"markets/\w+\.parquet$", b""), "histories": (r"dumps/history/", b""),
+    "fills": (r"dumps/fills/", b""), "the head of the dump": (r"dumps/(head\.json|.*\.gz)$", rb'"state":"'),
+    "the head of the change feed": (r"changes/head\.json$", rb'"state":"'), "build.json": (r"build\.json$", rb'new":'),
+}  # fmt: skip
+
+
+def flipped(body: bytes, after: bytes) -> bytes:
+    """The body with one bit changed that is not at the place of a digit's sign: after the text, or in the middle."""
+    place = body.find(after) + len(after) if after else len(body) // 2
+    return body[:place] + bytes([body[place] ^ 1]) + body[place + 1 :]
+
+
+@pytest.mark.campaign(short=5)
+@pytest.mark.parametrize("kind", FLIPPED)
+def test_a_byte_that_is_not_as_it_was_is_named(proxy: Proxy, kind: str) -> None:
+    pattern, after = FLIPPED[kind]
+    flips = 0
+
+    def alter(target: str, answer: Answer) -> Answer:
+        nonlocal flips
+        if not re.search(pattern, target) or answer.status != 200 or after not in answer.body:
+            return answer
+        flips += 1
+        return replace(answer, body=flipped(answer.body, after), headers={**answer.headers, "etag": '"other"'})
+
+    proxy.alter = alter
+    try:
+        found = {one.target for one in mismatches(proxy.url, 5)}
+    except VerifyError as error:
+        found = {str(error)}
+    assert flips
+    assert found
+    assert all(re.search(pattern.rstrip("$"), one) for one in found), found
+
+
+ODD: Final[dict[str, tuple[str, Callable[[bytes], bytes], str]]] = {
+    "a dump of no files": (
+        r"dumps/head", lambda body: changed(body, lambda head: head.update(markets=[])), "is not what this version",
+    ),
+    "a search of unknown texts": (
+        r"build\.json", lambda body: changed(body, lambda build: build.update(search=["tags"])), "the text 'tags'",
+    ),
+    "a dump that is no gzip": (r"\.ndjson\.gz", lambda _: b"{}", "is not the file that the head of the dump names"),
+    "an index that is none": (r"/v1/$", lambda _: b"[]", r"/v1/: is not what this version publishes"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ODD)
+def test_what_is_odd_is_refused_in_one_sentence(proxy: Proxy, kind: str) -> None:
+    pattern, change, text = ODD[kind]
+    proxy.alter = lambda target, answer: (
+        replace(answer, body=change(answer.body)) if re.search(pattern, target) and answer.body else answer
+    )
+    with pytest.raises(VerifyError, match=text):
+        mismatches(proxy.url)
+
+
+STEPS: Final = {
+    "to a market that is not there": (
+        gzip.compress(b'{"id":"00000000-0000-4000-8000-000000000000","prob":0.5}\n'), "which is not there",
+    ),
+    "to no market": (gzip.compress(b'{"prob":0.5}\n'), "names no market"),
+    "to no JSON": (gzip.compress(b"{\n"), "EOF"),
+    "nowhere": (b"no gzip", "damaged gzip file"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", STEPS)
+def test_steps_that_lead_elsewhere_or_nowhere_are_named(proxy: Proxy, kind: str) -> None:
+    body, text = STEPS[kind]
+    name = f"{hashlib.sha256(body).hexdigest()[:32]}.ndjson.gz"
+
+    def alter(target: str, answer: Answer) -> Answer:
+        if target.endswith("changes/head.json") and answer.status == 200:
+            return replace(answer, body=changed(answer.body, _name_step), headers={**answer.headers, "etag": '"other"'})
+        return replace(answer, status=200, body=body) if target.endswith(name) else answer
+
+    def _name_step(head: Any) -> None:
+        head["steps"][-1].update(name=name, size=len(body))
+
+    proxy.alter = alter
+    (found,) = mismatches(proxy.url)
+    assert "/changes/" in found.target
+    assert text in found.text
+
+
+def test_a_parquet_file_of_a_market_that_was_withdrawn_is_named(moving: Moving) -> None:
+    before = json.loads((moving.folder / "output/v1/dumps/head.json").read_bytes())
+    moving.edit("UPDATE markets SET is_listed = 0 WHERE id = (SELECT max(id) FROM markets WHERE status = 'open')")
+    moving.build()
+
+    def alter(target: str, answer: Answer) -> Answer:
+        if target.endswith("dumps/head.json") and answer.status == 200:
+            body = changed(answer.body, lambda head: head["markets"].__setitem__(1, before["markets"][1]))
+            return replace(answer, body=body, headers={**answer.headers, "etag": '"other"'})
+        return answer
+
+    moving.proxy.alter = alter
+    (found,) = mismatches(moving.proxy.url)
+    assert found.verdict == Verdict.WITHDRAWN
+    assert found.target.endswith(".parquet")
+
+
+def test_an_edge_that_cannot_search_is_not_accused(proxy: Proxy) -> None:
+    refusal = contract.encode(contract.invalid("q", variant="extended"))
+    proxy.alter = lambda target, answer: replace(answer, status=400, body=refusal) if "q=" in target else answer
+    assert mismatches(proxy.url, 20) == []
+
+
+def test_what_the_index_names_must_be_there(proxy: Proxy) -> None:
+    proxy.alter = lambda target, answer: replace(answer, status=404) if "/feeds/" in target else answer
+    assert {one.verdict for one in mismatches(proxy.url)} == {Verdict.BROKEN}
+
+
+def test_a_site_that_closes_the_connection_of_some_requests_is_told(site: Served, proxy: Proxy) -> None:
+    def alter(target: str, answer: Answer) -> Answer:
+        if target.endswith("/snapshot"):
+            raise ConnectionAbortedError
+        return answer
+
+    proxy.alter = alter
+    (found,) = mismatches(proxy.url)
+    assert found.verdict == Verdict.BROKEN
+    assert found.target == "/v1/public/markets/snapshot"
+    assert found.text.startswith("does not answer (")
+
+
+def test_terminals_never_get_what_a_site_makes_up(proxy: Proxy) -> None:
+    proxy.alter = lambda target, answer: (
+        replace(answer, body=changed(answer.body, _in_items(**{"\x1b[2J": 1})))
+        if re.search(_LISTS, target) and answer.body else answer
+    )  # fmt: skip
+    found = mismatches(proxy.url)
+    assert found
+    assert all(str(one).isprintable() and r"\x1b[2J" in str(one) for one in found)
+
+
+def test_a_redirect_is_not_followed_but_told(proxy: Proxy) -> None:
+    proxy.alter = lambda _, answer: replace(answer, status=301, headers={"location": "https://api.example.org/"})
+    with pytest.raises(VerifyError, match=r"301, which leads to 'https://api\.example\.org/'; verify that address"):
+        mismatches(proxy.url)
+
+
+def test_a_file_is_not_read_beyond_its_size(proxy: Proxy) -> None:
+    proxy.alter = lambda target, answer: (
+        replace(answer, body=answer.body + b"?") if target.endswith(".ndjson.gz") else answer
+    )
+    with pytest.raises(VerifyError, match=r"sends more than [\d,]+ bytes"):
+        mismatches(proxy.url)
 
 
 # ── sites that cannot be verified ─────────────────────────────────────────────────────────────────────────────────
@@ -319,10 +555,31 @@ def test_a_server_that_is_none_of_ours_is_refused(proxy: Proxy) -> None:
         mismatches(proxy.url)
 
 
-def test_a_site_without_a_dump_is_refused(proxy: Proxy) -> None:
-    proxy.alter = lambda target, answer: replace(answer, status=404) if "/dumps/" in target else answer
-    with pytest.raises(VerifyError, match="publishes no dump, with which"):
-        mismatches(proxy.url)
+WITHOUT_DUMP: Final[dict[str, tuple[str, Change, str]]] = {
+    "nothing": (r"^$", lambda _: None, ""),
+    "a list": (_LONGER.format("volume"), _swap, "item 1 is market .*; the list of all markets and the order"),
+    "a detail": (_DETAILS, lambda page: page["market"].update(prob=0.123), "has prob 0.123; the list of all markets"),
+    "the snapshot": (r"/snapshot$", lambda page: page["freshMarkets"].reverse(), "freshMarkets: item 1 is market"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", WITHOUT_DUMP)
+def test_without_a_dump_lists_are_compared_with_each_other_and_with_details(proxy: Proxy, kind: str) -> None:
+    pattern, change, text = WITHOUT_DUMP[kind]
+
+    def alter(target: str, answer: Answer) -> Answer:
+        if "/dumps/" in target or "/changes/" in target:
+            return replace(answer, status=404)
+        if target == "/v1/" and answer.status == 200:
+            return replace(answer, body=changed(answer.body, lambda index: [index.pop("dumps"), index.pop("changes")]))
+        if not re.search(pattern, target) or not answer.body:
+            return answer
+        return replace(answer, body=changed(answer.body, change), headers={**answer.headers, "etag": '"other"'})
+
+    proxy.alter = alter
+    found = mismatches(proxy.url)
+    assert bool(found) == bool(text)
+    assert any(re.search(text, one.text) for one in found) or not text, found
 
 
 def test_a_dump_that_is_not_the_one_of_its_head_is_named(proxy: Proxy) -> None:
@@ -341,7 +598,7 @@ def test_a_site_that_asks_to_wait_is_waited_for(proxy: Proxy) -> None:
         return answer
 
     proxy.alter = alter
-    assert verify(SiteReader(proxy.url, _FAST, said.append), 1, SILENT).mismatches == []
+    assert verify(SiteReader(proxy.url, _FAST, said.append), 1, SILENT, patience_s=0).mismatches == []
     assert said == ["/v1/public/markets/snapshot: 429; waiting 1 second, as the site asks"]
 
 
