@@ -138,8 +138,8 @@ def mixed(rounds: int, short: int, *, has_shards: bool) -> list[Share]:
 
 
 def is_chosen(number: int) -> bool:
-    """Whether a round is played: of four for each step two, in which each choice is made both ways."""
-    return number % 4 in ((0, 3) if number // 4 % 2 == 0 else (1, 2))
+    """Whether a round is played: of four for each step one, in turn, and not always the same for every fourth step."""
+    return number % 4 == (number // 4 + number // 16) % 4
 
 
 def check_quiet_without(scene: Scene, number: int) -> None:
