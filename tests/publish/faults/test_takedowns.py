@@ -102,7 +102,7 @@ def test_publishers_killed_with_a_put_in_flight_leave_nothing_for_long(tmp_path:
         for number in share.rounds:
             scene.reset(before)
             site = slow[number % 2]
-            writes = 1 + number // 4 * (2 if share.has_all else 1)
+            writes = 1 + number // 4 * (6 if share.has_all else 3) // 2
             store = DiesAfter(scene.store(site.config), writes)
             with suppress(DiedError):
                 publish_site(site, store)
@@ -119,7 +119,7 @@ def test_publishers_killed_with_a_put_in_flight_leave_nothing_for_long(tmp_path:
             check_whole(scene.objects(), old)
             check_lists(scene, old.state)
 
-    run_all(tmp_path, mixed(200, 8, has_shards=has_shards), play)
+    run_all(tmp_path, mixed(132, 8, has_shards=has_shards), play)
 
 
 class Share(NamedTuple):
