@@ -248,7 +248,7 @@ class History:
 
 @pytest.mark.campaign(short=2)
 @pytest.mark.workers
-@pytest.mark.parametrize("seed", range(rounds(1, 4)))
+@pytest.mark.parametrize("seed", range(rounds(1, 2)))
 @pytest.mark.parametrize("kind", SITES)
 def test_any_sequence_of_changes_gives_the_bytes_of_a_full_build(
     database: sqlite3.Connection, tmp_path: Path, kind: str, seed: int, monkeypatch: pytest.MonkeyPatch
@@ -265,5 +265,5 @@ def test_any_sequence_of_changes_gives_the_bytes_of_a_full_build(
     history = History(site, seed * len(SITES) + place, monkeypatch, tells_rows=tells_rows)
     history.settings |= {**SITES[kind], "guards.max_invalid": 1, "guards.max_shrink": 1}
     history.build()
-    for _ in range(rounds(2, 15)):
+    for _ in range(rounds(2, 8)):
         history.step()

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
-from itertools import product
 from typing import Any, Final
 
 import pytest
@@ -10,14 +9,15 @@ import pytest
 from generator.api import keys
 from generator.cluster import engine
 from tests.cluster.sites import ClusterSite, assert_same, everything
+from tests.support.campaigns import every_pair
 from tests.support.cluster import Cluster
 from tests.support.sites.builds import EXTENDED
 
 LATER: Final = "2026-01-31T13:00:00.000Z"
-#: Every variant and layout, without versions of details and with them.
+#: Variants and layouts, without versions of details and with them.
 KINDS: Final = [
     pytest.param({**variant, "layout": layout}, has_versions, id=f"{name}-{layout}{'-versions' * has_versions}")
-    for has_versions, layout, (name, variant) in product(
+    for has_versions, layout, (name, variant) in every_pair(
         (False, True), ("pages", "chunks"), (("core", {}), ("extended", EXTENDED))
     )
 ]

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from itertools import product
 from pathlib import Path
 from typing import Final
 
@@ -17,7 +16,8 @@ from generator.config.settings import Config
 from generator.edge import cloudfront as edge_cloudfront
 from generator.edge import responses, router
 from generator.edge.compaction import compact
-from tests.support.edges.cases import CHANGED_EXTENDED_RULES, Case, full_tier, http_mismatch, requests
+from tests.support.campaigns import every_pair, full_tier
+from tests.support.edges.cases import CHANGED_EXTENDED_RULES, Case, http_mismatch, requests
 from tests.support.edges.cloudfront import (
     AWKWARD,
     CHUNKED,
@@ -71,7 +71,7 @@ def _parts(answer: Answer) -> tuple[int, Mapping[str, str], bytes]:
 @pytest.mark.parametrize(
     ("program", "query", "config"),
     full_tier(
-        product(
+        every_pair(
             ("njs", "node"),
             ("raw", "parsed"),
             (PLAIN, IN_BUCKET, AWKWARD.model_copy(update={"base_url": PLAIN.base_url}), EXTENDED),

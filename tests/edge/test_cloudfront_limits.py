@@ -177,8 +177,8 @@ def wrong(edge: CloudFront) -> list[object]:
 
 # Not the first rule: the function in front has changed the case already.
 @pytest.mark.campaign(short=0)
-@pytest.mark.parametrize("rule", CHANGED_SEARCH_RULES[1:])
-def test_a_broken_rule_turns_the_table_red(rule: tuple[str, str], edge: CloudFront, store: S3Server) -> None:
+def test_a_broken_rule_turns_the_table_red(edge: CloudFront, store: S3Server) -> None:
     put_all(store, MARKETS)
     assert wrong(edge) == []
-    assert wrong(replace(edge, origin_request=mutated(edge.origin_request, *rule))) != []
+    for rule in CHANGED_SEARCH_RULES[1:]:
+        assert wrong(replace(edge, origin_request=mutated(edge.origin_request, *rule))) != [], rule

@@ -11,7 +11,7 @@ from urllib.parse import urljoin
 import pytest
 
 from generator.api import keys
-from tests.support.edges.cases import full_tier
+from tests.support.campaigns import full_tier
 from tests.support.edges.edge_sites import EDGES, EdgeSite, edge_site
 from tests.support.edges.windows import LISTS, made_up
 from tests.support.readers import lists

@@ -13,7 +13,7 @@ import pytest
 
 from generator.api import contract, keys
 from generator.edge import deployment, responses
-from tests.support.edges.cases import full_tier
+from tests.support.campaigns import full_tier
 from tests.support.edges.edge_sites import EDGES, EdgeSite, edge_site
 from tests.support.edges.servers import Answer, connected, folder_for_anybody, free_port, nginx
 from tests.support.readers import lists

@@ -16,7 +16,7 @@ from generator.api import contract, keys
 from generator.config.settings import Config
 from generator.edge import deployment, responses
 from generator.tree.layouts import LAYOUTS
-from tests.support.edges.cases import full_tier
+from tests.support.campaigns import full_tier
 from tests.support.edges.edge_sites import CACHED, EdgeSite, edge_site, target
 from tests.support.edges.servers import Answer, connected, folder_for_anybody, free_port, nginx
 from tests.support.edges.windows import made_up

@@ -16,7 +16,8 @@ from generator.config.settings import Config
 from generator.edge import responses
 from generator.search import buckets
 from generator.tree.layouts import LAYOUTS
-from tests.support.edges.cases import CHANGED_SEARCH_RULES, full_tier
+from tests.support.campaigns import full_tier
+from tests.support.edges.cases import CHANGED_SEARCH_RULES
 from tests.support.edges.edge_sites import EDGES, EdgeSite, edge_site
 from tests.support.edges.servers import Answer
 from tests.support.edges.serving import MARKETS as PATH

@@ -15,8 +15,7 @@ from generator.api import contract, cursors, keys
 from generator.edge import responses
 from generator.tree import borders, chunks
 from generator.tree.generation import ItemList
-from tests.support.campaigns import sample
-from tests.support.edges.cases import full_tier
+from tests.support.campaigns import full_tier, sample
 from tests.support.edges.edge_sites import EDGES, EdgeSite, edge_site, target
 from tests.support.edges.servers import Answer, connected
 from tests.support.edges.windows import (

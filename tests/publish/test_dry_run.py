@@ -9,6 +9,7 @@ import pytest
 
 from generator.api import keys
 from generator.tree.folder import Output
+from tests.support.campaigns import every_pair
 from tests.support.kills import dying_before
 from tests.support.readers.followed import quick
 from tests.support.sites.publishing import FX, OPEN, PREFIX, PublishedSite, copy_output, hour
@@ -122,9 +123,7 @@ CASES: Final[dict[str, tuple[Callable[[PublishedSite], None], tuple[str, ...], s
 
 
 @pytest.mark.campaign(short=4)
-@pytest.mark.parametrize("layout", ["pages", "chunks"])
-@pytest.mark.parametrize("command", ["publish", "rebuild"])
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(("case", "command", "layout"), every_pair(CASES, ["publish", "rebuild"], ["pages", "chunks"]))
 def test_a_dry_run_says_what_the_real_run_then_does_and_changes_nothing(
     case: str, command: str, layout: str, published_site: PublishedSite, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,6 +1,7 @@
 """A takedown that meets another run: both succeed, and nothing of the markets remains."""
 
 from collections.abc import Callable
+from itertools import cycle
 
 import pytest
 
@@ -8,6 +9,7 @@ from generator.publish import blocklist, takedown
 from generator.publish.protocol import Target
 from generator.stores.factory import open_store
 from generator.tree.blocklist import BlockedList
+from tests.support.campaigns import full_tier
 from tests.support.sites.builds import NOW, Silent, make_config
 from tests.support.sites.publishing import PublishedSite, fill_parquet, hour
 from tests.support.sites.rows import market_id
@@ -15,6 +17,8 @@ from tests.support.stores.s3.wire import Answer, Request
 
 #: After how many requests of a run the other one begins; the last ones are hardly ever made.
 PLACES = (*range(12), 15, 20)
+#: Each place with Parquet files or without.
+CASES = [*zip(cycle(["parquet", "ndjson"]), PLACES)]
 
 
 @pytest.fixture(params=["ndjson", "parquet"])
@@ -58,8 +62,7 @@ def test_a_takedown_that_ends_during_a_rebuild_of_unchanged_markets_does_not_sto
     filed.check()
 
 
-@pytest.mark.campaign(short=1)
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize(("filed", "place"), full_tier(CASES, short=[("parquet", 0)]), indirect=["filed"])
 def test_a_takedown_that_begins_during_a_rebuild_stops_neither(filed: PublishedSite, place: int) -> None:
     filed.edit(3, volume=77.0)
     after_requests(filed, place + 1, lambda: blocklist.merge(filed.store(), blocking(1)))
@@ -70,8 +73,7 @@ def test_a_takedown_that_begins_during_a_rebuild_stops_neither(filed: PublishedS
     filed.check()
 
 
-@pytest.mark.campaign(short=1)
-@pytest.mark.parametrize("place", [4, *(place for place in PLACES if place != 4)])
+@pytest.mark.parametrize(("filed", "place"), full_tier(CASES, short=[("parquet", 4)]), indirect=["filed"])
 def test_two_takedowns_at_once_both_succeed(filed: PublishedSite, place: int) -> None:
     """The second one blocks its market, and then waits for the first."""
     after_requests(filed, place + 1, lambda: blocklist.merge(filed.store(), blocking(1)))

@@ -58,7 +58,7 @@ def refused(_: Any) -> Valid:
 
 @pytest.mark.campaign
 @pytest.mark.parametrize("relation", GOOD)
-@settings(deadline=None, max_examples=rounds(25, 400))
+@settings(deadline=None, max_examples=rounds(25, 200))
 @given(data=st.data())
 def test_any_mix_of_good_and_bad_rows_gives_what_validation_one_by_one_gives(
     relation: str, data: st.DataObject

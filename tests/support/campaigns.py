@@ -7,8 +7,9 @@ cases: `campaign(short=3)` runs three of them in the short tier, spread evenly, 
 import os
 import random
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from typing import Final, TypeVar
+from collections.abc import Callable, Collection, Iterable, Sequence
+from itertools import combinations, product
+from typing import Any, Final, TypeVar
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -32,6 +33,45 @@ def sample(cases: Iterable[_T], short: int) -> list[_T]:
         return found
     chosen = random.Random(_SEED).sample(range(len(found)), short)  # noqa: S311 - nothing here is secret
     return [found[number] for number in sorted(chosen)]
+
+
+def thinned(cases: Iterable[_T], kind: Callable[[_T], object], share: float, seed: str) -> list[_T]:
+    """Of every kind one case and a share of the others, the same ones in every run, in their order."""
+    found, dice = [*cases], random.Random(seed)  # noqa: S311 - nothing here is secret
+    by_kind: dict[object, list[int]] = defaultdict(list)
+    for number, case in enumerate(found):
+        by_kind[kind(case)].append(number)
+    kept = {one for alike in by_kind.values() for one in dice.sample(alike, 1 + round(share * (len(alike) - 1)))}
+    return [case for number, case in enumerate(found) if number in kept]
+
+
+def full_tier(cases: Iterable[Any], *, short: Collection[Any]) -> list[Any]:
+    """Parameters for all cases; only those of `short` run in the short tier."""
+    beyond = pytest.mark.campaign(short=0)
+    return [
+        case if case in short else pytest.param(*(case if isinstance(case, tuple) else (case,)), marks=beyond)
+        for case in cases
+    ]
+
+
+def every_pair(*axes: Iterable[Any]) -> list[tuple[Any, ...]]:
+    """Few of all combinations, among which every two values of different axes meet.
+
+    A fault that takes two certain values to show is found as by all combinations; one that takes three may not be.
+    """
+    values = [[*axis] for axis in axes]
+    cases = [*product(*(range(len(axis)) for axis in values))]
+    left = {pair for case in cases for pair in _pairs(case)}
+    chosen = list[tuple[int, ...]]()
+    while left:
+        chosen.append(max(cases, key=lambda case: len(left & _pairs(case))))
+        left -= _pairs(chosen[-1])
+    return [tuple(axis[at] for axis, at in zip(values, case, strict=True)) for case in sorted(chosen)]
+
+
+def _pairs(case: tuple[int, ...]) -> set[tuple[tuple[int, int], ...]]:
+    """Any two values of a combination, each with the number of its axis."""
+    return {*combinations(enumerate(case), 2)}
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -10,7 +10,7 @@ from generator.progress import SILENT
 from generator.verify.reader import SiteReader
 from generator.verify.run import verify
 from tests.bench import databases
-from tests.support.edges.cases import full_tier
+from tests.support.campaigns import full_tier
 from tests.support.edges.edge_sites import EDGES, edge_site
 from tests.support.readers import lists
 from tests.support.sites.builds import build_now, files, make_config

@@ -534,8 +534,7 @@ def test_links_work_over_http_as_they_do_on_disk(live: Watched, server: Served) 
 
 
 @pytest.mark.campaign(short=0)
-@SIZES
-@SCHEMES
+@pytest.mark.parametrize(("size", "scheme"), [(DESKTOP, "dark"), (PHONE, "light")])
 def test_the_documentation_opens_from_disk(
     rebuilt_folder: Path, browser: Browser, size: tuple[int, int], scheme: Scheme
 ) -> None:

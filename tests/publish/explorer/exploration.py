@@ -11,6 +11,9 @@ Two requests of different actors commute unless one writes what the other reads 
 
 When the first was killed, the second meets nobody, so it is only killed, too. A file system loses no answers, and a
 process that was killed has no writes under way.
+
+Of requests of one kind in a row that conflict with the same kinds of requests of the other actor, as puts of several
+pages do, the last stands for all.
 """
 
 from collections.abc import Callable, Iterator
@@ -23,7 +26,7 @@ from tests.publish.explorer.directory import on_disk
 from tests.publish.explorer.invariants import Moment, Watch, check_settled, is_held, lasting, still_gone
 from tests.publish.explorer.scenarios import SCENARIOS, Scenario, made, recorded
 from tests.publish.explorer.scheduler import Actor, Fault, Game, Strike, arrive
-from tests.publish.explorer.world import Op, World
+from tests.publish.explorer.world import Op, World, label
 
 
 class Placement(NamedTuple):
@@ -103,8 +106,9 @@ class Explorer:
 
     def killed(self, base: Played) -> Iterator[Played]:
         """The placements in which the second actor of a played one is killed, too, after each of its writes."""
+        one, two = base.actors
         for moment in base.watch.trail:
-            if moment.actor is base.actors[0]:
+            if moment.actor is one or _is_repeated(two.trace, moment.requests - 1, one.trace):
                 continue
             self.played += 1
             strikes = (base.placement.strikes[0], Strike(moment.requests, Fault.KILL))
@@ -160,14 +164,26 @@ def _followed(scenario: Scenario, left: Moment, layout: str, role: Role, tell: C
 
 
 def explore(
-    explorer: Explorer, scenario: Scenario, layout: str, first: int, *, strikes: int = 2, every: int = 1
+    explorer: Explorer,
+    scenario: Scenario,
+    layout: str,
+    first: int,
+    *,
+    strikes: int = 2,
+    every: int = 1,
+    start: int = 0,
 ) -> Iterator[Played]:
-    """Play every placement of up to so many strikes in which that role begins, or those at one request in so many."""
+    """Play every placement of up to so many strikes in which that role begins.
+
+    With `every`, the last of the strikes comes only with a first at one in so many requests, from `start` on.
+    """
     alone = explorer.play(Placement(scenario.name, layout, first))
     assert alone
     yield alone
-    trace = alone.actors[0].trace
-    for at in reversed(range(0, len(trace), every)):
+    trace, others = (actor.trace for actor in alone.actors)
+    places = [at for at in range(len(trace)) if not _is_repeated(trace, at, others)]
+    chosen = places[start % every :: every]
+    for at in reversed(chosen if strikes == 1 else places):
         for fault in _first_faults(trace, at):
             if scenario.on_disk and fault not in (Fault.STOP, Fault.KILL):
                 continue
@@ -175,10 +191,23 @@ def explore(
             placement = Placement(scenario.name, layout, first, (Strike(at, fault), None))
             if base := explorer.play(placement, keeps_trail=is_dead):
                 yield base
-                if strikes == 1:
-                    continue
-                yield from explorer.killed(base)
-                yield from _second(explorer, base, trace[at])
+                if strikes > 1 and at in chosen:
+                    yield from explorer.killed(base)
+                    yield from _second(explorer, base, trace[at])
+
+
+def _is_repeated(trace: list[Op], at: int, others: list[Op]) -> bool:
+    """Whether the next request is of the same kind, and can matter to the same kinds of the other actor's."""
+    return at + 1 < len(trace) and _met(trace[at], others) == _met(trace[at + 1], others)
+
+
+def _met(op: Op, others: list[Op]) -> tuple[tuple[str, str], set[tuple[str, str]]]:
+    """The kind of a request, and the kinds of those that it conflicts with."""
+    return _kind(op), {_kind(other) for other in others if op.conflicts(other)}
+
+
+def _kind(op: Op) -> tuple[str, str]:
+    return op.kind, label(op.place)
 
 
 def _first_faults(trace: list[Op], at: int) -> Iterator[Fault]:
@@ -206,6 +235,8 @@ def _second(explorer: Explorer, base: Played, op: Op) -> Iterator[Played]:
     until = len(trace) if two.handed_over_at is None else two.handed_over_at
     rest = one.trace[one.strike.at :]
     for at in reversed(range(until)):
+        if _is_repeated(trace[:until], at, rest):
+            continue
         after = rest
         for fault in _second_faults(one.strike.fault, op, trace, at):
             if base.watch.scenario.on_disk and fault not in (Fault.STOP, Fault.KILL):

@@ -367,6 +367,6 @@ class Walkers:
             at = at_next
             if at is None:
                 break
-            time.sleep(0.0005)
+            time.sleep(0.002)  # or this thread would take the time of those that it watches
         assert seen in self._possible[name], f"a walk of {name} by {limit} was torn"
         self.exact += 1

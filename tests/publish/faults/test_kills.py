@@ -17,8 +17,8 @@ from tests.publish.faults.scene import (
     take_down,
 )
 from tests.publish.faults.sites import SiteContent, without
-from tests.publish.faults.strikes import Victims, places
-from tests.support.campaigns import rounds, sample
+from tests.publish.faults.strikes import Strike, Victims, places
+from tests.support.campaigns import rounds, sample, thinned
 from tests.support.faults import State
 from tests.support.sites.rows import market_id
 
@@ -126,7 +126,8 @@ def test_a_run_killed_at_any_request_loses_nothing(
         scene.publish(site)
     prepared.between()
     before = scene.objects()
-    strikes = sample(places(victims.run(prepared.arguments)), 2)
+    struck = places(victims.run(prepared.arguments))
+    strikes = sample(thinned(struck, kind_of, 0.1, seed=case.__name__), 2)
     finish(scene, prepared, None)
     later = scene.site("later", 9, m2={"question": "Later?"}, **{f"m{number}": None for number in prepared.hidden})
     for number, strike in enumerate(strikes):
@@ -137,7 +138,12 @@ def test_a_run_killed_at_any_request_loses_nothing(
         if prepared.published:
             check_lists(scene, *prepared.seen, with_searches=case is not repair)
         finish(scene, prepared, later if number % 3 == 2 else None)
-    assert victims.kills == len(strikes) >= rounds(2, 25)
+    assert victims.kills == len(strikes) >= rounds(2, 12)
+
+
+def kind_of(strike: Strike) -> object:
+    """What stands for others like it; nothing stands for a request for the record, between which all steps are."""
+    return strike if strike.label in {"Get record", "Put record"} else strike.label
 
 
 def finish(scene: Scene, case: Case, later: SiteContent | None) -> None:

@@ -83,6 +83,8 @@ def test_of_two_publishers_one_wins_every_time(scene: Scene) -> None:
     with Walkers(scene, old.state, *(site.state for site in new)) as walkers:
         walkers.withdraw(is_withdrawing=True)
         for number in range(rounds(4, 40)):
+            if number >= 14 and fewest_wins(outcomes) > 0:
+                break
             scene.reset(before)
             codes = race(scene, new, random.Random(number), is_close=number % 2 == 0)
             outcomes.append(codes)
@@ -95,10 +97,15 @@ def test_of_two_publishers_one_wins_every_time(scene: Scene) -> None:
             loser = new[1 - new.index(winner)]
             scene.publish(loser)
             check_whole(scene.objects(), loser)
-        walkers.await_exact(rounds(4, 40))
+        walkers.await_exact(len(outcomes))
     assert {*outcomes} <= {(0, 4), (4, 0), (0, 0)}
-    assert min(outcomes[::2].count((0, 4)), outcomes[::2].count((4, 0))) >= rounds(0, 1)
+    assert fewest_wins(outcomes) >= rounds(0, 1)
     assert (0, 0) not in outcomes[::2], "both read the same record, and both won"
+
+
+def fewest_wins(outcomes: list[tuple[int, int]]) -> int:
+    """Of the close races, how many were won by the publisher that won fewer."""
+    return min(outcomes[::2].count((0, 4)), outcomes[::2].count((4, 0)))
 
 
 def lists_now(scene: Scene) -> object:
@@ -135,7 +142,7 @@ def race(scene: Scene, sites: list[SiteContent], rng: random.Random, *, is_close
 
 @pytest.mark.campaign(short=1)
 @ON_BOTH
-def test_a_publisher_frozen_past_its_lease_does_no_harm(scene: Scene) -> None:
+def test_a_publisher_frozen_past_its_lease_does_no_harm(scene: Scene, *, has_shards: bool) -> None:
     scene.publish_everything()
     old = scene.site("a", 0)
     slow = scene.site("b", 1, m1={"question": "Slow?"}, m4={"status": "closed"}, m9={"question": "Slow?"})
@@ -143,15 +150,16 @@ def test_a_publisher_frozen_past_its_lease_does_no_harm(scene: Scene) -> None:
     scene.publish(old)
     before = scene.objects()
     start, total = span_of_work(scene, slow)
-    freezes = rounds(1, 15)
+    freezes = rounds(2, 15)
+    numbers = range(has_shards, freezes, 2)  # half of the moments with each form of the record
     with Walkers(scene, old.state, slow.state, fast.state) as walkers:
-        for number in range(freezes):
+        for number in numbers:
             scene.reset(before)
             strike = Strike(ANY, start + 1 + number * (total - start) // freezes, after=number % 3 == 0)
             assert freeze(scene, slow, strike, lambda: scene.publish(fast)) == 4, strike
             check_whole(scene.objects(), fast)
             check_lists(scene, fast.state)
-        walkers.await_exact(freezes)
+        walkers.await_exact(len(numbers))
 
 
 def span_of_work(scene: Scene, site: SiteContent) -> tuple[int, int]:
@@ -193,7 +201,7 @@ def test_a_process_that_was_stopped_and_continues_does_no_harm(scene: Scene) -> 
     scene.publish(old)
     before = scene.objects()
     start, total = span_of_work(scene, slow)
-    stops = rounds(2, 8)
+    stops = rounds(2, 5)
     with closing(Victims(scene)) as victims:
         for number in range(stops):
             scene.reset(before)
@@ -353,7 +361,7 @@ def test_runs_that_always_die_after_first_pages_moved_keep_what_walks_are_in_and
     has_everything(scene, layout)
     scene.publish(scene.site("a", 0))
     sizes, walks, turns = [], list[Walk](), rounds(2, 4)
-    for number in range(rounds(6, 30)):
+    for number in range(rounds(6, 16)):
         site = scene.site("b", number, m1={"question": f"Edition {number}?"}, m4=None)
         publish_without_build(scene, site)
         check_known(scene.objects())
@@ -376,7 +384,7 @@ def test_a_site_whose_every_second_run_is_cut_short_keeps_what_walks_are_in_and_
     has_everything(scene, layout)
     scene.publish(scene.site("a", 0))
     sizes, walks, turns = [], list[Walk](), rounds(2, 4)
-    for number in range(1, rounds(11, 40)):
+    for number in range(1, rounds(11, 22)):
         site = scene.site("b", number, m1={"question": f"Edition {number}?"}, m4=None)
         if number % 2:
             scene.publish(site)
@@ -415,7 +423,7 @@ def test_the_record_does_not_repeat_what_each_killed_run_touched(scene: Scene, l
     has_everything(scene, layout)
     scene.publish(scene.site("a", 0))
     touched = []
-    for number in range(rounds(4, 30)):
+    for number in range(rounds(4, 10)):
         site = scene.site("b", number, m1={"question": f"Edition {number % 3}?"}, m4=None)
         with pytest.raises(DiedError):
             publish_site(site, DiesAfter(scene.store(site.config), 8))
@@ -454,7 +462,7 @@ def test_commits_with_lost_responses_are_neither_lost_nor_repeated(tmp_path: Pat
         assert sequence_of(scene) == sequence + 3, "a record was put twice"
         scene.reset({})
 
-    number = rounds(len(LOST), 3 * 5 * len(LOST))  # each with each
+    number = rounds(len(LOST), 2 * 3 * len(LOST))  # each at each put, with lists only and with all kinds
     assert run_all(tmp_path, range(number), play) == number
     assert codes == [0] * number
 

@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
+from itertools import cycle
 from pathlib import Path
 from typing import Any, Final
 
@@ -32,7 +33,6 @@ from generator.tree.families import object_keys
 from generator.tree.folder import locked
 from tests.publish.faults.scene import (
     LEASE_S,
-    ON_BOTH,
     PREFIX,
     Scene,
     check_hidden,
@@ -635,8 +635,12 @@ def test_the_protocol_passes_every_round(scene: Scene, play: Callable[[Scene, Va
 
 
 @pytest.mark.campaign(short=1)
-@ON_BOTH
-@pytest.mark.parametrize("play", ROUNDS, ids=lambda play: play.__name__)
+@pytest.mark.parametrize(
+    ("play", "has_shards"),
+    [*zip(ROUNDS, cycle([True, False]))],
+    indirect=["has_shards"],
+    ids=lambda value: value.__name__ if callable(value) else "shards" if value else "whole",
+)
 def test_the_protocol_passes_every_round_with_all_kinds_of_objects(
     scene: Scene, play: Callable[[Scene, Variant], None]
 ) -> None:

@@ -9,14 +9,12 @@ cases it ran. What the placeholders in it stand for, placeholders.py says.
 """
 
 import json
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any, Final
-
-import pytest
 
 from generator.api import contract, keys
 from generator.api.contract import Variant
@@ -57,15 +55,6 @@ CHANGED_RULES_BY_VARIANT: Final[tuple[tuple[Variant, str, str], ...]] = (
     *(("core", rule, changed) for rule, changed in CHANGED_RULES),
     *(("extended", rule, changed) for rule, changed in (*CHANGED_EXTENDED_RULES, *CHANGED_SEARCH_RULES)),
 )
-
-
-def full_tier(cases: Iterable[Any], *, short: Collection[Any]) -> list[Any]:
-    """Parameters for all cases; only those of `short` run in the short tier."""
-    beyond = pytest.mark.campaign(short=0)
-    return [
-        case if case in short else pytest.param(*(case if isinstance(case, tuple) else (case,)), marks=beyond)
-        for case in cases
-    ]
 
 
 @dataclass(frozen=True)
