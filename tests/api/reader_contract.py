@@ -183,30 +183,25 @@ def _shown(value: object) -> str:
 
 
 def complaints(found: Iterable[Break], entries: Sequence[ChangelogEntry], accepted: int) -> list[str]:
-    """What is wrong with the changelog, newest entry first, of whose entries the last ones are `accepted` already.
+    """What the changelog lacks, of whose entries, newest first, the last ones are `accepted` already.
 
     These tell of earlier changes, so they name none of the breaks that are found.
     """
     recent = [entry for entry in entries[: len(entries) - accepted] if entry.kind != "announced"]
-    return [sentence for one in found if (sentence := _complaint(one, recent, entries))]
+    return [f"{one}. {_remedy(one.where)}" for one in found if not _is_told(one.where, recent, entries)]
 
 
-def _complaint(one: Break, recent: Sequence[ChangelogEntry], entries: Sequence[ChangelogEntry]) -> str | None:
-    naming = [entry for entry in recent if one.where in entry.where]
-    if not naming:
-        return (
-            f"{one}. Put an entry that names {one.where} first in generator/api/changelog.py, or take the change back"
-        )
-    if any(entry.text.startswith(WITHOUT_NOTICE) or _was_announced(one.where, entry, entries) for entry in naming):
-        return None
-    return (
-        f"{one}. It was not announced in time. Take it back, and announce it in generator/api/changelog.py with the "
-        f"day from which it may take place, {NOTICE.days} days ahead or more. Only the entry of a change that mends a "
-        f"harm may begin with {WITHOUT_NOTICE.strip()!r} instead"
+def _is_told(where: str, recent: Iterable[ChangelogEntry], entries: Iterable[ChangelogEntry]) -> bool:
+    days = [entry.effective for entry in entries if entry.effective is not None and where in entry.where]
+    return any(
+        where in entry.where and (entry.text.startswith(WITHOUT_NOTICE) or any(day <= entry.date for day in days))
+        for entry in recent
     )
 
 
-def _was_announced(where: str, entry: ChangelogEntry, entries: Iterable[ChangelogEntry]) -> bool:
-    return any(
-        where in other.where and other.effective is not None and other.effective <= entry.date for other in entries
+def _remedy(where: str) -> str:
+    return (
+        f"Put an entry that names {where} first in generator/api/changelog.py. It needs an earlier one, announced "
+        f"{NOTICE.days} days ahead, whose `effective` has come; only if it mends a harm may its text begin with "
+        f"{WITHOUT_NOTICE.strip()!r} instead"
     )
