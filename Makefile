@@ -63,8 +63,8 @@ coverage: .venv/test tests/node/node_modules/ready  ## Show which lines no test 
 	$(BIN)/coverage combine -q
 	$(BIN)/coverage report
 
-bless: .venv/test  ## Accept what changed in the golden tree, the config schema and the tables of the docs
-	BLESS=1 $(BIN)/python -m pytest -q tests/acceptance/test_golden.py tests/config/test_settings.py tests/test_docs.py tests/test_columns.py
+bless: .venv/test  ## Accept what changed in the golden trees, the API, the config schema and the tables of the docs
+	BLESS=1 $(BIN)/python -m pytest -q tests/acceptance/test_golden.py tests/api/test_changelog.py tests/config/test_settings.py tests/test_docs.py tests/test_columns.py
 
 bench: .venv/test .venv-bench/ready tests/bench/node/node_modules/ready  ## Measure beside other ways; ONLY="build publish" picks parts, OPTIONS go along
 	$(BIN)/python -m tests.bench $(ONLY) $(OPTIONS)

@@ -3,17 +3,19 @@
 import os
 import re
 from pathlib import Path
-from typing import Final
+from typing import Final, get_args
 
 import pytest
 
-from generator.api import contract, cursors, keys, slugs
+from generator.api import changelog, contract, cursors, keys, slugs
 from generator.api.feeds import FEED_NAMES, MOST_ENTRIES
+from generator.api.openapi import document as openapi
 from generator.config import loader
 from generator.cost import estimate, prices
 from generator.cost.estimate import Terms
 from generator.search.generation import MOST_OBJECTS
 from generator.tree import pages
+from tests.api.reader_contract import promises
 from tests.support.sites.builds import ROOT
 
 pytestmark = pytest.mark.every_limit
@@ -58,6 +60,18 @@ def test_every_sort_is_explained() -> None:
     assert all(found and known.issuperset(found) for found in properties.values())
 
 
+def test_readers_are_told_how_they_learn_of_changes() -> None:
+    _, _, text = API.partition("## Changes of the API")
+    assert f"is announced {changelog.NOTICE.days} days before" in text
+    assert f"begins with `{changelog.WITHOUT_NOTICE.strip()}`" in text
+    kinds = re.findall(r"^`kind` is (.*)\. `where`", text, re.MULTILINE)
+    assert words(kinds[0]) == [*get_args(changelog.ChangeKind)]
+    promised = promises(openapi.document(DEFAULTS))
+    places = re.findall(r"`(\w+[\w.]*)` (?:is a property|an operation|its parameter|a header)", " ".join(text.split()))
+    assert len(places) == 4
+    assert {*places} < promised.keys()
+
+
 def test_every_error_is_explained() -> None:
     statuses = {int(code) for code in re.findall(r"^\| (\d{3}) \|", API, re.MULTILINE)}
     assert statuses == set(contract.FIXED_ERRORS)
@@ -86,6 +100,7 @@ def test_every_path_is_that_of_the_keys() -> None:
         f"{keys.MARKETS}/{{marketId}}",
         keys.BUILD,
         keys.OPENAPI,
+        keys.CHANGELOG,
         *others,
     ]
     of_feeds = re.findall(r"`GET /(\S+)` \|", FEEDS)

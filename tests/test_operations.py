@@ -285,7 +285,7 @@ def test_moving_to_another_target_and_address(operator: Operator) -> None:
     operator.takes_down(1)
     outputs = operator.follow("Move")
     assert "/srv/new-markets: 10 markets are published" in outputs[1]
-    assert " 119 unchanged" in outputs[3]
+    assert " 120 unchanged" in outputs[3]
     assert (operator.folder / "srv" / "new-markets" / "blocked.json").exists()
     shown = {key for key, body in files(operator.target).items() if b"https://markets.example.com" in body}
     assert {"v1/openapi.json", "v1/dumps/head.json", "v1/feeds/new.atom"} < shown

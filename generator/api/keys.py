@@ -4,6 +4,7 @@
     v1/build.json                                                       what readers see: as-of, counts, version
     v1/index.json                                                       what `/v1/` answers: where everything is
     v1/llms.txt                                                         the API in a page, for language models
+    v1/changelog.json                                                   what changed in the API, and when
     v1/prices.json                                                      id, price and volume of all open markets
     v1/feeds/<name>.json, v1/feeds/<name>.atom                          new markets and resolved ones
     v1/errors/<status>.json                                             error bodies that edges return verbatim
@@ -65,6 +66,7 @@ BUILD: Final = f"{API_VERSION}/build.json"
 ERRORS: Final = f"{API_VERSION}/errors"
 SITE_INDEX: Final = f"{API_VERSION}/index.json"
 LLMS: Final = f"{API_VERSION}/llms.txt"
+CHANGELOG: Final = f"{API_VERSION}/changelog.json"
 PRICES: Final = f"{API_VERSION}/prices.json"
 FEEDS: Final = f"{API_VERSION}/feeds"
 

@@ -34,6 +34,7 @@ def _requests(config: Config) -> Iterator[str]:
     if index.prices:
         yield f"- {index.prices}: probability and volume of all open markets, in one object"
     yield f"- {index.build}: as-of, counts{', categories' if config.variant == 'extended' else ''}"
+    yield f"- {index.changelog}: what changed in this API, and what will, by date"
     if index.market_url:
         yield f"- {index.market_url}: the page of a market, for people; fill in its `{links.name_in(index.market_url)}`"
     if index.dumps:

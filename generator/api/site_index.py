@@ -25,6 +25,7 @@ class SiteIndex(Closed):
     build: Url
     openapi: Url
     llms: Url
+    changelog: Url
     dumps: Annotated[Url | None, IfPresent] = None
     changes: Annotated[Url | None, IfPresent] = None
     feeds: Annotated[list[FeedAddresses] | None, IfPresent] = None
@@ -40,6 +41,7 @@ def make(config: Config) -> SiteIndex:
         build=_url(config, keys.BUILD),
         openapi=_url(config, keys.OPENAPI),
         llms=_url(config, keys.LLMS),
+        changelog=_url(config, keys.CHANGELOG),
         dumps=_url(config, keys.head(keys.DUMPS)) if config.dumps.ndjson else None,
         changes=_url(config, keys.head(keys.CHANGES)) if config.has_changes else None,
         feeds=[_feed(config, name) for name in feeds.FEED_NAMES] if config.feeds.enabled else None,

@@ -20,7 +20,7 @@ def documents(config: Config) -> Mapping[str, str]:
     """The key of each document by its path below the API's root, which is '' for the index."""
     found = {"": keys.SITE_INDEX}
     found |= {_name(keys.SNAPSHOT).removesuffix(".json"): keys.SNAPSHOT}
-    return found | {_name(key): key for key in (keys.OPENAPI, keys.BUILD, keys.LLMS, *_mutable(config))}
+    return found | {_name(key): key for key in (keys.OPENAPI, keys.BUILD, keys.LLMS, keys.CHANGELOG, *_mutable(config))}
 
 
 def _mutable(config: Config) -> Iterator[str]:

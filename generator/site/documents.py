@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from generator.api import contract, keys, llms, prices, site_index
+from generator.api import changelog, contract, keys, llms, prices, site_index
 from generator.api.feeds import FEED_NAMES, Feed
 from generator.api.openapi import document as openapi
 from generator.api.openapi.schemas import BuildRecord, Category
@@ -50,12 +50,13 @@ def derived(
 
 
 def fixed(config: Config) -> Iterator[Artifact]:
-    """The documents that depend on settings alone."""
+    """The documents that depend on no market."""
     for status, body in contract.FIXED_ERRORS.items():
         yield Artifact(keys.error(status), contract.encode(body))
     yield Artifact(keys.OPENAPI, contract.encode(openapi.document(config)))
     yield Artifact(keys.SITE_INDEX, contract.encode(site_index.make(config)))
     yield Artifact(keys.LLMS, llms.text(config).encode())
+    yield Artifact(keys.CHANGELOG, contract.encode(changelog.CHANGELOG))
 
 
 def _feeds(

@@ -37,9 +37,9 @@ from generator.wording import counted
 #: Reads objects by their keys, several at a time.
 ReadAll = Callable[[Iterable[str]], Iterable[bytes | None]]
 
-#: The documents that depend on settings alone.
+#: The documents that depend on no market.
 _FIXED: Final = frozenset(
-    {*map(keys.error, contract.FIXED_ERRORS), keys.OPENAPI, keys.SITE_INDEX, keys.LLMS}
+    {*map(keys.error, contract.FIXED_ERRORS), keys.OPENAPI, keys.SITE_INDEX, keys.LLMS, keys.CHANGELOG}
 )  # fmt: skip
 #: The lists that have every listed market.
 _OF_ALL: Final = tuple(keys.list_name("all", sort) for sort in contract.SORTS)
@@ -142,7 +142,7 @@ class PublishedState:
         return staged
 
     def _fixed(self, staged: Staged) -> Iterator[Artifact]:
-        """The documents that depend on settings alone: carried over."""
+        """The documents that depend on no market: carried over."""
         for key in sorted(_FIXED):
             digest = self._digest(key)
             if digest is not None:

@@ -17,6 +17,7 @@ import sqlalchemy as sa
 from pydantic import BaseModel
 
 from generator.api import contract, cursors, keys
+from generator.api.changelog import Changelog
 from generator.api.contract import MARKET_STATUSES, SORTS, STATUS_FILTERS
 from generator.api.downloads import ChangesHead, DumpHead
 from generator.api.feeds import Feed
@@ -92,6 +93,7 @@ def model_of(key: str) -> type[BaseModel] | None:
         keys.PRICES: Prices,
         keys.BUILD: BuildRecord,
         keys.SITE_INDEX: SiteIndex,
+        keys.CHANGELOG: Changelog,
         keys.OPENAPI: None,
     }
     return documents[key]

@@ -16,7 +16,7 @@ import pytest
 from jsonschema import Draft202012Validator, FormatChecker
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
-from generator.api import contract, cursors, downloads, feeds, keys, prices, site_index
+from generator.api import changelog, contract, cursors, downloads, feeds, keys, prices, site_index
 from generator.api.contract import ErrorResponse, Variant, encode
 from generator.api.openapi import document as openapi
 from generator.api.openapi import examples as openapi_examples
@@ -100,7 +100,8 @@ def exemplified(part: object, where: str = "") -> Iterator[tuple[str, dict[str, 
 
 
 def models() -> dict[str, type[contract.Wire]]:
-    named = [value for module in (contract, downloads, feeds, prices, site_index) for value in vars(module).values()]
+    modules = (changelog, contract, downloads, feeds, prices, site_index)
+    named = [value for module in modules for value in vars(module).values()]
     named += [openapi_schemas.BuildRecord, openapi_schemas.Category]
     found = {model.__name__: model for model in named if isinstance(model, type) and issubclass(model, contract.Wire)}
     bases = {"Wire", "Closed", "MarketFields", "DumpFile", "Head"}
@@ -157,6 +158,7 @@ def test_operations_paths_and_statuses_are_the_contracts(document: dict[str, Any
         ("/v1/build.json", "getBuild", ("200", "405", "429", "503")),
         ("/v1/", "getIndex", ("200", "405", "429", "503")),
         ("/v1/llms.txt", "getLlmsText", ("200", "405", "429", "503")),
+        ("/v1/changelog.json", "getChangelog", ("200", "405", "429", "503")),
         ("/v1/feeds/{feed}.json", "getJsonFeed", ("200", "404", "405", "429", "503")),
         ("/v1/feeds/{feed}.atom", "getAtomFeed", ("200", "404", "405", "429", "503")),
         ("/v1/dumps/head.json", "getDump", ("200", "405", "429", "503")),
@@ -266,9 +268,9 @@ def described(variant: Variant) -> dict[str, dict[str, Any]]:
 
 def test_properties_and_closed_objects_are_the_models(document: dict[str, Any], variant: Variant) -> None:
     schemas = document["components"]["schemas"]
-    assert len(described(variant)) == {"core": 26, "extended": 27}[variant]
+    assert len(described(variant)) == {"core": 28, "extended": 29}[variant]
     enums = {"MarketStatus", "Resolution", "StatusFilter", "Sort", "Direction"}
-    enums |= {"FeedName", "DumpFormat", "PartitionState"}
+    enums |= {"ChangeKind", "FeedName", "DumpFormat", "PartitionState"}
     assert schemas.keys() == described(variant).keys() | enums
     for name, fields in described(variant).items():
         model = models()[name]
@@ -319,6 +321,7 @@ def test_the_description_of_fills24h_tells_the_step_of_its_window(tmp_path: Path
 #: Texts that the program makes; every other text without a format is somebody's writing.
 OURS = {"nextCursor", "search", "slug", "generator", "layout", "variant", "path", "message", "error"}
 OURS |= {"version", "content_text", "Feed.title", "Feed.description", "FeedAuthor.name"}
+OURS |= {"ChangelogEntry.text", "ChangelogEntry.where"}
 OURS |= {f"{model}.name" for model in ("MarketsFile", "PartitionFile", "Step")}
 
 
@@ -387,7 +390,7 @@ def test_everything_has_examples_and_they_fit_their_schemas(
         for example in examples:
             validator(schema).validate(example)
             checked += 1
-    assert checked == {"core": 94, "extended": 104}[variant]
+    assert checked == {"core": 98, "extended": 108}[variant]
 
 
 def test_every_response_has_a_body_and_errors_have_the_edges_own(document: dict[str, Any], variant: Variant) -> None:
@@ -479,6 +482,7 @@ def body_name(key: str) -> str:
         keys.PRICES: "Prices",
         keys.BUILD: "BuildRecord",
         keys.SITE_INDEX: "SiteIndex",
+        keys.CHANGELOG: "Changelog",
         keys.head(keys.DUMPS): "DumpHead",
         keys.head(keys.CHANGES): "ChangesHead",
     }[key]
@@ -497,7 +501,7 @@ def test_every_published_file_fits_its_schema(published: dict[str, bytes], valid
     shown = {key: body for key, body in published.items() if is_described(key)}
     distinct = {(body_name(key), body) for key, body in shown.items()}
     checks = {name: validator(openapi_schemas.ref(name)) for name in {name for name, _ in distinct}}
-    assert len(checks) == 10
+    assert len(checks) == 11
     assert len(distinct) > 500
     for name, body in distinct:
         checks[name].validate(json.loads(body))

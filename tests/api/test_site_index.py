@@ -43,6 +43,7 @@ def test_the_index_has_the_address_of_everything(tmp_path: Path) -> None:
         "build": f"{BASE}/v1/build.json",
         "openapi": f"{BASE}/v1/openapi.json",
         "llms": f"{BASE}/v1/llms.txt",
+        "changelog": f"{BASE}/v1/changelog.json",
         "dumps": f"{BASE}/v1/dumps/head.json",
         "changes": f"{BASE}/v1/changes/head.json",
         "feeds": [

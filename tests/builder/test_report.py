@@ -51,16 +51,17 @@ def test_the_summary_line_is_all_that_a_build_prints(tmp_path: Path, database: s
     first = run("build", *arguments, cwd=tmp_path)
     assert (first.returncode, first.stderr) == (0, "")
     # A detail, snapshot, prices, 3 errors, a hundred first pages of thirty lists and build.json; no list has a second
-    # page. Four feeds, the index of the site and llms.txt. The dump, and index and head of it and of the change feed.
+    # page. Four feeds, the index of the site, llms.txt and changelog.json. The dump, and index and head of it and of
+    # the change feed.
     assert re.fullmatch(
-        r"built 1 market as of 2026-01-31T12:00:00\.000Z: 3021 files written \([0-9]+ bytes\), "
+        r"built 1 market as of 2026-01-31T12:00:00\.000Z: 3022 files written \([0-9]+ bytes\), "
         r"0 unchanged, 0 deleted, 0 rows quarantined, [0-9]+\.[0-9] s\n",
         first.stdout,
     )
     second = run("build", *arguments, cwd=tmp_path)
     assert (second.returncode, second.stderr) == (0, "")
     assert re.fullmatch(
-        r"built 1 market as of 2026-01-31T12:00:00\.000Z: 0 files written \(0 bytes\), 3021 unchanged, 0 deleted, "
+        r"built 1 market as of 2026-01-31T12:00:00\.000Z: 0 files written \(0 bytes\), 3022 unchanged, 0 deleted, "
         r"0 rows quarantined, [0-9]+\.[0-9] s\n",
         second.stdout,
     )
@@ -173,10 +174,10 @@ def test_a_build_reports_its_counts_and_every_bad_row(tmp_path: Path, database: 
         name: int(name.split("/")[0] in ("open", "all")) for name in content["lists"]
     }
     assert len(content["lists"]) == 30
-    assert content["run"]["written"] == 3_021
+    assert content["run"]["written"] == 3_022
     published = [path for path in (tmp_path / "output" / "v1").rglob("*") if path.is_file()]
     assert content["run"]["writtenBytes"] == sum(path.stat().st_size for path in published)
-    assert len(published) == 3_021
+    assert len(published) == 3_022
 
 
 def test_a_build_reports_dump_and_change_feed_and_the_step_that_it_made(

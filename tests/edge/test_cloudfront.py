@@ -286,7 +286,7 @@ def test_the_origin_response_knows_what_the_router_core_knows(tmp_path: Path) ->
         f"{lists}/x/{keys.FIRST}",
         details,
     ]
-    given = [*NAMED_FILES, *map(keys.head, keys.DOWNLOADS), keys.SITE_INDEX, keys.feed("new", "atom")]
+    given = [*NAMED_FILES, *map(keys.head, keys.DOWNLOADS), keys.SITE_INDEX, keys.CHANGELOG, keys.feed("new", "atom")]
     every = [
         FIRST_PAGE,
         PAGE,

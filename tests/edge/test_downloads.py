@@ -42,7 +42,7 @@ DOCUMENTS: Final = {
     **{
         f"/{key}": key
         for key in (
-            *(keys.LLMS, keys.head(keys.DUMPS), keys.head(keys.CHANGES)),
+            *(keys.LLMS, keys.CHANGELOG, keys.head(keys.DUMPS), keys.head(keys.CHANGES)),
             *(keys.feed(name, kind) for name in ("new", "resolved") for kind in ("atom", "json")),
         )
     },

@@ -22,7 +22,7 @@ _FOLDERS: Final = [
 ]  # fmt: skip
 _FILES: Final = [
     *("0123456789abcdef" * 2, "0" * 31, "0" * 33, "A" * 32, "g" * 32, "*"),
-    *("new", "head", "index", "llms", "openapi", "build"),
+    *("new", "head", "index", "llms", "changelog", "openapi", "build"),
 ]
 _NAMES: Final = st.builds(
     lambda folders, file, end: "".join([*folders, file, end]),

@@ -138,7 +138,7 @@ def test_the_documents_are_those_of_markets_the_errors_and_those_that_describe_t
     errors = [keys.error(status) for status in (400, 404, 405, 429, 503)]
     feeds = [keys.feed(name, extension) for name in ("new", "resolved") for extension in ("json", "atom")]
     of_markets = [keys.SNAPSHOT, keys.PRICES, *feeds]
-    assert list(found) == [*of_markets, *errors, keys.OPENAPI, keys.SITE_INDEX, keys.LLMS]
+    assert list(found) == [*of_markets, *errors, keys.OPENAPI, keys.SITE_INDEX, keys.LLMS, keys.CHANGELOG]
     groups = json.loads(found[keys.SNAPSHOT])
     assert {name: [market["id"] for market in group] for name, group in groups.items()} == {
         "freshMarkets": [market_id(1)],

@@ -169,12 +169,12 @@ def test_the_command_ends_with_what_a_build_will_make(folder: Path, database: sq
         "fine: sqlite:///markets.db: all relations and columns found\n"
         "fine: rows: 1 market can be published, 1 is hidden\n"
         "fine: output: writable\n"
-        "`public-markets build` will make 3,021 objects of 1 market in output\n"
+        "`public-markets build` will make 3,022 objects of 1 market in output\n"
     )
     assert not (folder / "output").exists()
     assert (
         run("build", "--as-of", "2026-01-31T12:00:00Z", cwd=folder).stdout.partition(": ")[2].split(" files")[0]
-        == "3021"
+        == "3022"
     )
 
 

@@ -1,4 +1,4 @@
-"""The operations for what is neither market nor list: the index of the site, prices, feeds, dumps and the change feed.
+"""The operations for what is neither market nor list: index, changelog, prices, feeds, dumps and the change feed.
 
 Ranges and HEAD appear in prose only, as in the rest of the document.
 """
@@ -6,7 +6,7 @@ Ranges and HEAD appear in prose only, as in the rest of the document.
 from collections.abc import Iterator
 from typing import Final
 
-from generator.api import downloads, feeds, keys, llms, prices, site_index
+from generator.api import changelog, downloads, feeds, keys, llms, prices, site_index
 from generator.api.contract import API_VERSION
 from generator.api.openapi import download_examples as examples
 from generator.api.openapi import responses
@@ -35,7 +35,11 @@ def tags(config: Config) -> Iterator[JsonObject]:
 
 def paths(config: Config) -> JsonObject:
     """The paths that these settings switch on."""
-    found = {f"/{API_VERSION}/": _get_index(config), f"/{keys.LLMS}": _get_llms(config)}
+    found = {
+        f"/{API_VERSION}/": _get_index(config),
+        f"/{keys.LLMS}": _get_llms(config),
+        f"/{keys.CHANGELOG}": _get_changelog(),
+    }
     if config.prices_file:
         found[f"/{keys.PRICES}"] = _get_prices()
     if config.feeds.enabled:
@@ -81,6 +85,17 @@ def _get_llms(config: Config) -> JsonObject:
     shown = {"text": {"summary": "The text of this site", "value": llms.text(config)}}
     answer = responses.document("The text.", {"type": "string"}, shown, _media_type(keys.LLMS))
     return _operation("build", "getLlmsText", ("Get a short description as text", "The API on one screen."), answer)
+
+
+def _get_changelog() -> JsonObject:
+    text = (
+        "What changed in this API, latest first. What could break a program is announced here at least "
+        f"{changelog.NOTICE.days} days before it takes place, unless it mends a harm: its entry then begins with "
+        f"`{changelog.WITHOUT_NOTICE.strip()}`"
+    )
+    oldest = changelog.Changelog(entries=changelog.CHANGELOG.entries[-1:])
+    answer = responses.document("The changelog.", ref("Changelog"), {"oldest": examples.of("The oldest entry", oldest)})
+    return _operation("build", "getChangelog", ("Get what changed in the API, and when", text), answer)
 
 
 def _get_prices() -> JsonObject:

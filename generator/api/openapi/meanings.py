@@ -21,6 +21,7 @@ MEANINGS: Final[dict[str, str]] = {
     "categories": "Names of the market's categories, the primary one first.",
     "BuildRecord.categories": "The categories that have lists, by name and slug.",
     "category": "Name of the market's primary category; absent if it has none.",
+    "changelog": "The address of `changelog.json`.",
     "changes": "The address of the head of the change feed.",
     "closeTime": "When betting ends or ended.",
     "closingSoonMarkets": "Open markets whose `closeTime` is to come, soonest first.",
@@ -28,6 +29,7 @@ MEANINGS: Final[dict[str, str]] = {
     "count": "How many markets the dump has.",
     "createdAt": "When the market was created.",
     "creationSource": "Where the market was made; absent if that is not told.",
+    "date": "The day of the change or, before it, of the announcement.",
     "date_modified": "When the market was created, resolved or, by the build that shows it, edited.",
     "date_published": "When the market was created.",
     "description": "The public text of the resolution rules; null if there is none.",
@@ -36,6 +38,8 @@ MEANINGS: Final[dict[str, str]] = {
     "direction": "Whether YES means at least (`gte`) or at most (`lte`) the threshold.",
     "dump": "The dump at this serial, to start from.",
     "dumps": "The address of the head of the dumps.",
+    "effective": "The first day on which an announced change may take place; absent for all others.",
+    "entries": "The changes, latest first.",
     "error": "What went wrong, for people; do not compare it.",
     "feed_url": "The address of the feed.",
     "feeds": "The addresses of the feeds.",
@@ -45,6 +49,7 @@ MEANINGS: Final[dict[str, str]] = {
     "freshMarkets": "Markets that accept bets, newest first.",
     "fxFamilyMember": "The market's place in a public FX family; null for all other markets.",
     "generator": "Version of the program that made the files.",
+    "ChangelogEntry.generator": "Version of the program with which the entry came, as in `build.json`.",
     "history": "The files with histories of the probability.",
     "historyAsOf": "The instant whose histories and fills the files hold; they are made once a day.",
     "home_page_url": "The address of the index of this site.",
@@ -55,6 +60,7 @@ MEANINGS: Final[dict[str, str]] = {
     "items": "The markets of this page.",
     "Feed.items": "The markets, latest first.",
     "jsonFeed": "The address of the feed as JSON Feed.",
+    "kind": "What happened; `announced` is what will.",
     "lastActivityAt": "When something last happened on the market.",
     "layout": "How lists are stored; of no concern to readers.",
     "lists": "How many markets each list holds, by `status/sort`.",
@@ -115,6 +121,7 @@ MEANINGS: Final[dict[str, str]] = {
     "FeedEntry.title": "The market's question, or its id if that is blank.",
     "traderCount": "How many people traded.",
     "tradingPauseReason": "Why trading is paused; null when it is not.",
+    "text": "The change, in a sentence.",
     "url": "The address of the file.",
     "FeedEntry.url": "The address of the market's page or, without one, of its detail.",
     "variant": "The form of the API that is published.",
@@ -122,6 +129,9 @@ MEANINGS: Final[dict[str, str]] = {
     "volume": "Money traded so far.",
     "weekEnd": "Last day of the week in question.",
     "weekStart": "First day of the week in question.",
+    "where": "Its places in this document or in that of the other variant, such as `Prices.markets` (a property of a "
+    "schema), `listMarkets` (an operation), `listMarkets.limit` (its parameter) and `listMarkets.200.Link` (a header "
+    "of its answer).",
 }
 
 #: Properties that show what somebody wrote, named like those of MEANINGS.

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final, Literal, TypeAlias, get_args
 
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, models_json_schema
 
-from generator.api import contract, downloads, feeds, forms, prices, site_index
+from generator.api import changelog, contract, downloads, feeds, forms, prices, site_index
 from generator.api.openapi import meanings
 from generator.config.settings import Texts
 
@@ -44,6 +44,7 @@ _BODIES: Final = (
     contract.ErrorResponse,
     BuildRecord,
     site_index.SiteIndex,
+    changelog.Changelog,
     prices.Prices,
     feeds.Feed,
     downloads.DumpHead,
@@ -58,6 +59,7 @@ _ENUMS: Final[dict[tuple[str, ...], tuple[str, str]]] = {
     contract.STATUS_FILTERS: ("StatusFilter", "The groups of states that can be listed."),
     contract.SORTS: ("Sort", "The orders in which markets can be listed."),
     get_args(contract.Direction): ("Direction", "The sides of a threshold."),
+    get_args(changelog.ChangeKind): ("ChangeKind", "The ways in which the API changes."),
     feeds.FEED_NAMES: ("FeedName", "The feeds there are."),
     ("ndjson", "parquet"): ("DumpFormat", "The formats of a dump."),
     ("archive", "open"): ("PartitionState", "Whether the markets of a partition have ended or are open."),

@@ -33,7 +33,7 @@ _FIRST: Final = 20
 _LINKED: Final = (contract.LIMIT_MIN, 5, contract.LIMIT_DEFAULT, 50, contract.LIMIT_MAX)
 _DOCUMENTS: Final = {
     "openapi.json": keys.OPENAPI, "build.json": keys.BUILD, "index.json": keys.SITE_INDEX, "llms.txt": keys.LLMS,
-    "snapshot": keys.SNAPSHOT,
+    "changelog.json": keys.CHANGELOG, "snapshot": keys.SNAPSHOT,
 }  # fmt: skip
 _SCRIPTS: Final = ("start", "find", "chart", "market", "calls")
 _RELATIONS: Final = ("markets", "fx_members", "orders", "fills", "probabilities")

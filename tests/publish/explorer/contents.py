@@ -99,7 +99,8 @@ def built(layout: str, content: str, blocked: frozenset[str] = frozenset()) -> B
             _place(settings, _catalog(settings, "old", frozenset()))
         found = _place(settings, catalog)
     # The documents that never change are left out: they would be as many objects again, and none is ever written.
-    left_out = {key for key in found.objects if key.startswith((keys.ERRORS, keys.LLMS, keys.SITE_INDEX, keys.OPENAPI))}
+    unchanging = (keys.ERRORS, keys.LLMS, keys.CHANGELOG, keys.SITE_INDEX, keys.OPENAPI)
+    left_out = {key for key in found.objects if key.startswith(unchanging)}
     objects = {key: digest for key, digest in found.objects.items() if key not in left_out}
     manifest = found.model_copy(update={"objects": objects})
     files = {

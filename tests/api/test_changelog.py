@@ -1,0 +1,76 @@
+"""The changelog of the API is published, true, and names whatever would break programs since it was last accepted."""
+
+import json
+import os
+from datetime import date
+from typing import Any, Final
+
+from generator.api.changelog import CHANGELOG, NOTICE
+from generator.api.openapi import document as openapi
+from generator.config.downloads import Dumps
+from generator.config.settings import Config
+from tests.api.reader_contract import breaks, complaints, promises
+from tests.support.sites.builds import ROOT, VARIANTS
+
+#: What readers were promised when `make bless` last accepted it, by variant and place, and how many entries there were.
+ACCEPTED: Final = ROOT / "tests" / "api" / "accepted_contract.json"
+ENTRIES: Final = CHANGELOG.entries
+
+
+def promised() -> dict[str, dict[str, Any]]:
+    """What each variant promises now, with everything switched on."""
+    configs = {variant: Config(variant=variant, dumps=Dumps(parquet=True)) for variant in VARIANTS}
+    return {variant: promises(openapi.document(config)) for variant, config in configs.items()}
+
+
+def accepted() -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(ACCEPTED.read_text("utf-8"))
+    return found
+
+
+def accept() -> None:
+    """Keep what is promised now, a line for each place."""
+    parts = [f'"entries": {len(ENTRIES)}']
+    for variant, places in promised().items():
+        lines = ",\n".join(f'  "{where}": {json.dumps(facts, sort_keys=True)}' for where, facts in places.items())
+        parts.append(f'"{variant}": {{\n{lines}\n }}')
+    ACCEPTED.write_text("{\n " + ",\n ".join(parts) + "\n}\n", "utf-8")
+
+
+def test_readers_are_promised_what_was_accepted_and_the_changelog_names_whatever_would_break_programs() -> None:
+    """`make bless` accepts what is promised now, unless an entry is missing."""
+    before, now = accepted(), promised()
+    found = {one for variant in VARIANTS for one in breaks(before[variant], now[variant])}
+    wrong = complaints(sorted(found), ENTRIES, before["entries"])
+    assert not wrong, "\n".join(["the change would break programs of readers:", *wrong])
+    if os.environ.get("BLESS") == "1":
+        accept()
+    assert accepted() == {"entries": len(ENTRIES), **now}, "if that is meant: make bless"
+    assert all(len(places) > 300 for places in now.values())
+
+
+def test_every_place_of_an_entry_is_one_of_the_openapi_document() -> None:
+    known = {where for places in promised().values() for where in places}
+    gone = set[str]()
+    for entry in ENTRIES:
+        gone |= {*entry.where} if entry.kind == "removed" else set()
+        wrong = {*entry.where} - known - gone
+        assert not wrong or entry.kind == "announced", f"{entry.date}: no such place: {wrong}"
+        assert entry.where
+    assert len(ENTRIES) > 20
+
+
+def test_entries_are_sentences_newest_first() -> None:
+    days = [entry.date for entry in ENTRIES]
+    assert days == sorted(days, reverse=True)
+    for entry in ENTRIES:
+        assert entry.text.endswith(".")
+        assert "\n" not in entry.text
+        assert entry.where == list(dict.fromkeys(entry.where))
+
+
+def test_exactly_what_is_announced_has_a_day_and_readers_have_time() -> None:
+    for entry in ENTRIES:
+        assert (entry.effective is not None) == (entry.kind == "announced")
+        if entry.effective is not None:
+            assert date.fromisoformat(entry.effective) - date.fromisoformat(entry.date) >= NOTICE
