@@ -177,7 +177,7 @@ class DumpHead(Head):
     as_of: Timestamp
     count: Count
     state: Sha256
-    markets: Annotated[list[MarketsFile], Field(min_length=1)]
+    markets: list[MarketsFile]
     history_as_of: Annotated[Timestamp | None, IfPresent] = None
     history: Annotated[list[PartitionFile] | None, IfPresent] = None
     fills: Annotated[list[PartitionFile] | None, IfPresent] = None

@@ -200,14 +200,16 @@ def _expected(
 def _parsed(answer: SiteAnswer, model: type[_Model]) -> _Model:
     if answer.status == HTTPStatus.OK:
         try:
-            return model.model_validate_json(answer.body)
+            found = model.model_validate_json(answer.body)
         except ValidationError:
-            pass
+            found = None
+        if found is not None and not (isinstance(found, DumpHead) and not found.markets):
+            return found
     place = answer.headers.get("location")
+    led = f", which leads to {place!a}; verify that address" if place else ""
     raise VerifyError(
-        f"{answer.target}: is not what this version publishes there ({answer.status}"
-        f"{f', which leads to {place!a}; verify that address' if place else ''}); if the site is another's, or of "
-        "an earlier version, it cannot be compared with its dump"
+        f"{answer.target}: is not what this version publishes there ({answer.status}{led}); if the site is another's, "
+        "or of an earlier version, it cannot be compared with its dump"
     )
 
 
