@@ -19,12 +19,12 @@ from generator.markets.market import Market, SearchWords
 from generator.markets.site_keys import NO_KEYS, SiteKeys
 
 #: The sort keys, descending; ties are broken by `id`, ascending.
-_RANK: Final[dict[Sort, Callable[[Market], Any]]] = {
+RANKS: Final[dict[Sort, Callable[[Any], Any]]] = {
     "popular": attrgetter("trader_count", "volume"),
     "activity": attrgetter("last_activity_at"),
     "volume": attrgetter("volume"),
     "new": attrgetter("created_at"),
-    "ended": attrgetter("ended_at"),
+    "ended": lambda market: market.resolved_at or market.close_time,
 }
 
 
@@ -128,7 +128,7 @@ class Catalog:
         """All listed markets in the order of each sort."""
         listed = self.listed()
         for sort in contract.SORTS:
-            yield sort, sorted(listed, key=_RANK[sort], reverse=True)
+            yield sort, sorted(listed, key=RANKS[sort], reverse=True)
 
     def snapshot(self, size: int) -> PublicMarketSnapshot:
         """The landing page's groups of at most `size` open markets.
