@@ -34,7 +34,7 @@ _SHOWN = 50
 @click.option("--json", "is_json", is_flag=True, help="Print one JSON object with everything that was found.")
 @click.option(
     "--contract", "is_contract", is_flag=True,
-    help=f"Hold any server of the read API to its contract instead, in at most {MOST_REQUESTS} requests.",
+    help=f"Hold any server of the read API to its contract instead, in at most {counted(MOST_REQUESTS, 'request')}.",
 )  # fmt: skip
 @click.option(
     "--hidden", multiple=True, metavar="ID",
@@ -74,11 +74,11 @@ def _hold_to_contract(url: str, rate: float, hidden: Sequence[str], *, is_json: 
         reader = SiteReader(url, rate, logs.notice, MOST_REQUESTS)
         found = verify_contract(reader, hidden, progress, logs.notice)
     if is_json:
-        counts = {"checks": found.checks, "requests": found.requests, "remarks": found.remarks}
+        counts = {"checks": found.checks, "requests": found.requests, "leftOut": found.left_out}
         click.echo(json.dumps({"url": url, **counts, "mismatches": _told(found.mismatches)}))
     else:
-        for remark in found.remarks:
-            logs.notice(remark)
+        for text in found.left_out:
+            logs.notice(text)
         _show(found.mismatches)
     if found.mismatches:
         raise _MismatchError(url, found, CONTRACT_MEANINGS)

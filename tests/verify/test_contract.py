@@ -106,7 +106,7 @@ def test_nothing_is_wrong_with_a_server_that_is_right(count: int) -> None:
         assert found.requests == server.requests <= MOST_REQUESTS
     assert told(found) == []
     assert found.checks > 90
-    assert ("no list has a second page, so no cursor was used elsewhere" in found.remarks) == (count == 2)
+    assert ("no list has a second page, so no cursor was used elsewhere" in found.left_out) == (count == 2)
 
 
 @pytest.mark.campaign(short=2)
@@ -157,7 +157,7 @@ def test_nothing_is_wrong_with_ours_on_an_edge(demo_folder: Path, tmp_path: Path
         edge.upload(made)
         found = held(f"http://127.0.0.1:{edge.client.port}")
     assert told(found) == []
-    assert found.remarks == []
+    assert found.left_out == []
     assert found.checks > 90
 
 

@@ -8,7 +8,7 @@ from generator.api import keys
 from generator.api.contract import PublicMarketDetail, PublicMarketSnapshot
 from generator.verify.contract import answers, walks
 from generator.verify.contract.subject import LIST, Subject, broken, wrong
-from generator.verify.contract.walks import Item, Plan, Walk
+from generator.verify.contract.walks import ContractWalk, WalkedItem, WalkPlan
 from generator.verify.mismatches import Mismatch
 from generator.verify.request_table import spread
 
@@ -30,14 +30,14 @@ def compared(asked: Subject) -> Iterator[Mismatch]:
     yield from _snapshot(asked, shown)
 
 
-def _chosen(made: Sequence[Walk]) -> list[tuple[Item, Plan]]:
+def _chosen(made: Sequence[ContractWalk]) -> list[tuple[WalkedItem, WalkPlan]]:
     """Markets in every state, from first and later pages."""
     ended = [(one.items[-1], one.plan) for one in made if one.items]
     chosen = {item["id"]: (item, plan) for item, plan in ended}
     return spread([*chosen.values()], _DETAILS)
 
 
-def _detail(asked: Subject, item: Item, plan: Plan) -> Iterator[Mismatch]:
+def _detail(asked: Subject, item: WalkedItem, plan: WalkPlan) -> Iterator[Mismatch]:
     """A market's detail, by its id in both cases, and its item in a list."""
     answer = asked.ask(f"{LIST}/{item['id']}")
     detail, faults = answers.content(answer, PublicMarketDetail)
@@ -48,14 +48,14 @@ def _detail(asked: Subject, item: Item, plan: Plan) -> Iterator[Mismatch]:
     if text:
         yield wrong(answer.target, f"its market has {text} in {plan}")
     if detail["market"]["fxFamilyMember"] is not None:
-        yield wrong(answer.target, f"is a member of an FX family, which no list may show; {plan} does")
+        yield wrong(answer.target, f"is a member of an FX family, which no list may show, yet {plan} does")
     if item["id"] != item["id"].upper():
         upper = asked.ask(f"{LIST}/{item['id'].upper()}")
         if upper.status != HTTPStatus.OK:
             yield broken(upper.target, f"is answered {upper.status}, though a UUID may be in either case")
 
 
-def _snapshot(asked: Subject, shown: Mapping[str, tuple[Item, Plan]]) -> Iterator[Mismatch]:
+def _snapshot(asked: Subject, shown: Mapping[str, tuple[WalkedItem, WalkPlan]]) -> Iterator[Mismatch]:
     """The groups of the landing page."""
     answer = asked.ask(f"/{keys.SNAPSHOT.removesuffix('.json')}")
     groups, faults = answers.content(answer, PublicMarketSnapshot)

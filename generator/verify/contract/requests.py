@@ -8,7 +8,7 @@ from http import HTTPStatus
 from itertools import islice
 from typing import Any, Final
 
-from generator.api import contract
+from generator.api import contract, keys
 from generator.api.contract import PublicMarketList
 from generator.verify import request_table
 from generator.verify.contract import answers
@@ -29,8 +29,9 @@ _REFUSES_LONG: Final = (
     HTTPStatus.REQUEST_URI_TOO_LONG,
     HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE,
 )
-#: The operations of the contract, as ends of paths.
-_OPERATIONS: Final = (r"/public/markets", r"/public/markets/snapshot", r"/public/markets/\{\w+\}")
+#: The operations of the contract, as ends of paths: a server's address may have the version.
+_ENDS: Final = f"/{keys.MARKETS.removeprefix(contract.API_VERSION + '/')}"
+_OPERATIONS: Final = (_ENDS, rf"{_ENDS}/snapshot", rf"{_ENDS}/\{{\w+\}}")
 
 
 def all_of(asked: Subject) -> list[ContractCheck]:
@@ -49,7 +50,7 @@ class RowCheck:
     def __call__(self, asked: Subject) -> Iterator[Mismatch]:
         """Compare the status, and which parameters a 400 names."""
         if asked.market_id is None and "<<" in self.row["request"].replace("<<repeat", ""):
-            asked.remark("no list shows a market, so no detail was asked for")
+            asked.leave_out("no list shows a market, so no detail was asked for")
             return
         request = request_table.fill(self.row["request"], request_table.market_meanings(asked.market_id or ""))
         method, _, target = request.partition(" ")
@@ -92,7 +93,7 @@ def defaults(asked: Subject) -> Iterator[Mismatch]:
 def cursors(asked: Subject) -> Iterator[Mismatch]:
     """A cursor belongs to its status and sort, and none can be made up."""
     if asked.cursor is None:
-        asked.remark("no list has a second page, so no cursor was used elsewhere")
+        asked.leave_out("no list has a second page, so no cursor was used elsewhere")
         return
     own = "A" if asked.cursor[0] != "A" else "B"
     for query, what in (
@@ -162,7 +163,7 @@ def conditions(asked: Subject) -> Iterator[Mismatch]:
     """A copy that is still right is confirmed, and no other."""
     etag = asked.ask(LIST).headers.get("etag")
     if etag is None:
-        asked.remark("lists have no ETag, so no copy could be confirmed")
+        asked.leave_out("lists have no ETag, so no copy could be confirmed")
         return
     strong = _strong(etag)
     for sent, status in (
@@ -208,7 +209,7 @@ def document(asked: Subject) -> Iterator[Mismatch]:
     """The OpenAPI document, where there is one."""
     answer = asked.document
     if answer.status != HTTPStatus.OK:
-        asked.remark(f"there is no OpenAPI document at {answer.target}")
+        asked.leave_out(f"there is no OpenAPI document at {answer.target}")
         return
     described = parsed_json(answer)
     if not isinstance(described, dict):

@@ -26,7 +26,7 @@ class ContractVerification:
 
     checks: int
     requests: int
-    remarks: list[str]
+    left_out: list[str]
     mismatches: list[Mismatch] = field(default_factory=list)
 
 
@@ -41,9 +41,9 @@ def verify_contract(
     checks = [content.compared, *requests.all_of(asked)]
     progress.start(len(checks))
     seen = _round(checks, asked, progress)
-    remarks = asked.remarks
+    left_out = asked.left_out
     if len(seen) < len(checks):
-        remarks.append(
+        left_out.append(
             f"{counted(len(checks) - len(seen), 'check')} of {len(checks)} could not be made, for want of requests"
         )
     faulty = {check: found for check, found in seen.items() if found}
@@ -52,10 +52,10 @@ def verify_contract(
         if content.compared in faulty and asked.lifetime_s:
             say(f"waiting {counted(asked.lifetime_s, 'second')}, until caches have let go of what they kept")
             time.sleep(asked.lifetime_s)
-        confirmed = _second_look(faulty, reader, asked, remarks, progress)
+        confirmed = _second_look(faulty, reader, asked, left_out, progress)
     confirmed += _once(requests.refusals(reader.refusals))
     confirmed.sort(key=lambda one: (-one.verdict, one.target))
-    return ContractVerification(len(seen), reader.requests, remarks, confirmed)
+    return ContractVerification(len(seen), reader.requests, left_out, confirmed)
 
 
 def _round(checks: Sequence[ContractCheck], asked: Subject, progress: Progress) -> dict[ContractCheck, list[Mismatch]]:
@@ -76,7 +76,7 @@ def _second_look(
     faulty: Mapping[ContractCheck, list[Mismatch]],
     reader: SiteReader,
     before: Subject,
-    remarks: list[str],
+    left_out: list[str],
     progress: Progress,
 ) -> list[Mismatch]:
     """What is found again, of those checks that found something."""
@@ -88,7 +88,7 @@ def _second_look(
         again = {}
     left = len(faulty) - len(again)
     if left:
-        remarks.append(
+        left_out.append(
             f"{counted(left, 'check')} that found something {are(left)} not told, for want of requests to ask again"
         )
     said = {check: {_as_said(one) for one in found} for check, found in faulty.items()}

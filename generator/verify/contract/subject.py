@@ -38,17 +38,17 @@ class Subject:
     market_id: str | None
     cursor: str | None
     lifetime_s: int
-    remarks: list[str] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
 
     def ask(self, target: str, method: str = "GET", **headers: str) -> SiteAnswer:
         """The answer to a request; underscores in names of headers stand for hyphens."""
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         return self.reader.ask(method, target, named)
 
-    def remark(self, text: str) -> None:
+    def leave_out(self, text: str) -> None:
         """Note, once, what could not be asked."""
-        if text not in self.remarks:
-            self.remarks.append(text)
+        if text not in self.left_out:
+            self.left_out.append(text)
 
 
 def of(reader: SiteReader, hidden: tuple[str, ...]) -> Subject:

@@ -13,7 +13,7 @@ from generator.verify.contract.subject import LIST, Subject, broken, wrong
 from generator.verify.mismatches import Mismatch
 
 #: An item of a list, parsed.
-Item = Mapping[str, Any]
+WalkedItem = Mapping[str, Any]
 
 #: The most pages of a walk.
 _MOST_PAGES: Final = 6
@@ -28,7 +28,7 @@ _COMPARED: Final[Mapping[Sort, tuple[str, ...]]] = {
 
 
 @dataclass(frozen=True)
-class Plan:
+class WalkPlan:
     """A list, and the limits of its pages in turn."""
 
     status: StatusFilter
@@ -52,31 +52,31 @@ class Plan:
 
 #: Each sort, each filter, the same list in different pages, and limits that change in mid-walk.
 PLANS: Final = (
-    Plan("open", "popular", (100,)),
-    Plan("open", "popular", (20, 7, 50, 1, 33, 100)),
-    Plan("open", "popular", (9,)),
-    Plan("open", "new", (20,)),
-    Plan("open", "activity", (33,)),
-    Plan("open", "volume", (20,)),
-    Plan("open", "ended", (50,)),
-    Plan("all", "new", (100,)),
-    Plan("all", "popular", (50,)),
-    Plan("archive", "ended", (20,)),
-    Plan("closed", "volume", (7,)),
-    Plan("resolved", "activity", (20,)),
-    Plan("cancelled", "new", (7,)),
+    WalkPlan("open", "popular", (100,)),
+    WalkPlan("open", "popular", (20, 7, 50, 1, 33, 100)),
+    WalkPlan("open", "popular", (9,)),
+    WalkPlan("open", "new", (20,)),
+    WalkPlan("open", "activity", (33,)),
+    WalkPlan("open", "volume", (20,)),
+    WalkPlan("open", "ended", (50,)),
+    WalkPlan("all", "new", (100,)),
+    WalkPlan("all", "popular", (50,)),
+    WalkPlan("archive", "ended", (20,)),
+    WalkPlan("closed", "volume", (7,)),
+    WalkPlan("resolved", "activity", (20,)),
+    WalkPlan("cancelled", "new", (7,)),
 )
 
 
 @dataclass
-class Walk:
+class ContractWalk:
     """What a walk found: the items in order, whether it came to the end, and what is wrong with its pages.
 
     It `is_comparable` unless something is so wrong that nobody can tell what else it should have.
     """
 
-    plan: Plan
-    items: list[Item] = field(default_factory=list)
+    plan: WalkPlan
+    items: list[WalkedItem] = field(default_factory=list)
     is_whole: bool = False
     is_comparable: bool = True
     found: list[Mismatch] = field(default_factory=list)
@@ -87,9 +87,9 @@ class Walk:
         return {item["id"] for item in self.items}
 
 
-def walk(asked: Subject, plan: Plan) -> Walk:
-    """Walk through a list, over some pages at most, up to what cannot be gone on from."""
-    made = Walk(plan)
+def walk(asked: Subject, plan: WalkPlan) -> ContractWalk:
+    """ContractWalk through a list, over some pages at most, up to what cannot be gone on from."""
+    made = ContractWalk(plan)
     cursor, cursors = None, set[str]()
     for number in range(_MOST_PAGES):
         answer = asked.ask(plan.page(number, cursor))
@@ -129,7 +129,7 @@ def _size_faults(size: int, limit: int, *, may_be_short: bool) -> Iterator[str]:
         yield f"has {size} items of {limit}, yet a nextCursor: its limit is not kept"
 
 
-def _item_faults(made: Walk, items: Sequence[Item]) -> Iterator[str]:
+def _item_faults(made: ContractWalk, items: Sequence[WalkedItem]) -> Iterator[str]:
     """What is wrong with the items of a page, seen alone and after those before it."""
     plan, known = made.plan, made.ids
     for item in items:
@@ -142,7 +142,7 @@ def _item_faults(made: Walk, items: Sequence[Item]) -> Iterator[str]:
         known.add(item["id"])
 
 
-def _order_faults(items: Sequence[Item], sort: Sort) -> Iterator[str]:
+def _order_faults(items: Sequence[WalkedItem], sort: Sort) -> Iterator[str]:
     """The first two neighbours that stand in another order than the published one."""
     for before, after in itertools.pairwise(items):
         if before["id"] == after["id"]:
@@ -162,22 +162,22 @@ def _order_faults(items: Sequence[Item], sort: Sort) -> Iterator[str]:
             return
 
 
-def rank(sort: Sort, item: Item) -> Any:
+def rank(sort: Sort, item: WalkedItem) -> Any:
     """What a sort compares, greatest first."""
     values = {name: answers.comparable(value) for name, value in item.items()}
     return RANKS[sort](PublicMarketListItem.model_construct(**values))
 
 
-def _shown(sort: Sort, item: Item) -> str:
+def _shown(sort: Sort, item: WalkedItem) -> str:
     return " and ".join(f"{name} {item[name]}" for name in _COMPARED[sort])
 
 
 # ── walks beside each other ───────────────────────────────────────────────────────────────────────────────────────
 
 
-def differences(walks: Sequence[Walk]) -> Iterator[Mismatch]:
+def differences(walks: Sequence[ContractWalk]) -> Iterator[Mismatch]:
     """Markets that a walk lacks though another shows them, and values that differ from walk to walk."""
-    known = dict[str, tuple[Item, Plan]]()
+    known = dict[str, tuple[WalkedItem, WalkPlan]]()
     for made in walks:
         for item in made.items:
             other, plan = known.setdefault(item["id"], (item, made.plan))
@@ -190,7 +190,7 @@ def differences(walks: Sequence[Walk]) -> Iterator[Mismatch]:
         yield from _absences(walks, market_id, item, plan)
 
 
-def unlike(shown: Item, other: Item) -> str | None:
+def unlike(shown: WalkedItem, other: WalkedItem) -> str | None:
     """The first property of the same name that has another value in another place; None if all are equal."""
     for name in shown:
         if name in other and answers.comparable(shown[name]) != answers.comparable(other[name]):
@@ -198,7 +198,7 @@ def unlike(shown: Item, other: Item) -> str | None:
     return None
 
 
-def _absences(walks: Sequence[Walk], market_id: str, item: Item, plan: Plan) -> Iterator[Mismatch]:
+def _absences(walks: Sequence[ContractWalk], market_id: str, item: WalkedItem, plan: WalkPlan) -> Iterator[Mismatch]:
     """Walks that lack a market which `plan` shows; or that one, if nobody else shows it where several should."""
     lacking = [(made, end) for made in walks if market_id not in made.ids and (end := _is_missed(made, item))]
     showing = [made for made in walks if market_id in made.ids]
@@ -211,7 +211,7 @@ def _absences(walks: Sequence[Walk], market_id: str, item: Item, plan: Plan) -> 
         yield wrong(made.plan.target, f"{end}: it lacks {what}")
 
 
-def _is_missed(made: Walk, item: Item) -> str | None:
+def _is_missed(made: ContractWalk, item: WalkedItem) -> str | None:
     """What is wrong with a walk that lacks an item, if it must have it: all before the last that it has, or all."""
     if not made.is_comparable or item["status"] not in contract.STATES_OF_FILTER[made.plan.status]:
         return None
