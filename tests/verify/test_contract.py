@@ -139,6 +139,32 @@ def test_the_address_may_have_a_path() -> None:
     assert told(found) == []
 
 
+class Dropping(Dynamic):
+    """The server, which ends the connection where a target is long."""
+
+    def respond(self, method: str, target: str, if_none_match: str | None) -> Answer:
+        if len(target) > 8_000:
+            raise ConnectionAbortedError
+        return super().respond(method, target, if_none_match)
+
+
+@pytest.mark.campaign(short=0)
+def test_a_request_that_gets_no_answer_is_told() -> None:
+    with Dropping() as server:
+        found = held(server.url)
+    assert [one.text for one in found.mismatches] == ["gets no answer, though others do"]
+
+
+@pytest.mark.parametrize("most", [20, 100])
+def test_what_could_not_be_asked_for_want_of_requests_is_told(most: int) -> None:
+    with Dynamic(fault="wrong order") as server:
+        found = verify_contract(SiteReader(server.url, 1e6, print, most), (), SILENT, print)
+        assert found.requests == server.requests == most
+    assert any(
+        re.fullmatch(r"\d+ checks of \d+ could not be made, for want of requests", one) for one in found.left_out
+    )
+
+
 # ── ours ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
