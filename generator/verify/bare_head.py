@@ -6,10 +6,12 @@ from io import BytesIO
 from typing import Final
 from urllib.parse import urlsplit
 
-#: Seconds to wait for a connection, and for more bytes.
+#: Seconds to wait for a connection, and for an answer; and for a body, which would come with the head.
 _TIMEOUT_S: Final = 10
+_BODY_S: Final = 0.5
 #: The most bytes that are read.
 _LONGEST: Final = 1 << 20
+_HEAD_END: Final = b"\r\n\r\n"
 #: Statuses from here on end the answer; those below announce it.
 _FINAL: Final = 200
 
@@ -42,12 +44,13 @@ def _exchanged(address: str, headers: Mapping[str, str]) -> bytes:
             try:
                 more = connection.sock.recv(_LONGEST)
             except TimeoutError:
-                if b"\r\n\r\n" not in received:
+                if _HEAD_END not in received:
                     raise
                 break  # it keeps the connection, whatever was asked
             if not more:
                 break
             received += more
+            connection.sock.settimeout(_BODY_S if _HEAD_END in received else _TIMEOUT_S)
         return received
     finally:
         connection.close()

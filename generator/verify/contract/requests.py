@@ -7,6 +7,7 @@ from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from itertools import islice
 from typing import Any, Final
+from urllib.parse import quote
 
 from generator.api import contract, keys
 from generator.api.contract import PublicMarketList
@@ -95,11 +96,12 @@ def cursors(asked: Subject) -> Iterator[Mismatch]:
     if asked.cursor is None:
         asked.leave_out("no list has a second page, so no cursor was used elsewhere")
         return
-    own = "A" if asked.cursor[0] != "A" else "B"
+    altered = ("A" if asked.cursor[0] != "A" else "B") + asked.cursor[1:]
+    given, altered = quote(asked.cursor, safe=""), quote(altered, safe="")
     for query, what in (
-        (f"status=all&sort=new&cursor={asked.cursor}", "a cursor of another sort"),
-        (f"status=open&sort=popular&cursor={asked.cursor}", "a cursor of another status"),
-        (f"status=all&sort=popular&cursor={own}{asked.cursor[1:]}", "a cursor that was altered"),
+        (f"status=all&sort=new&cursor={given}", "a cursor of another sort"),
+        (f"status=open&sort=popular&cursor={given}", "a cursor of another status"),
+        (f"status=all&sort=popular&cursor={altered}", "a cursor that was altered"),
     ):
         answer = asked.ask(f"{LIST}?{query}")
         if answer.status != HTTPStatus.BAD_REQUEST:

@@ -4,6 +4,7 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
+from urllib.parse import quote
 
 from generator.api import contract
 from generator.api.contract import PublicMarketList, PublicMarketListItem, Sort, StatusFilter
@@ -43,7 +44,7 @@ class WalkPlan:
     def page(self, number: int, cursor: str | None) -> str:
         """The target of a page, by its number from 0."""
         limit = self.limits[number % len(self.limits)]
-        following = "" if cursor is None else f"&cursor={cursor}"
+        following = "" if cursor is None else f"&cursor={quote(cursor, safe='')}"
         return f"{LIST}?status={self.status}&sort={self.sort}&limit={limit}{following}"
 
     def __str__(self) -> str:
@@ -88,7 +89,7 @@ class ContractWalk:
 
 
 def walk(asked: Subject, plan: WalkPlan) -> ContractWalk:
-    """ContractWalk through a list, over some pages at most, up to what cannot be gone on from."""
+    """Walk through a list, over some pages at most, up to what cannot be gone on from."""
     made = ContractWalk(plan)
     cursor, cursors = None, set[str]()
     for number in range(_MOST_PAGES):
@@ -100,10 +101,9 @@ def walk(asked: Subject, plan: WalkPlan) -> ContractWalk:
             return made
         limit = plan.limits[number % len(plan.limits)]
         following = page["nextCursor"]
-        may_be_short = following is None or (number > 0 and len(plan.limits) > 1)
-        made.found += [
-            broken(answer.target, text) for text in _size_faults(len(page["items"]), limit, may_be_short=may_be_short)
-        ]
+        may_be_short = number > 0 and len(plan.limits) > 1
+        sizes = _size_faults(page, limit, may_be_short=may_be_short)
+        made.found += [broken(answer.target, text) for text in sizes]
         if following in cursors or (number and page["items"] == made.items[-len(page["items"]) :] != []):
             made.found.append(wrong(answer.target, "the nextCursor leads to the same page again"))
             made.is_comparable = False
@@ -120,12 +120,13 @@ def walk(asked: Subject, plan: WalkPlan) -> ContractWalk:
     return made
 
 
-def _size_faults(size: int, limit: int, *, may_be_short: bool) -> Iterator[str]:
+def _size_faults(page: Mapping[str, Any], limit: int, *, may_be_short: bool) -> Iterator[str]:
+    size, is_last = len(page["items"]), page["nextCursor"] is None
     if size > limit:
         yield f"has {size} items, more than its limit of {limit}"
-    elif size == 0 and not may_be_short:
+    elif size == 0 and not is_last:
         yield "has no item, yet a nextCursor"
-    elif size < limit and not may_be_short:
+    elif size < limit and not is_last and not may_be_short:
         yield f"has {size} items of {limit}, yet a nextCursor: its limit is not kept"
 
 
