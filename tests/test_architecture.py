@@ -104,7 +104,7 @@ PURE: Final = {
     "source.grouping", "source.relations", "source.schema_check",
     "tree.artifact", "tree.blocklist", "tree.chunks", "tree.files", "tree.layouts", "tree.list_reader",
     "tree.manifest", "tree.membership", "tree.pages", "tree.stored",
-    "verify.mismatches", "verify.earlier_states",
+    "verify.contract.answers", "verify.mismatches", "verify.earlier_states",
 }  # fmt: skip
 #: How many names of public types have a meaning in several modules: lower it when there are fewer, never raise it.
 AMBIGUOUS: Final = 18

@@ -1,14 +1,17 @@
 """`verify`: whether a live site answers as it must."""
 
 import json
+from collections.abc import Mapping, Sequence
 
 import click
+from click.core import ParameterSource
 
 from generator.cli import logs
 from generator.cli.command import ReaderCommand
 from generator.cli.progress_bar import progress_bar
 from generator.errors import VerifyError
-from generator.verify.mismatches import MEANINGS, Mismatch
+from generator.verify.contract.run import MOST_REQUESTS, ContractVerification, verify_contract
+from generator.verify.mismatches import CONTRACT_MEANINGS, MEANINGS, Mismatch, Verdict
 from generator.verify.reader import SiteReader
 from generator.verify.run import PATIENCE_S, Verification, verify
 from generator.wording import are, counted
@@ -33,26 +36,38 @@ _SHOWN = 50
     help="How long copies in caches may be out of date: what differs is asked for again after that.",
 )  # fmt: skip
 @click.option("--json", "is_json", is_flag=True, help="Print one JSON object with everything that was found.")
-def verify_command(  # noqa: PLR0913 - one for each option
-    url: str, sample: int, rate: float, patience_s: float, *, is_whole: bool, is_json: bool
-) -> None:
+@click.option(
+    "--contract", "is_contract", is_flag=True,
+    help=f"Hold any server of the read API to its contract instead, in at most {counted(MOST_REQUESTS, 'request')}.",
+)  # fmt: skip
+@click.option(
+    "--hidden", multiple=True, metavar="ID",
+    help="With --contract: the id of a market that exists and must not be shown; repeatable.",
+)  # fmt: skip
+def verify_command(url: str, sample: int, rate: float, patience_s: float, hidden: Sequence[str], **flags: bool) -> None:
     """Check a live site through its edge, as a reader sees it: every answer against the dump that it publishes.
 
     Needs no configuration, no database and no key. Exit code 6 means stale answers, 7 withdrawn markets that are still
     shown, 8 answers that contradict the dump, and 9 answers that break the contract.
     """
+    is_json = flags["is_json"]
+    if flags["is_contract"]:
+        source = click.get_current_context().get_parameter_source
+        if any(source(name) != ParameterSource.DEFAULT for name in ("is_whole", "sample", "patience_s")):
+            raise click.UsageError("--contract asks what it must; leave out --all, --sample and --wait")
+        _hold_to_contract(url, rate, hidden, is_json=is_json)
+        return
+    if hidden:
+        raise click.UsageError("--hidden needs --contract")
     with progress_bar("verify") as progress:
-        found = verify(SiteReader(url, rate, logs.notice), None if is_whole else sample, progress, patience_s)
+        chosen = None if flags["is_whole"] else sample
+        found = verify(SiteReader(url, rate, logs.notice), chosen, progress, patience_s)
     if is_json:
         click.echo(json.dumps(_as_json(url, found)))
     else:
-        for mismatch in found.mismatches[:_SHOWN]:
-            logs.result(str(mismatch), **_fields(mismatch))
-        more = len(found.mismatches) - _SHOWN
-        if more > 0:
-            logs.result(f"{more} more {are(more)} not shown; --json names all")
+        _show(found.mismatches)
     if found.mismatches:
-        raise _MismatchError(url, found)
+        raise _MismatchError(url, found, MEANINGS)
     if not is_json:
         logs.result(
             f"{url} answers as it must, as of {found.site.build.as_of}: {counted(found.checks, 'check', ',')} in "
@@ -60,13 +75,45 @@ def verify_command(  # noqa: PLR0913 - one for each option
         )
 
 
-class _MismatchError(VerifyError):
-    """The site differs from its dump; the worst mismatch makes the exit code."""
+def _hold_to_contract(url: str, rate: float, hidden: Sequence[str], *, is_json: bool) -> None:
+    with progress_bar("verify") as progress:
+        reader = SiteReader(url, rate, logs.notice, MOST_REQUESTS)
+        found = verify_contract(reader, hidden, progress, logs.notice)
+    if is_json:
+        counts = {"checks": found.checks, "requests": found.requests, "leftOut": found.left_out}
+        click.echo(json.dumps({"url": url, **counts, "mismatches": _told(found.mismatches)}))
+    else:
+        for text in found.left_out:
+            logs.notice(text)
+        _show(found.mismatches)
+    if found.mismatches:
+        raise _MismatchError(url, found, CONTRACT_MEANINGS)
+    if not is_json:
+        logs.result(
+            f"{url} keeps the contract: {counted(found.checks, 'check')} in {counted(found.requests, 'request')}"
+        )
 
-    def __init__(self, url: str, found: Verification) -> None:
+
+def _show(mismatches: Sequence[Mismatch]) -> None:
+    for mismatch in mismatches[:_SHOWN]:
+        logs.result(str(mismatch), **_fields(mismatch))
+    more = len(mismatches) - _SHOWN
+    if more > 0:
+        logs.result(f"{more} more {are(more)} not shown; --json names all")
+
+
+class _MismatchError(VerifyError):
+    """The site differs from what it must be; the worst mismatch makes the exit code."""
+
+    def __init__(
+        self,
+        url: str,
+        found: Verification | ContractVerification,
+        meanings: Mapping[Verdict, str],
+    ) -> None:
         worst = found.mismatches[0].verdict
         count = counted(len(found.mismatches), "mismatch", ",")
-        super().__init__(f"{url}: {count} in {counted(found.requests, 'request', ',')}: {MEANINGS[worst]}")
+        super().__init__(f"{url}: {count} in {counted(found.requests, 'request', ',')}: {meanings[worst]}")
         self.exit_code = int(worst)  # type: ignore[misc]  # of this error alone
 
 
@@ -80,5 +127,9 @@ def _as_json(url: str, found: Verification) -> dict[str, object]:
         "asOf": found.site.build.as_of,
         "checks": found.checks,
         "requests": found.requests,
-        "mismatches": [{**_fields(mismatch), "text": mismatch.text} for mismatch in found.mismatches],
+        "mismatches": _told(found.mismatches),
     }
+
+
+def _told(mismatches: Sequence[Mismatch]) -> list[dict[str, object]]:
+    return [{**_fields(mismatch), "text": mismatch.text} for mismatch in mismatches]

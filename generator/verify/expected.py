@@ -144,7 +144,7 @@ def _lines(head: DumpHead, answer: SiteAnswer) -> list[bytes]:
             if len(lines) > head.count:
                 break
     except ValueError as error:
-        raise VerifyError(f"{answer.target}: {error}; publish it again") from error
+        raise VerifyError(f"{answer.target}: is damaged ({error}); publish it again") from error
     if (len(lines), digest.hexdigest()) != (head.count, head.state):
         raise VerifyError(f"{answer.target}: has other markets than the head of the dump says; publish it again")
     return lines

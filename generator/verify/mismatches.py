@@ -22,6 +22,11 @@ MEANINGS: Final = {
     Verdict.WRONG: "some answers contradict the dump; purge the CDN, then run `public-markets publish --verify`",
     Verdict.BROKEN: "some answers break the contract; compare the edge's configuration with what `build` rendered",
 }
+#: The same where a deployment was held to the contract alone.
+CONTRACT_MEANINGS: Final = {
+    Verdict.WRONG: "some answers contradict each other, or the published order; each line names where",
+    Verdict.BROKEN: "some answers have not the form that the contract gives them; each line names what",
+}
 
 
 class Mismatch(NamedTuple):

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
+from http.client import HTTPException
 from typing import Final, NamedTuple
 from urllib.parse import quote, urlencode, urlsplit
 
@@ -10,6 +11,7 @@ import urllib3
 from urllib3.exceptions import DecodeError, HTTPError
 
 from generator.errors import VerifyError
+from generator.verify import bare_head
 from generator.wording import counted, escaped
 
 #: Seconds to wait for a connection, and for the next bytes of an answer.
@@ -41,6 +43,10 @@ class NoAnswerError(VerifyError):
         super().__init__(f"{address}: {reason}; correct the address, or try later")
         self.target = target
         self.reason = reason
+
+
+class SpentError(VerifyError):
+    """As many requests were made as may be."""
 
 
 class SiteAnswer(NamedTuple):
@@ -77,9 +83,10 @@ class SiteReader:
     """Reads the site at an address, with so many requests a minute, a tenth of them searches.
 
     Counts its `requests`, and keeps in `refusals` the answers 429 that it met. `say` gets what to tell people who wait.
+    Makes at most so many requests in all, if that is given, and raises SpentError instead of another.
     """
 
-    def __init__(self, url: str, per_minute: float, say: Callable[[str], None]) -> None:
+    def __init__(self, url: str, per_minute: float, say: Callable[[str], None], most: int | None = None) -> None:
         if not _is_address(url):
             raise VerifyError(f"{url}: is no address of a site; write one such as https://api.example.org")
         self.url = url.rstrip("/")
@@ -89,6 +96,7 @@ class SiteReader:
         self._pace = Pace(per_minute)
         self._searches = Pace(per_minute / _PER_SEARCH)
         self.say = say
+        self._most = most
         self._copies: dict[str, SiteAnswer] = {}
 
     def get(self, path: str, parameters: Mapping[str, object] | None = None) -> SiteAnswer:
@@ -115,7 +123,10 @@ class SiteReader:
             return answer
 
     def ask(self, method: str, target: str, headers: Mapping[str, str] | None = None) -> SiteAnswer:
-        """The answer to any request below the address, whatever its status but 429; `target` begins with a slash."""
+        """The answer to any request below the address, whatever its status but 429; `target` begins with a slash.
+
+        That of HEAD has the body that was sent, though none should be.
+        """
         return self._answered(method, f"{self.url}{target}", target, headers or {}, _LONGEST)
 
     def _get(self, address: str, target: str, longest: int) -> SiteAnswer:
@@ -131,11 +142,13 @@ class SiteReader:
 
     def _answered(self, method: str, address: str, target: str, headers: Mapping[str, str], longest: int) -> SiteAnswer:
         for attempt in range(1, _ATTEMPTS + 1):
+            if self.requests == self._most:
+                raise SpentError(f"{self.url}: was asked {counted(self.requests, 'time')}, which is as often as may be")
             self._pace.keep()
             self.requests += 1
             try:
                 answer = self._sent(method, address, target, headers, longest)
-            except HTTPError as error:
+            except (HTTPError, HTTPException, OSError) as error:
                 if attempt == _ATTEMPTS:
                     reason = escaped(" ".join(str(error).split()))
                     raise NoAnswerError(address, target, f"does not answer ({reason})") from error
@@ -154,6 +167,8 @@ class SiteReader:
 
     def _sent(self, method: str, address: str, target: str, headers: Mapping[str, str], longest: int) -> SiteAnswer:
         """One request, and no other that its answer leads to."""
+        if method == "HEAD":
+            return SiteAnswer(target, *bare_head.ask(address, {**_HEADERS, **headers}))
         response = self._pool.request(
             method, address, headers={**_HEADERS, **headers}, redirect=False, preload_content=False
         )

@@ -363,7 +363,7 @@ def test_copies_that_a_cache_has_until_they_expire_are_not_accused(moving: Movin
 @pytest.mark.parametrize("kind", [*_CACHED][:-1])
 def test_copies_that_do_not_expire_are_told_with_what_they_are(moving: Moving, kind: str) -> None:
     moving.edit("UPDATE markets SET volume = volume + 1, prob = prob * 0.99 WHERE status = 'open' AND rowid % 2 = 0")
-    moving.edit("UPDATE markets SET question = 'Is it so? ' || question")
+    moving.edit("UPDATE markets SET question = 'Is it so? ' || question WHERE rowid % 3 = 0")
     moving.build()
     moving.answer_as_before(_CACHED[kind])
     found = mismatches(moving.proxy.url, 10)

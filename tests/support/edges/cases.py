@@ -1,8 +1,8 @@
-"""The tables of requests in cases/, and what every edge must make of each: shared by the harness of every runtime.
+"""What every edge must make of the table of requests: shared by the harness of every runtime.
 
-requests.json is the core's. extended.json is what the extended variant makes of other requests, and of some of these,
-in a build with the settings EXTENDED of support.py. A row with `search` is answered by the search index: it names the
-list, and whether its page has items. On an edge that cannot search, the row is a 400 for `unsearched`, or for `q`.
+The table is the program's, in generator/verify/requests. That of the extended variant is for a build with the settings
+EXTENDED of support.py. A row with `search` is answered by the search index: it names the list, and whether its page has
+items. On an edge that cannot search, the row is a 400 for `unsearched`, or for `q`.
 
 A harness asks `requests(output)` for the table, runs it, and asserts both that `mismatch…` finds nothing and how many
 cases it ran. What the placeholders in it stand for, placeholders.py says.
@@ -22,10 +22,9 @@ from generator.config.settings import Config
 from generator.edge import responses
 from generator.search import generation as index
 from generator.tree import chunks
+from generator.verify import request_table
 from tests.support.edges.placeholders import Build
-from tests.support.sites.builds import ROOT
 
-TABLES: Final = ROOT / "tests" / "cases"
 #: An index and two chunks.
 MOST_READS: Final = 3
 
@@ -98,16 +97,16 @@ def requests(output: Path, *, can_search: bool = True) -> list[Case]:
     `can_search` is whether the edge answers `q` where the build has an index.
     """
     build = Build(output, can_search=can_search)
-    table = _rows("requests")
+    table = _rows("core")
     if build.variant == "extended":
         table |= _rows("extended")
     return [_case(row, build) for row in table.values()]
 
 
-def _rows(name: str) -> dict[str, Mapping[str, Any]]:
-    table = json.loads((TABLES / f"{name}.json").read_text("utf-8"))
-    rows = {row["request"]: row for row in table if "request" in row}
-    assert len(rows) == sum("request" in row for row in table), "a request stands in the table twice"
+def _rows(table: Variant) -> dict[str, Mapping[str, Any]]:
+    given = [row for block in request_table.blocks(table) for row in block.rows]
+    rows = {row["request"]: row for row in given}
+    assert len(rows) == len(given), "a request stands in the table twice"
     return rows
 
 

@@ -1,4 +1,4 @@
-"""What placeholders in the tables of requests stand for: what only a build can tell.
+"""What placeholders in the table of requests stand for: what only a build can tell.
 
 <<generation LIST>>             the name of the list's current generation
 <<mint LIST [GENERATION] POSITION>>   a cursor as `cursor.mint` would make it; GENERATION may be `@LIST`
@@ -18,6 +18,7 @@ from urllib.parse import parse_qs
 from generator.api import contract, cursors, keys
 from generator.api.contract import Variant
 from generator.tree import chunks
+from generator.verify import request_table
 from tests.support.readers import expected_searches, lists
 
 
@@ -49,14 +50,11 @@ class Build:
             "forged": lambda *words: "0" * cursors.CHECK_LENGTH + self._mint(*words)[cursors.CHECK_LENGTH :],
             "cut": lambda *words: self._mint(*words)[:-1],
             "headless": lambda *words: self._mint(*words)[1:],
-            "market": lambda: self._market,
-            "MARKET": self._market.upper,
-            "Market": self._market.title,
+            **request_table.market_meanings(self._market),
             "market2": lambda: self._market[:2],
             "slug": lambda: slug,
             "SLUG": slug.upper,
             "by-slug": lambda given=slug: keys.detail_by_slug(given),
-            "repeat": lambda count, text: int(count) * text,
         }
 
     @property
@@ -67,11 +65,7 @@ class Build:
 
     def fill(self, text: str) -> str:
         """The text, its placeholders replaced."""
-        before, opening, rest = text.partition("<<")
-        if not opening:
-            return text
-        name, *words = rest.partition(">>")[0].split(" ")
-        return before + self._meanings[name](*words) + self.fill(rest.partition(">>")[2])
+        return request_table.fill(text, self._meanings)
 
     def page(self, key: str, query: str) -> bytes:
         """The page where pages are cut: as many items as requested, unless the list ends."""

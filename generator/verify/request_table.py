@@ -1,0 +1,85 @@
+"""The table of requests: what every edge must make of each, and which of them any deployment must answer so.
+
+It is data, in requests/: core.json, and extended.json with what the extended variant makes of other requests and of
+some of these. Rows come in blocks. A block with `contract` asks what the contract does, or the API's own documentation:
+`verify --contract` sends some rows of each. All other rows are about this program's router, and only its tests run
+them: `key` is the object that is read, `search` the list that a search filters, `server` the statuses of a server that
+reads a path before the router does, and `core_only` marks what no HTTP request can hold.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Final, NamedTuple, TypeVar
+
+from generator.api.contract import Variant
+
+_Member = TypeVar("_Member")
+
+_FOLDER: Final = Path(__file__).with_name("requests")
+#: Rows of a block that are sent to any deployment, at most.
+_OF_BLOCK: Final = 6
+
+#: A request, the status of its answer, and what else is known of that.
+RequestRow = Mapping[str, Any]
+
+
+class RequestBlock(NamedTuple):
+    """Rows about one thing; `is_contract` tells whether any deployment must answer them so."""
+
+    about: str
+    is_contract: bool
+    rows: list[RequestRow]
+
+
+def blocks(variant: Variant) -> list[RequestBlock]:
+    """The table of this name. That of the extended variant has only what differs from the core's, or is added."""
+    found = list[RequestBlock]()
+    for row in json.loads((_FOLDER / f"{variant}.json").read_text("utf-8")):
+        if "about" in row:
+            found.append(RequestBlock(row["about"], row.get("contract", False), []))
+        else:
+            found[-1].rows.append(row)
+    return found
+
+
+def of_any_deployment(variant: Variant) -> list[RequestRow]:
+    """Some rows of every block that asks for what the contract does: as many from its front as from its end."""
+    tables: tuple[Variant, ...] = ("core", "extended") if variant == "extended" else ("core",)
+    chosen = [block.rows for table in tables for block in blocks(table) if block.is_contract]
+    return [row for rows in chosen for row in spread(rows, _OF_BLOCK)]
+
+
+def spread(rows: list[_Member], most: int) -> list[_Member]:
+    """At most so many, the first and the last among them, equally far from each other."""
+    if len(rows) <= most:
+        return rows
+    return [rows[round(number * (len(rows) - 1) / (most - 1))] for number in range(most)]
+
+
+def fill(text: str, meanings: Mapping[str, Callable[..., str]]) -> str:
+    """The text with every placeholder, such as `<<repeat 3 a>>`, replaced by what its name means for its words.
+
+    Raises KeyError for a name that has no meaning.
+    """
+    before, opening, rest = text.partition("<<")
+    if not opening:
+        return text
+    placeholder, _, after = rest.partition(">>")
+    name, *words = placeholder.split(" ")
+    return before + meanings[name](*words) + fill(after, meanings)
+
+
+def repeat(count: str, text: str) -> str:
+    """What the placeholder `repeat` means."""
+    return int(count) * text
+
+
+def market_meanings(market_id: str) -> Mapping[str, Callable[..., str]]:
+    """What placeholders mean that stand for a market's id, in three spellings; and `repeat`."""
+    return {
+        "market": lambda: market_id,
+        "MARKET": market_id.upper,
+        "Market": market_id.title,
+        "repeat": repeat,
+    }

@@ -1,0 +1,60 @@
+"""CloudFront's stand-in behind an HTTP server, for `verify` to ask; in the layout `pages` only, as it has no store."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Lock, Thread
+from typing import Any
+
+from generator.config.settings import Config
+from generator.edge import cloudfront as edge_cloudfront
+from tests.support.edges.cases import Case
+from tests.support.edges.cloudfront import CloudFront, rendered
+
+
+@contextmanager
+def cloudfront_site(config: Config, folder: Path) -> Iterator[str]:
+    """Serve the built site of the configuration through its rendered functions; yields the address."""
+    files, root = rendered(config), edge_cloudfront.function_values(config)["root"]
+    edge = CloudFront(files["function.js"], files["origin-response.js"], root, config.output, folder)
+    lock = Lock()
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def __getattr__(self, name: str) -> Any:
+            if name.startswith("do_"):
+                return self.answer
+            raise AttributeError(name)
+
+        def answer(self) -> None:
+            path, _, query = self.path.partition("?")
+            case = Case(self.command, path, query, 0, None, (), frozenset(), core_only=False)
+            with lock:  # its scripts are files of one name
+                (answer,) = edge.answers([case], "node", "raw")
+            etag, asked = answer.headers.get("etag"), self.headers.get("If-None-Match", "")
+            # CloudFront itself confirms copies.
+            is_known = etag and etag in {one.strip().removeprefix("W/") for one in asked.split(",")}
+            status, body = (304, b"") if is_known else (answer.status, answer.body)
+            self.send_response(status)
+            for name, value in answer.headers.items():
+                if name not in {"content-length", "transfer-encoding", "date", "server"}:
+                    self.send_header(name, value)
+            if status not in (204, 304):
+                self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            if self.command != "HEAD":
+                self.wfile.write(body)
+
+        def log_message(self, *_: Any) -> None:
+            """Say nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()

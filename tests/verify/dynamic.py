@@ -1,0 +1,452 @@
+"""A small live server of the read API, as somebody else might run one: right, or wrong in one named way.
+
+It answers every request from an in-memory database, and knows nothing of the generator.
+"""
+
+import hashlib
+import json
+import re
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any, Final, Self
+from urllib.parse import parse_qs
+
+from tests.verify.cursors import Position, make_cursor, read_cursor
+from tests.verify.database import DETAIL_FIELDS, ITEM_FIELDS, PARTS, SIGNAL_FIELDS, Database, marks, reached
+from tests.verify.rows import Row, demo_rows, instant
+
+__all__ = ["FAULTS", "Dynamic", "demo_rows"]
+
+#: Where the API is.
+ROOT: Final = "/v1/public/markets"
+#: The longest request target that is answered, in bytes.
+LONGEST_TARGET: Final = 4096
+#: Items of a page when no limit is given.
+DEFAULT_LIMIT: Final = 20
+#: Items of each group of the snapshot.
+SNAPSHOT_SIZE: Final = 6
+#: What the fault "null cursor too early" serves of a list.
+EARLY_END: Final = 50
+#: What "gap at a page border" steps over: one more than a change may push from one page into the next.
+SKIPPED: Final = 2
+#: The most that is read of a request's body, in bytes.
+LONGEST_BODY: Final = 1 << 20
+#: What is allowed on every path.
+METHODS: Final = "GET, HEAD, OPTIONS"
+#: What an id looks like, in either case.
+UUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE | re.ASCII)
+
+#: The statuses that each filter lets through.
+STATUSES: Final[Mapping[str, tuple[str, ...]]] = {
+    "open": ("open",),
+    "archive": ("closed", "resolved", "cancelled"),
+    "closed": ("closed",),
+    "resolved": ("resolved",),
+    "cancelled": ("cancelled",),
+    "all": ("open", "closed", "resolved", "cancelled"),
+}
+#: What each sort compares, all descending; ties end with the id ascending.
+SORTS: Final[Mapping[str, tuple[str, ...]]] = {
+    "popular": ("traderCount", "volume"),
+    "activity": ("lastActivityAt",),
+    "volume": ("volume",),
+    "new": ("createdAt",),
+    "ended": ("ended",),
+}
+#: SQL for what the API may show, and for what its lists may.
+VISIBLE: Final = "approval = 'approved' AND is_listed"
+LISTED: Final = f"{VISIBLE} AND fxFamilyMember IS NULL"
+
+#: The ways in which the server can be wrong: the name of each, and what it then does.
+FAULTS: Final[dict[str, str]] = {
+    "stuck cursor": "The nextCursor of a page leads to the same page again.",
+    "gap at a page border": "Cursors are offsets and markets change between pages: each border loses items.",
+    "duplicate after a tie": "Where a tie crosses a page border, tied items of a page come again on the next.",
+    "silent clamp of limit": "A limit of 0 or above 100 is answered 200, with 1 or 100 items.",
+    "HTML 429": "The answer to too many requests is an HTML page.",
+    "missing CORS on errors": "Errors carry no CORS headers.",
+    "dropped field": "List items have no traderCount.",
+    "string for number": "The volume of list items is a string.",
+    "extra property": "List items carry the internal field moderationScore.",
+    "hidden market as 403": "A hidden market is answered 403.",
+    "hidden market tells": "The 404 of a hidden market has another body than that of a missing one.",
+    "stale page beside fresh ones": "First pages of the sort new are from before a change that all else shows.",
+    "mixed generations": "Pages after the first are from before a change in which markets got another status.",
+    "wrong order among equals": "Ties end with the id descending.",
+    "wrong order": "The sort volume is ascending.",
+    "cursor accepted for another sort": "A cursor given with another sort than its own continues its own sort.",
+    "HEAD with a body": "The answer to HEAD has a body.",
+    "weak 304": "Any If-None-Match is answered 304, also one that names another ETag.",
+    "plain text errors": "Errors are plain text.",
+    "404 for a bad id": "A malformed id is answered 404.",
+    "null cursor too early": "The nextCursor is null after 50 items, though more follow.",
+    "limit ignored": "A page has 20 items whatever the limit is.",
+    "details differ": "The prob of a detail is not that of the list's item.",
+    "slash is served": "A path with a trailing slash is answered like the one without.",
+    "POST is served": "POST is answered like GET.",
+    "error without details": "The answer 400 has no details.",
+}
+
+
+@dataclass(frozen=True)
+class Query:
+    """What is asked of the list; `position` is that of the last item served before, and None for the first page."""
+
+    status: str
+    sort: str
+    limit: int
+    position: Position | None
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What is sent, but for the length."""
+
+    status: int
+    body: bytes = b""
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+class InvalidError(Exception):
+    """A message for each parameter that is not as it must be."""
+
+    def __init__(self, problems: Mapping[str, str]) -> None:
+        super().__init__(", ".join(problems))
+        self.problems = problems
+
+
+def _json(content: object) -> bytes:
+    return json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+@dataclass
+class Dynamic:
+    """The server: a context manager that serves at `url` while it is entered.
+
+    `count` is at least 2, and `fault` a name of FAULTS. After `limit_after` requests in all, the next `limited` are
+    refused; every `change_every` requests, the server changes by itself.
+    """
+
+    count: int = 120
+    fault: str | None = None
+    limit_after: int | None = None
+    limited: int = 3
+    change_every: int | None = None
+    as_of: datetime = field(default_factory=lambda: datetime.now(UTC).replace(microsecond=0))
+    requests: int = field(default=0, init=False)
+    changes: int = field(default=0, init=False)
+    hidden_id: str = field(init=False)
+    url: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        if self.fault is not None and self.fault not in FAULTS:
+            raise ValueError(f"no fault is called {self.fault!r}")
+        if self.fault == "HTML 429" and self.limit_after is None:
+            raise ValueError("the fault 'HTML 429' shows only with limit_after")
+        rows = demo_rows(self.count, as_of=self.as_of)
+        self.hidden_id = next(row["id"] for row in rows if row["approval"] != "approved" or not row["is_listed"])
+        self._lock = threading.RLock()
+        self._now = Database(rows)
+        self._before = self._now.copy()
+        if self.fault == "stale page beside fresh ones":
+            self.change()
+        if self.fault == "mixed generations":
+            self._now.write(
+                "UPDATE markets SET status = 'closed', acceptingBets = 0 WHERE status = 'open' AND rowid % 3 = 0"
+            )
+
+    def __enter__(self) -> Self:
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, self))
+        self.url = f"http://127.0.0.1:{self._server.server_port}"
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+        with self._lock:
+            self._now.close()
+            self._before.close()
+
+    def change(self) -> None:
+        """A new market leads the sort `new`, and one that stood near its front is gone."""
+        with self._lock:
+            self.changes += 1
+            third = f"SELECT id FROM markets WHERE {LISTED} ORDER BY createdAt DESC, id LIMIT 1 OFFSET 2"
+            self._now.write(f"DELETE FROM markets WHERE id = ({third})")
+            (row,) = demo_rows(1, seed=1_000 + self.changes, as_of=self.as_of)
+            moment = instant(self.as_of - timedelta(days=1) + timedelta(milliseconds=self.changes))
+            started = {"createdAt": moment, "lastActivityAt": moment, "traderCount": 0, "volume": 0}
+            self._now.insert(row | started | {"probHistory": [{"timestamp": moment, "prob": row["prob"]}]})
+
+    def respond(self, method: str, target: str, if_none_match: str | None) -> Answer:
+        """The answer to one request. It counts, whatever it is."""
+        with self._lock:
+            self.requests += 1
+            if self.change_every and self.requests % self.change_every == 0:
+                self.change()
+            return self._finished(self._answer(method, target), if_none_match)
+
+    def _answer(self, method: str, target: str) -> Answer:
+        if self.limit_after is not None and 0 < self.requests - self.limit_after <= self.limited:
+            return self.error(429, "too many requests", headers={"Retry-After": "1"})
+        if len(target) > LONGEST_TARGET:
+            return self.error(414, "the request target is too long")
+        if method == "OPTIONS":
+            return Answer(204, headers={"Access-Control-Allow-Methods": METHODS, "Access-Control-Allow-Headers": "*"})
+        if method not in ("GET", "HEAD") and not (method == "POST" and self.fault == "POST is served"):
+            return self.error(405, "method not allowed", headers={"Allow": METHODS})
+        path, _, query = target.partition("?")
+        try:
+            return self._found(path, query)
+        except InvalidError as error:
+            return self.error(400, "invalid request", error.problems)
+
+    def _found(self, path: str, query: str) -> Answer:
+        if self.fault == "slash is served":
+            path = path.removesuffix("/")
+        if path == ROOT:
+            return self._list(self._query(query))
+        if path == f"{ROOT}/snapshot":
+            return self._snapshot()
+        reference = path.removeprefix(f"{ROOT}/")
+        if reference in ("", path) or "/" in reference:
+            return self.error(404, "not found")
+        return self._detail(reference)
+
+    def _finished(self, answer: Answer, if_none_match: str | None) -> Answer:
+        headers = dict(answer.headers)
+        if answer.status == 200:
+            headers["ETag"] = f'"{hashlib.sha256(answer.body).hexdigest()[:32]}"'
+            headers["Cache-Control"] = "public, max-age=0"
+        if not (answer.status >= 400 and self.fault == "missing CORS on errors"):
+            headers["Access-Control-Allow-Origin"] = "*"
+            headers["Access-Control-Expose-Headers"] = "ETag, Retry-After"
+        if answer.status == 200 and if_none_match and self._matches(headers["ETag"], if_none_match):
+            headers.pop("Content-Type")
+            return Answer(304, headers=headers)
+        return replace(answer, headers=headers)
+
+    def _matches(self, etag: str, if_none_match: str) -> bool:
+        tags = {tag.strip().removeprefix("W/") for tag in if_none_match.split(",")}
+        return self.fault == "weak 304" or etag in tags or "*" in tags
+
+    def error(
+        self,
+        status: int,
+        message: str,
+        problems: Mapping[str, str] | None = None,
+        headers: Mapping[str, str] | None = None,
+    ) -> Answer:
+        """An ErrorResponse, with details if there are problems of parameters."""
+        kind, body = "application/json", {"error": message}
+        details = [{"path": [name], "message": text} for name, text in (problems or {}).items()]
+        content = _json(body | ({"details": details} if details and self.fault != "error without details" else {}))
+        if self.fault == "plain text errors":
+            kind, content = "text/plain; charset=utf-8", message.encode()
+        if self.fault == "HTML 429" and status == 429:
+            kind, content = "text/html", f"<html><h1>{message}</h1></html>".encode()
+        return Answer(status, content, {"Content-Type": kind, **(headers or {})})
+
+    def refusal(self, status: int, message: str) -> Answer:
+        """The answer to what is not even a request."""
+        return self._finished(self.error(status, message), None)
+
+    def _query(self, text: str) -> Query:
+        given = parse_qs(text, keep_blank_values=True)
+        problems: dict[str, str] = {name: "is not offered here" for name in ("category", "q") if name in given}
+        for name in ("status", "sort", "limit", "cursor"):
+            if name in given and (len(given[name]) > 1 or not given[name][0]):
+                problems[name] = "must be given once, with a value"
+        one = {name: values[0] for name, values in given.items() if name not in problems}
+        status = one.get("status", "open")
+        sort = one.get("sort", "popular" if status in ("open", "all") else "ended")
+        if status not in STATUSES:
+            problems["status"] = f"must be one of {', '.join(STATUSES)}"
+        if sort not in SORTS:
+            problems["sort"] = f"must be one of {', '.join(SORTS)}"
+        limit = self._limit(one.get("limit", str(DEFAULT_LIMIT)))
+        if not limit:
+            problems["limit"] = "must be a whole number from 1 to 100"
+        query = Query(status, sort, limit or DEFAULT_LIMIT, None)
+        if "cursor" in one:
+            query = self._continued(query, one["cursor"], problems)
+        if problems:
+            raise InvalidError(problems)
+        return query
+
+    def _limit(self, text: str) -> int | None:
+        """The limit that is meant; None if it is invalid."""
+        if self.fault == "silent clamp of limit" and re.fullmatch(r"0|[1-9][0-9]*", text):
+            return min(max(int(text), 1), 100)
+        if not re.fullmatch(r"[1-9][0-9]?|100", text):
+            return None
+        return DEFAULT_LIMIT if self.fault == "limit ignored" else int(text)
+
+    def _continued(self, query: Query, cursor: str, problems: dict[str, str]) -> Query:
+        try:
+            status, sort, position = read_cursor(cursor)
+        except ValueError:
+            problems["cursor"] = "is invalid; start again from the first page"
+            return query
+        any_sort = self.fault == "cursor accepted for another sort"
+        if query.status != status or (query.sort != sort and not any_sort):
+            problems["cursor"] = "belongs to another status or sort; start again from the first page"
+        return replace(query, sort=sort, position=position)
+
+    def _list(self, query: Query) -> Answer:
+        if self.fault == "gap at a page border" and query.position is not None:
+            self.change()
+        state, order = self._state(query), self._order(query.sort)
+        statuses = STATUSES[query.status]
+        where = f"{LISTED} AND status IN ({marks(statuses)})"
+        start = self._start(state, query, where)
+        by = ", ".join(f"{column} {direction}" for column, direction in order)
+        rows = state.rows(f"WHERE {where} ORDER BY {by} LIMIT ? OFFSET ?", (*statuses, query.limit, start))
+        end = start + len(rows)
+        known = state.count(where, statuses)
+        if self.fault == "null cursor too early":
+            known = min(known, EARLY_END)
+        cursor = self._next(query, rows, end) if end < known else None
+        return _ok({"items": [self._item(row) for row in rows], "nextCursor": cursor})
+
+    def _state(self, query: Query) -> Database:
+        is_first = query.position is None
+        is_stale = self.fault == "stale page beside fresh ones" and is_first and query.sort == "new"
+        is_mixed = self.fault == "mixed generations" and not is_first
+        return self._before if is_stale or is_mixed else self._now
+
+    def _order(self, sort: str) -> list[tuple[str, str]]:
+        main = "ASC" if self.fault == "wrong order" and sort == "volume" else "DESC"
+        last = "DESC" if self.fault == "wrong order among equals" else "ASC"
+        return [*((column, main) for column in SORTS[sort]), ("id", last)]
+
+    def _start(self, state: Database, query: Query, where: str) -> int:
+        """How many items of the list stand at the position of its query or before."""
+        if query.position is None:
+            return 0
+        if self.fault == "gap at a page border":
+            return int(query.position[0])
+        statuses, (passed, values) = STATUSES[query.status], reached(self._order(query.sort), query.position)
+        start = state.count(f"{where} AND {passed}", (*statuses, *values))
+        if self.fault != "duplicate after a tie":
+            return start
+        tied, main = f"{where} AND {SORTS[query.sort][0]} = ?", query.position[0]
+        before = state.count(f"{tied} AND {passed}", (*statuses, main, *values))
+        crosses = state.count(tied, (*statuses, main)) > before
+        return start - min(before, query.limit - 1) if crosses else start
+
+    def _next(self, query: Query, rows: list[Row], end: int) -> str:
+        position: Position | None = [rows[-1][column] for column, _ in self._order(query.sort)]
+        if self.fault == "gap at a page border":
+            position = [end + SKIPPED]
+        if self.fault == "stuck cursor":
+            position = query.position
+        return make_cursor(query.status, query.sort, position)
+
+    def _item(self, row: Row) -> Row:
+        item = _only(ITEM_FIELDS, row)
+        if self.fault == "dropped field":
+            del item["traderCount"]
+        if self.fault == "string for number":
+            item["volume"] = str(item["volume"])
+        if self.fault == "extra property":
+            item["moderationScore"] = 0.5
+        return item
+
+    def _snapshot(self) -> Answer:
+        fresh = self._now.rows(
+            f"WHERE {LISTED} AND status = 'open' AND acceptingBets ORDER BY createdAt DESC, id LIMIT {SNAPSHOT_SIZE}"
+        )
+        closing = self._now.rows(
+            f"WHERE {LISTED} AND status = 'open' AND closeTime > ? ORDER BY closeTime, id LIMIT {SNAPSHOT_SIZE}",
+            [instant(self.as_of)],
+        )
+        groups = {"freshMarkets": fresh, "closingSoonMarkets": closing}
+        return _ok({name: [_only(SIGNAL_FIELDS, row) for row in rows] for name, rows in groups.items()})
+
+    def _detail(self, reference: str) -> Answer:
+        if not UUID.fullmatch(reference):
+            if self.fault == "404 for a bad id":
+                return self.error(404, "market not found")
+            raise InvalidError({"marketId": "must be a UUID"})
+        market_id = reference.lower()
+        rows = self._now.rows(f"WHERE {VISIBLE} AND id = ?", [market_id])
+        if not rows:
+            return self._missing(market_id)
+        market = _only(DETAIL_FIELDS, rows[0])
+        if self.fault == "details differ":
+            market["prob"] = round(1 - market["prob"] / 2, 4)
+        return _ok({"market": market, **_only(PARTS, rows[0])})
+
+    def _missing(self, market_id: str) -> Answer:
+        is_hidden = self._now.count("id = ?", [market_id]) > 0
+        if is_hidden and self.fault == "hidden market as 403":
+            return self.error(403, "forbidden")
+        if is_hidden and self.fault == "hidden market tells":
+            return self.error(404, "market awaits review")
+        return self.error(404, "market not found")
+
+
+class Handler(BaseHTTPRequestHandler):
+    """The HTTP around a Dynamic's answers."""
+
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    wbufsize = -1  # a head and its body in one write
+
+    def __init__(self, dynamic: Dynamic, *args: Any) -> None:
+        self.dynamic = dynamic
+        super().__init__(*args)
+
+    def __getattr__(self, name: str) -> Callable[[], None]:
+        if name.startswith("do_"):
+            return self.answer
+        raise AttributeError(name)
+
+    def answer(self) -> None:
+        """Answer one request, whatever its method."""
+        self.skip_body()
+        target = self.requestline.split()[1]  # `path` has lost a slash of two at its front
+        self.send(self.dynamic.respond(self.command, target, self.headers["If-None-Match"]))
+
+    def skip_body(self) -> None:
+        """Read what stands before the next request; end the connection where its length is unknown."""
+        length = self.headers["Content-Length"] or "0"
+        if "Transfer-Encoding" in self.headers or not re.fullmatch("[0-9]{1,7}", length) or int(length) > LONGEST_BODY:
+            self.close_connection = True
+        else:
+            self.rfile.read(int(length))
+
+    def send(self, answer: Answer) -> None:
+        self.send_response(answer.status)
+        for name, value in answer.headers.items():
+            self.send_header(name, value)
+        if answer.status not in (204, 304):
+            self.send_header("Content-Length", str(len(answer.body)))
+        if self.close_connection:
+            self.send_header("Connection", "close")
+        self.end_headers()
+        if self.command != "HEAD" or self.dynamic.fault == "HEAD with a body":
+            self.wfile.write(answer.body)
+
+    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
+        """Answer what the standard library cannot read."""
+        self.close_connection = True
+        self.send(self.dynamic.refusal(code, message or explain or "bad request"))
+
+    def log_message(self, *_: object) -> None: ...
+
+
+def _only(names: Iterable[str], row: Row) -> Row:
+    return {name: row[name] for name in names}
+
+
+def _ok(content: object) -> Answer:
+    return Answer(200, _json(content), {"Content-Type": "application/json"})

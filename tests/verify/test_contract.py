@@ -1,0 +1,289 @@
+"""`verify --contract URL` finds every fault of live servers, names it, and accuses none that is right."""
+
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from generator.api.contract import PublicMarketList
+from generator.progress import SILENT
+from generator.verify import request_table
+from generator.verify.contract import answers
+from generator.verify.contract.run import MOST_REQUESTS, ContractVerification, verify_contract
+from generator.verify.mismatches import Verdict
+from generator.verify.reader import SiteAnswer, SiteReader
+from tests.bench import databases
+from tests.support import commands
+from tests.support.campaigns import full_tier
+from tests.support.edges.edge_sites import EDGES, edge_site
+from tests.support.readers import lists
+from tests.support.sites.builds import build_now, files, make_config
+from tests.verify.cloudfront_site import cloudfront_site
+from tests.verify.dynamic import FAULTS, Answer, Dynamic
+
+#: What is said of each fault: the verdict, and words of some mismatch.
+NAMED: Final[dict[str, tuple[Verdict, str]]] = {
+    "stuck cursor": (Verdict.WRONG, "the nextCursor leads to the same page again"),
+    "gap at a page border": (Verdict.WRONG, "has a gap: it lacks market"),
+    "duplicate after a tie": (Verdict.WRONG, "shows market .* again: an earlier page has it"),
+    "silent clamp of limit": (Verdict.BROKEN, r"limit=(0|101): is answered 200, not 400"),
+    "HTML 429": (Verdict.BROKEN, "the 429 has the type 'text/html', not application/json"),
+    "missing CORS on errors": (Verdict.BROKEN, "the 40[04] has no Access-Control-Allow-Origin"),
+    "dropped field": (Verdict.BROKEN, r"items\.0\.traderCount: Field required"),
+    "string for number": (Verdict.BROKEN, r"items\.0\.volume: Input should be a valid number"),
+    "extra property": (Verdict.BROKEN, "shows the property 'moderationScore' of markets"),
+    "hidden market as 403": (Verdict.BROKEN, "a hidden market is answered 403, a missing one 404"),
+    "hidden market tells": (Verdict.BROKEN, "the answer for a hidden market is not that for a missing one"),
+    "stale page beside fresh ones": (Verdict.WRONG, "sort=new.* alone, .*: these are of different states"),
+    "mixed generations": (Verdict.WRONG, "has status 'closed' here, and 'open' in .*: these are of different states"),
+    "wrong order among equals": (Verdict.WRONG, "equal markets are not in the order of their ids"),
+    "wrong order": (Verdict.WRONG, "is not in the order of sort=volume"),
+    "cursor accepted for another sort": (Verdict.BROKEN, "a cursor of another sort is answered 200, not 400"),
+    "HEAD with a body": (Verdict.BROKEN, "the answer to HEAD has a body"),
+    "weak 304": (Verdict.BROKEN, "If-None-Match with another ETag than it has .* is answered 304, not 200"),
+    "plain text errors": (Verdict.BROKEN, "the 40[04] has the type 'text/plain; charset=utf-8', not application/json"),
+    "404 for a bad id": (Verdict.BROKEN, "markets/0: is answered 404, not 400"),
+    "null cursor too early": (Verdict.WRONG, "nextCursor is null too early in the walk through status=open&sort=new"),
+    "limit ignored": (Verdict.BROKEN, "has 20 items of 100, yet a nextCursor: its limit is not kept"),
+    "details differ": (Verdict.WRONG, "its market has prob [0-9.]+ here, and [0-9.]+ in status="),
+    "slash is served": (Verdict.BROKEN, "markets/: is answered 200, not 404"),
+    "POST is served": (Verdict.BROKEN, "POST /v1/public/markets: is answered 200, not 405"),
+    "error without details": (Verdict.BROKEN, "the details of the 400 do not name the parameter limit"),
+}
+#: A layout, other settings, and the edges that are asked.
+SITES: Final[dict[str, tuple[str, dict[str, Any], tuple[str, ...]]]] = {
+    "chunks, extended": ("chunks", {"variant": "extended", "search": "title"}, EDGES),
+    "chunks, core": ("chunks", {}, EDGES),
+    "pages, extended": ("pages", {"variant": "extended"}, ("nginx", "serve")),
+    "pages, core": ("pages", {}, ("nginx", "serve")),
+}
+ON_EDGES: Final = tuple((kind, name) for kind, (_, _, edges) in SITES.items() for name in edges)
+_MARKETS: Final = 60
+
+
+def held(url: str, *hidden: str) -> ContractVerification:
+    reader = SiteReader(url, 1e6, print, MOST_REQUESTS)
+    return verify_contract(reader, hidden, SILENT, print)
+
+
+def told(found: ContractVerification) -> list[str]:
+    return [str(one) for one in found.mismatches]
+
+
+# ── faults ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_is_found_and_named(fault: str) -> None:
+    verdict, words = NAMED[fault]
+    with Dynamic(fault=fault, limit_after=40 if fault == "HTML 429" else None, limited=1) as server:
+        found = held(server.url, server.hidden_id)
+        assert found.requests == server.requests <= MOST_REQUESTS
+    named = [one for one in found.mismatches if one.verdict == verdict and re.search(words, str(one))]
+    assert named, told(found)
+    assert found.mismatches[0].verdict == max(one.verdict for one in found.mismatches), "the worst is first"
+
+
+@pytest.mark.campaign(short=3)
+@pytest.mark.parametrize("fault", sorted({*FAULTS} - {"HTML 429", "gap at a page border"}))
+def test_a_fault_is_found_while_the_server_changes(fault: str) -> None:
+    with Dynamic(fault=fault, change_every=11) as server:
+        found = held(server.url, server.hidden_id)
+        assert server.requests <= MOST_REQUESTS
+    assert any(re.search(NAMED[fault][1], str(one)) for one in found.mismatches), told(found)
+
+
+# ── a server that is right ────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("count", [2, 5, 120, 1000])
+def test_nothing_is_wrong_with_a_server_that_is_right(count: int) -> None:
+    with Dynamic(count=count) as server:
+        found = held(server.url, server.hidden_id)
+        assert found.requests == server.requests <= MOST_REQUESTS
+    assert told(found) == []
+    assert found.checks > 90
+    assert ("no list has a second page, so no cursor was used elsewhere" in found.left_out) == (count == 2)
+
+
+@pytest.mark.campaign(short=2)
+@pytest.mark.parametrize("every", [1, 2, 3, 5, 8, 13, 29])
+def test_nothing_is_wrong_with_a_server_that_changes(every: int) -> None:
+    with Dynamic(change_every=every) as server:
+        found = held(server.url, server.hidden_id)
+        assert found.requests == server.requests <= MOST_REQUESTS
+        assert server.changes >= 5
+    assert told(found) == []
+
+
+def test_a_refusal_that_is_right_is_waited_for() -> None:
+    with Dynamic(limit_after=40, limited=1) as server:
+        found = held(server.url)
+    assert told(found) == []
+
+
+class Below(Dynamic):
+    """The server below a path."""
+
+    def respond(self, method: str, target: str, if_none_match: str | None) -> Answer:
+        assert target.startswith("/markets/api/v1/"), "everything is asked below the address"
+        return super().respond(method, target.removeprefix("/markets/api"), if_none_match)
+
+
+def test_the_address_may_have_a_path() -> None:
+    with Below() as server:
+        found = held(f"{server.url}/markets/api/", server.hidden_id)
+    assert told(found) == []
+
+
+class Dropping(Dynamic):
+    """The server, which ends the connection where a target is long."""
+
+    def respond(self, method: str, target: str, if_none_match: str | None) -> Answer:
+        if len(target) > 8_000:
+            raise ConnectionAbortedError
+        return super().respond(method, target, if_none_match)
+
+
+@pytest.mark.campaign(short=0)
+def test_a_request_that_gets_no_answer_is_told() -> None:
+    with Dropping() as server:
+        found = held(server.url)
+    assert [one.text for one in found.mismatches] == ["gets no answer, though others do"]
+
+
+@pytest.mark.parametrize("most", [20, 100])
+def test_what_could_not_be_asked_for_want_of_requests_is_told(most: int) -> None:
+    with Dynamic(fault="wrong order") as server:
+        found = verify_contract(SiteReader(server.url, 1e6, print, most), (), SILENT, print)
+        assert found.requests == server.requests == most
+    assert any(
+        re.fullmatch(r"\d+ checks of \d+ could not be made, for want of requests", one) for one in found.left_out
+    )
+
+
+# ── ours ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.every_limit
+@pytest.mark.parametrize(
+    ("kind", "name"), full_tier(ON_EDGES, short=[("chunks, extended", "nginx"), ("pages, core", "serve")])
+)
+def test_nothing_is_wrong_with_ours_on_an_edge(demo_folder: Path, tmp_path: Path, kind: str, name: str) -> None:
+    layout, settings, _ = SITES[kind]
+    databases.copy_first(demo_folder / "markets.db", _MARKETS, tmp_path / "markets.db")
+    build_now(make_config(tmp_path, layout=layout, **settings))
+    made = files(tmp_path / "output")
+    with edge_site(name, layout, **settings) as edge:
+        for key, body in made.items():
+            lists.write(edge.output / key, body)
+        edge.upload(made)
+        found = held(f"http://127.0.0.1:{edge.client.port}")
+    assert told(found) == []
+    assert found.left_out == []
+    assert found.checks > 90
+
+
+@pytest.mark.campaign(short=0)
+@pytest.mark.parametrize("variant", ["core", "extended"])
+def test_nothing_is_wrong_with_ours_behind_cloudfront(demo_folder: Path, tmp_path: Path, variant: str) -> None:
+    databases.copy_first(demo_folder / "markets.db", _MARKETS, tmp_path / "markets.db")
+    config = make_config(tmp_path, layout="pages", variant=variant, publish__target="s3://markets-example")
+    build_now(config)
+    with cloudfront_site(config, tmp_path) as url:
+        found = held(url)
+    assert told(found) == []
+
+
+# ── the table of requests ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("variant", ["core", "extended"])
+def test_what_is_asked_of_any_deployment_can_be_asked_of_any(variant: Any) -> None:
+    rows = request_table.of_any_deployment(variant)
+    assert 80 < len(rows) < 110
+    for row in rows:
+        assert row.keys() <= {"request", "status", "key", "invalid"}
+        assert request_table.fill(row["request"], request_table.market_meanings("x"))
+
+
+def test_a_sample_is_spread() -> None:
+    assert request_table.spread([*range(11)], 6) == [0, 2, 4, 6, 8, 10]
+    assert request_table.spread([1, 2], 6) == [1, 2]
+
+
+# ── what only this program asks of itself ─────────────────────────────────────────────────────────────────────────
+
+ITEM: Final = {
+    "id": "3F2C1A90-5B7E-4D68-9C41-D2A7E8B06F15", "question": "?" * 3000, "status": "open", "prob": 1, "volume": 0,
+    "closeTime": "2026-01-31T12:00:00+01:00", "resolution": None, "createdAt": "2026-01-31T12:00:00Z",
+    "resolvedAt": None, "lastActivityAt": "2026-01-31T12:00:00.123456Z", "traderCount": 0, "fills24h": 0,
+    "acceptingBets": True,
+}  # fmt: skip
+
+
+def page_of(*items: object) -> SiteAnswer:
+    headers = {"content-type": "application/json", "access-control-allow-origin": "*"}
+    return SiteAnswer("/", 200, headers, json.dumps({"items": items, "nextCursor": None}).encode())
+
+
+def test_other_spellings_and_lengths_than_ours_keep_the_contract() -> None:
+    page, faults = answers.content(page_of(ITEM), PublicMarketList)
+    assert faults == []
+    assert page["items"] == [ITEM]
+
+
+@pytest.mark.parametrize(
+    ("changed", "fault"),
+    [
+        ({"createdAt": "2026-01-31 at noon"}, r"items\.0\.createdAt: String should match"),
+        ({"createdAt": "2026-01-31T12:00:00"}, r"items\.0\.createdAt: String should match"),
+        ({"createdAt": "2026-02-31T12:00:00Z"}, r"items\.0\.createdAt: String should match"),
+        ({"id": "market-1"}, r"items\.0\.id: String should match"),
+        ({"prob": 1.5}, r"items\.0\.prob: Input should be less"),
+        ({"status": "paused"}, r"items\.0\.status: Input should be 'open'"),
+    ],
+)
+def test_what_is_no_time_id_or_number_breaks_the_contract(changed: dict[str, object], fault: str) -> None:
+    page, (found, *_) = answers.content(page_of(ITEM | changed), PublicMarketList)
+    assert page is None
+    assert re.match(fault, found)
+
+
+# ── the command ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def verified(*arguments: str) -> Any:
+    return commands.run("verify", "--contract", "--rate", "1000000", *arguments)
+
+
+def test_the_command_says_in_one_line_that_a_server_keeps_the_contract() -> None:
+    with Dynamic() as server:
+        ended = verified(server.url, "--hidden", server.hidden_id)
+    assert ended.returncode == 0, ended.stderr
+    assert re.fullmatch(rf"{server.url} keeps the contract: \d+ checks in \d+ requests\n", ended.stdout)
+    assert "there is no OpenAPI document at /v1/openapi.json" in ended.stderr
+
+
+@pytest.mark.parametrize(("fault", "code"), [("slash is served", 9), ("wrong order", 8)])
+def test_the_worst_finding_makes_the_exit_code(fault: str, code: int) -> None:
+    with Dynamic(fault=fault) as server:
+        ended = verified(server.url, "--json")
+    assert ended.returncode == code, ended.stderr
+    found = json.loads(ended.stdout)
+    assert found["requests"] == server.requests
+    assert {one["verdict"] for one in found["mismatches"]} == {Verdict(code).name.lower()}
+    assert "mismatch" in ended.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("--contract", "--all"), ("--contract", "--sample", "3"), ("--hidden", "3f2c1a90-5b7e-4d68-9c41-d2a7e8b06f15")],
+)
+def test_options_that_do_not_go_together_are_refused(arguments: Sequence[str]) -> None:
+    ended = commands.run("verify", "http://127.0.0.1:9", *arguments)
+    assert ended.returncode == 2
+    assert "--contract" in ended.stderr
