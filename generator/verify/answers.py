@@ -23,7 +23,7 @@ def parsed(
             *broken,
         ]
     try:
-        return model.model_validate_json(answer.body), broken
+        return model.model_validate_json(answer.body, by_alias=True, by_name=False), broken
     except ValidationError as error:
         fault = error.errors(include_url=False)[0]
         where = ascii(".".join(map(str, fault["loc"])) or "the body")[1:-1]  # it may be the name of any property

@@ -99,8 +99,8 @@ def read(reader: SiteReader, patience_s: float) -> ExpectedSite:
         if attempt:
             time.sleep(patience_s / (_ATTEMPTS - 1))
         build = build_of(reader)
-        head = _head(reader, DumpHead)
-        changes = _head(reader, ChangesHead) if head else None
+        head = _dump(reader)
+        changes = _changes(reader) if head else None
         answer = reader.file(head.ndjson.key, head.ndjson.url, head.ndjson.size) if head else None
         # Whether one build made all of them: the dump's own as-of is that of the last one that changed a market.
         if answer and answer.status != HTTPStatus.OK:
@@ -121,11 +121,15 @@ def build_of(reader: SiteReader) -> BuildRecord:
     return _parsed(reader.get(keys.BUILD), BuildRecord)
 
 
-def _head(reader: SiteReader, model: type[_Model]) -> _Model | None:
-    """The head of a download; None if the site has none."""
-    download = keys.DUMPS if model is DumpHead else keys.CHANGES
-    answer = reader.get(keys.head(download))
-    return None if answer.status == HTTPStatus.NOT_FOUND else _parsed(answer, model)
+def _dump(reader: SiteReader) -> DumpHead | None:
+    """The head of the dump; None if the site has none."""
+    answer = reader.get(keys.head(keys.DUMPS))
+    return None if answer.status == HTTPStatus.NOT_FOUND else _parsed(answer, DumpHead)
+
+
+def _changes(reader: SiteReader) -> ChangesHead | None:
+    """The head of the change feed; None if the site has none, or one that cannot be read, of which a check tells."""
+    return ChangesHead.found_by(lambda key: reader.get(key).body)
 
 
 def _lines(head: DumpHead, answer: SiteAnswer) -> list[bytes]:
@@ -165,11 +169,10 @@ def _walked(reader: SiteReader) -> list[bytes]:
         items += from_json(answer.body)["items"]
         if page.next_cursor is None:
             break
-        if not page.items or page.next_cursor == cursor.get("cursor"):
-            raise VerifyError(f"{answer.target}: the walk through all markets does not go on from here")
         cursor = {"cursor": page.next_cursor}
-    if len({item["id"] for item in items}) < len(items):
-        raise VerifyError(f"{reader.url}: the walk through all markets shows some twice")
+        ids = {item["id"] for item in items}
+        if not page.items or len(ids) < len(items):
+            raise VerifyError(f"{answer.target}: the walk through all markets does not go on from here")
     return [json.dumps({**item, **_UNLISTED}, ensure_ascii=False).encode() for item in items]
 
 
@@ -200,7 +203,7 @@ def _expected(
 def _parsed(answer: SiteAnswer, model: type[_Model]) -> _Model:
     if answer.status == HTTPStatus.OK:
         try:
-            found = model.model_validate_json(answer.body)
+            found = model.model_validate_json(answer.body, by_alias=True, by_name=False)
         except ValidationError:
             found = None
         if found is not None and not (isinstance(found, DumpHead) and not found.markets):

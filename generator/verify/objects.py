@@ -1,6 +1,7 @@
 """What is published beside lists: details, documents, the snapshot, prices, feeds and downloads."""
 
 import io
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -17,13 +18,21 @@ from generator.api.prices import Prices
 from generator.config.settings import Config
 from generator.downloads import parquet
 from generator.errors import ConfigError
-from generator.feeds import atom, json_feed
+from generator.feeds import json_feed
 from generator.verify.answers import flaws, parsed
 from generator.verify.expected import is_file
 from generator.verify.inquiry import Inquiry, in_order, of_items, stale, unlike
 from generator.verify.mismatches import Mismatch, Verdict
 from generator.verify.reader import SiteAnswer
+from generator.wording import counted
 
+#: The documents that no market is in, with their types.
+_DOCUMENTS: Final = {
+    f"{contract.API_VERSION}/": "application/json", keys.BUILD: "application/json", keys.OPENAPI: "application/json",
+    keys.CHANGELOG: "application/json", keys.LLMS: "text/plain",
+}  # fmt: skip
+#: The id of an entry of an Atom feed.
+_ATOM_ID: Final = re.compile(rb"<id>urn:uuid:([0-9a-f-]{36})</id>")
 #: What of an entry of a feed follows from its market alone.
 _OF_ENTRY: Final = frozenset({"id", "title", "content_text", "date_published", "tags"})
 #: The properties of a market on which those and the order of feeds depend.
@@ -84,10 +93,16 @@ def check_build(asked: Inquiry) -> Iterator[Mismatch]:
         text = f"is as of {site.build.as_of}, but the dump is as of {site.dump.as_of}"
         yield Mismatch(Verdict.STALE, target, text)
         return
+    is_older = site.dump is not None and site.dump.as_of < site.build.as_of
+    doubt = f"; or the dump, as of {site.dump.as_of}, is an old copy" if site.dump and is_older else ""
+    for name in site.lists.keys() - site.build.lists.keys():
+        yield Mismatch(Verdict.WRONG, target, f"does not name the list {name}")
     for name, count in site.build.lists.items():
         holds = len(site.lists.get(name, ()))
         if count != holds:
-            yield Mismatch(Verdict.WRONG, target, f"says {count} for the list {name}; by {site.basis} it has {holds}")
+            yield Mismatch(
+                Verdict.WRONG, target, f"says {count} for the list {name}; by {site.basis} it has {holds}{doubt}"
+            )
     known = site.catalog.categories()
     for category in site.build.categories or ():
         is_known = known.get(category.slug, category.name) == category.name
@@ -97,7 +112,7 @@ def check_build(asked: Inquiry) -> Iterator[Mismatch]:
 
 def check_documents(asked: Inquiry) -> Iterator[Mismatch]:
     """The documents that no market is in, and the dump, if the site says that it has one."""
-    for path, content_type in ((keys.OPENAPI, "application/json"), (keys.LLMS, "text/plain")):
+    for path, content_type in _DOCUMENTS.items():
         answer = asked.reader.get(path)
         yield from (Mismatch(Verdict.BROKEN, answer.target, text) for text in flaws(answer, content_type))
         if answer.status != HTTPStatus.OK or not _is_readable(answer.body, content_type):
@@ -108,7 +123,7 @@ def check_documents(asked: Inquiry) -> Iterator[Mismatch]:
 
 def _is_readable(body: bytes, content_type: str) -> bool:
     try:
-        return "openapi" in from_json(body) if content_type == "application/json" else bool(body.decode())
+        return isinstance(from_json(body), dict) if content_type == "application/json" else bool(body.decode())
     except ValueError:
         return False
 
@@ -202,7 +217,7 @@ def _of_parquet(asked: Inquiry, file: DumpFile, *, is_whole: bool) -> Iterator[M
     if withdrawn:
         yield Mismatch(Verdict.WITHDRAWN, answer.target, f"shows market {withdrawn}, which the dump does not have")
     elif is_whole and len(shown) < len(asked.site.markets):
-        text = f"has {len(shown)} markets; the dump has {len(asked.site.markets)}"
+        text = f"has {counted(len(shown), 'market')}; the dump has {len(asked.site.markets)}"
         yield Mismatch(Verdict.WRONG, answer.target, text)
 
 
@@ -225,10 +240,18 @@ class FeedCheck:
         shown, wanted = _entries(page), _entries(made)
         if [*shown.items()] != [*wanted.items()] or len(shown) != len(page.items):
             yield self._unlike(asked, answer, shown, wanted)
-        in_atom = asked.reader.get(keys.feed(self.name, "atom"))
-        yield from (Mismatch(Verdict.BROKEN, in_atom.target, text) for text in flaws(in_atom, "application/atom+xml"))
-        if (in_atom.status, in_atom.body) != (HTTPStatus.OK, atom.encode(page)):
-            yield Mismatch(Verdict.WRONG, in_atom.target, "has not what the same feed has in JSON")
+        yield from self._in_atom(asked, wanted)
+
+    def _in_atom(self, asked: Inquiry, wanted: Mapping[str, object]) -> Iterator[Mismatch]:
+        """The same feed in its other form: which markets it shows."""
+        answer = asked.reader.get(keys.feed(self.name, "atom"))
+        yield from (Mismatch(Verdict.BROKEN, answer.target, text) for text in flaws(answer, "application/atom+xml"))
+        if answer.status != HTTPStatus.OK:
+            yield Mismatch(Verdict.BROKEN, answer.target, f"is answered {answer.status}, not 200{answer.age}")
+            return
+        shown = [market_id.decode() for market_id in _ATOM_ID.findall(answer.body)]
+        if shown != [*wanted]:
+            yield self._unlike(asked, answer, {one: wanted.get(one) for one in shown}, wanted)
 
     def _unlike(
         self, asked: Inquiry, answer: SiteAnswer, shown: Mapping[str, object], wanted: Mapping[str, object]
@@ -237,8 +260,12 @@ class FeedCheck:
         if gone:
             text = f"shows market {gone}, which {asked.site.basis} does not have{answer.age}"
             return Mismatch(Verdict.WITHDRAWN, answer.target, text)
-        # Those that are shown and no longer wanted made room for others.
-        since = asked.earlier.changed_since((one for one in wanted if shown.get(one) != wanted[one]), _SHOWN_IN_FEEDS)
+        edited = [one for one in wanted if one in shown and shown[one] != wanted[one]]
+        # One that came, went or moved explains the places of all others; each other text needs a change of its own.
+        moved = {*wanted} ^ {*shown} or {*wanted}
+        times = [asked.earlier.changed_since([one], _SHOWN_IN_FEEDS) for one in moved]
+        newest = max((known for known in times if known), default=None)
+        since = asked.earlier.changed_since(edited, _SHOWN_IN_FEEDS) if edited else newest
         if since:
             return stale(asked, answer, since)
         text = f"shows other markets, other texts of them, or another order than {asked.site.basis} has"

@@ -21,6 +21,8 @@ _ATTEMPTS: Final = 4
 #: Seconds to wait where a 429 or 503 names none, and at most.
 _PAUSE_S: Final = 10.0
 _LONGEST_PAUSE_S: Final = 120.0
+#: How long a site is waited for in all.
+_LONGEST_PAUSES_S: Final = 1_200.0
 #: What asks to come back later.
 _LATER: Final = (HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE)
 #: The largest body that is kept, to be asked for again only if it has changed, and how many are.
@@ -96,6 +98,7 @@ class SiteReader:
         self._pace = Pace(per_minute)
         self._searches = Pace(per_minute / _PER_SEARCH)
         self.say = say
+        self._paused_s = 0.0
         self._most = most
         self._copies: dict[str, SiteAnswer] = {}
 
@@ -156,12 +159,13 @@ class SiteReader:
                 continue
             if answer.status == HTTPStatus.TOO_MANY_REQUESTS:
                 self.refusals.append(answer)
-            if answer.status not in _LATER or attempt == _ATTEMPTS:
+            if answer.status not in _LATER or attempt == _ATTEMPTS or self._paused_s > _LONGEST_PAUSES_S:
                 return answer
             pause_s = _pause_of(answer)
             self.say(
                 f"{escaped(target)}: {answer.status}; waiting {counted(round(pause_s), 'second')}, as the site asks"
             )
+            self._paused_s += pause_s
             time.sleep(pause_s)
         raise AssertionError("each attempt ends or goes on")
 

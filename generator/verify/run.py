@@ -26,8 +26,6 @@ PATIENCE_S: Final = 90
 _STEPS: Final = 50
 #: How often what differs is asked for again, if the site is published meanwhile.
 _ROUNDS: Final = 3
-#: A site that does not answer so many checks in turn is gone.
-_UNANSWERED: Final = 3
 
 
 @dataclass(frozen=True)
@@ -41,12 +39,11 @@ class Verification:
 
 
 class _Run:
-    """The inquiry, which begins anew whenever the site was published, and how to go on when it does not answer."""
+    """The inquiry, which begins anew whenever the site was published."""
 
     def __init__(self, reader: SiteReader, patience_s: float) -> None:
         self.reader = reader
         self._patience_s = patience_s
-        self._unanswered = 0
         self.asked = self.begun()
 
     def begun(self) -> Inquiry:
@@ -60,20 +57,17 @@ class _Run:
             return Inquiry(self.reader, site, EarlierStates((), (), site.markets), [*flaws, flaw])
 
     def found_by(self, check: Check) -> list[Mismatch]:
-        """What is wrong with the answers. Raises NoAnswerError for the last of several that there was none of."""
+        """What is wrong with the answers, up to the first that is none."""
+        found = list[Mismatch]()
         try:
-            found = [*check(self.asked)]
+            found.extend(check(self.asked))
         except NoAnswerError as error:
-            self._unanswered += 1
-            if self._unanswered == _UNANSWERED:
-                raise
-            return [Mismatch(Verdict.BROKEN, error.target, error.reason)]
-        self._unanswered = 0
+            found.append(Mismatch(Verdict.BROKEN, error.target, error.reason))
         return found
 
-    def has_changed(self) -> bool:
-        """Whether the site was published since the inquiry began."""
-        return expected.build_of(self.reader) != self.asked.site.build
+    def has_changed(self, since: Inquiry) -> bool:
+        """Whether the site was published since that inquiry began. Raises VerifyError if it answers no more."""
+        return expected.build_of(self.reader) != since.site.build
 
 
 def verify(reader: SiteReader, sample: int | None, progress: Progress, patience_s: float = PATIENCE_S) -> Verification:
@@ -88,7 +82,7 @@ def verify(reader: SiteReader, sample: int | None, progress: Progress, patience_
     failed = list[Check]()
     for check in to_ask:
         if run.found_by(check):
-            if run.has_changed():
+            if run.has_changed(run.asked):
                 run.asked = run.begun()
             if run.found_by(check):
                 failed.append(check)
@@ -96,7 +90,8 @@ def verify(reader: SiteReader, sample: int | None, progress: Progress, patience_
     found = _asked_again(run, failed, patience_s)
     if run.asked.site.is_dump_stale:  # then whatever is right contradicts it
         target = f"/{keys.head(keys.DUMPS)}"
-        found = [Mismatch(Verdict.STALE, target, "is out of date: the change feed leads to a later state")]
+        stale = Mismatch(Verdict.STALE, target, "is out of date: the change feed leads to a later state")
+        found = [stale, *(one for one in found if one.verdict == Verdict.BROKEN)]
     found.sort(key=lambda one: (-one.verdict, one.target))
     return Verification(run.asked.site, len(to_ask), reader.requests, found)
 
@@ -109,11 +104,12 @@ def _asked_again(run: _Run, failed: Sequence[Check], patience_s: float) -> list[
             differ = f"{counted(len(failed), 'check')} {are(len(failed))} not as expected"
             run.reader.say(f"{differ}; asking again in {patience_s:.0f} seconds, when copies in caches have expired")
             time.sleep(patience_s)
-        run.asked = run.begun()
+        before, run.asked = run.asked, run.begun()
         again = {check: run.found_by(check) for check in failed}
         failed = [check for check, mismatches in again.items() if mismatches]
         found = [mismatch for mismatches in again.values() for mismatch in mismatches]
-        if not failed or not run.has_changed():
+        # If it was published while copies expired, others have a copy of the state before that again.
+        if not failed or not run.has_changed(before):
             break
     return found
 

@@ -18,7 +18,7 @@ PLAN = """\
 sqlite:///markets.db as of 2024-02-01T01:00:00.000Z: 11 markets in 30 lists, 0 rows quarantined; nothing was written
 
                                                              pages   chunks
-objects of a build                                           3,231      121
+objects of a build                                           3,232      122
 objects of its dump and change feed                              5        5
 bytes
 bytes
@@ -26,7 +26,7 @@ objects changed since 2024-01-31T12:00:00.000Z                   1        1
 of these, in the dump and change feed                            0        0
 objects in the store, retired ones kept for 360 minutes      4,652      562
 bytes
-PUT requests per publish                                     3,234      124
+PUT requests per publish                                     3,235      125
 PUT requests per month, with a publish every 60 minutes  2,360,820   90,520
 USD per month at S3 + CloudFront                             11.80     0.45
 USD per month at R2                                          10.62     0.41
@@ -193,7 +193,7 @@ def test_plan_says_what_is_missing_in_the_database(published_site: PublishedSite
 def test_what_costs_too_much_is_not_published(charged: PublishedSite) -> None:
     refusal = charged.refused(3, "publish", guards__max_monthly_cost="10")
     assert refusal == (
-        "3,234 PUT requests every 60 minutes would cost about 11.80 USD a month at S3 + CloudFront (prices of "
+        "3,235 PUT requests every 60 minutes would cost about 11.81 USD a month at S3 + CloudFront (prices of "
         "2026-03-08), more than guards.max_monthly_cost (10) allows; nothing was uploaded. set schedule: 120 "
         "(5.90 USD) or layout: chunks (0.45 USD), or pass --allow-cost"
     )

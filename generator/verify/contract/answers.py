@@ -86,7 +86,7 @@ def _error_faults(answer: SiteAnswer) -> Iterator[str]:
 
 def _fault(body: bytes, model: type[BaseModel], *, is_bad_request: bool = True) -> str | None:
     try:
-        model.model_validate_json(body)
+        model.model_validate_json(body, by_alias=True, by_name=False)
     except ValidationError as error:
         for fault in error.errors(include_url=False):
             is_free = model is ErrorResponse and (
@@ -124,7 +124,7 @@ def _is_instant(value: object) -> bool:
         return False
     try:
         return _instant(value) is not None
-    except ValueError:
+    except (ValueError, OverflowError):
         return False
 
 

@@ -22,7 +22,10 @@ def compared(asked: Subject) -> Iterator[Mismatch]:
     hidden = {market_id.lower() for market_id in asked.hidden}
     for one in made:
         yield from one.found
-        yield from (broken(one.plan.target, f"shows market {found}, which is hidden") for found in one.ids & hidden)
+        yield from (
+            broken(one.plan.target, f"shows market {found}, which is hidden")
+            for found in sorted({one_id for one_id in one.ids if one_id.lower() in hidden})
+        )
     yield from walks.differences(made)
     shown = {item["id"]: (item, one.plan) for one in reversed(made) for item in one.items}
     for item, plan in _chosen(made):
@@ -60,9 +63,10 @@ def _snapshot(asked: Subject, shown: Mapping[str, tuple[WalkedItem, WalkPlan]]) 
     answer = asked.ask(f"/{keys.SNAPSHOT.removesuffix('.json')}")
     groups, faults = answers.content(answer, PublicMarketSnapshot)
     yield from (broken(answer.target, text) for text in faults)
+    hidden = {market_id.lower() for market_id in asked.hidden}
     for group, signals in (groups or {}).items():
         for signal in signals:
-            if signal["id"] in asked.hidden:
+            if signal["id"].lower() in hidden:
                 yield broken(answer.target, f"{group} shows market {signal['id']}, which is hidden")
             item, plan = shown.get(signal["id"], (None, None))
             if item is None:

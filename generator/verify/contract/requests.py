@@ -22,7 +22,7 @@ from generator.verify.request_table import RequestRow
 ContractCheck = Callable[[Subject], Iterator[Mismatch]]
 
 #: A UUID of version 4 that no market has.
-_MISSING: Final = "3f2c1a90-5b7e-4d68-9c41-d2a7e8b06f15"
+_MISSING: Final = "b3d5c6f0-1e2a-4c4b-8d9e-0a7f61524338"
 #: Characters of a target that no server needs to read, and what it may say to that.
 _TOO_LONG: Final = 8_200
 _REFUSES_LONG: Final = (
@@ -248,6 +248,6 @@ def refusals(met: list[SiteAnswer]) -> Iterator[Mismatch]:
 def _is_date(text: str) -> bool:
     try:
         parsedate_to_datetime(text)
-    except ValueError:
+    except (ValueError, OverflowError):
         return False
     return True

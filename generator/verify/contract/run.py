@@ -49,7 +49,7 @@ def verify_contract(
     faulty = {check: found for check, found in seen.items() if found}
     confirmed = list[Mismatch]()
     if faulty:
-        if content.compared in faulty and asked.lifetime_s:
+        if asked.lifetime_s:
             say(f"waiting {counted(asked.lifetime_s, 'second')}, until caches have let go of what they kept")
             time.sleep(asked.lifetime_s)
         confirmed = _second_look(faulty, reader, asked, left_out, progress)
@@ -79,21 +79,23 @@ def _second_look(
     left_out: list[str],
     progress: Progress,
 ) -> list[Mismatch]:
-    """What is found again, of those checks that found something."""
+    """What is found again, of those checks that found something; what nobody could ask again is told as it is."""
     progress.expect(len(faulty))
     try:
         asked = subject.of(reader, before.hidden)
-        again = _round([*faulty], asked, progress)
+        # The comparison takes most requests, so it comes last.
+        again = _round(sorted(faulty, key=lambda check: check is content.compared), asked, progress)
     except SpentError:
         again = {}
     left = len(faulty) - len(again)
     if left:
         left_out.append(
-            f"{counted(left, 'check')} that found something {are(left)} not told, for want of requests to ask again"
+            f"{counted(left, 'check')} that found something {are(left)} told unconfirmed, for want of requests"
         )
     said = {check: {_as_said(one) for one in found} for check, found in faulty.items()}
     seen_twice = [one for check, found in again.items() for one in found if _as_said(one) in said[check]]
-    return [*_fewer(seen_twice)]
+    unconfirmed = [one for check, found in faulty.items() if check not in again for one in found]
+    return [*_fewer([*seen_twice, *unconfirmed])]
 
 
 def _once(found: Iterable[Mismatch]) -> list[Mismatch]:
