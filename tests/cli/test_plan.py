@@ -24,12 +24,12 @@ bytes
 bytes
 objects changed since 2024-01-31T12:00:00.000Z                   1        1
 of these, in the dump and change feed                            0        0
-objects in the store, retired ones kept for 360 minutes      4,652      562
+objects in the store, retired ones kept for 360 minutes      4,653      563
 bytes
 PUT requests per publish                                     3,235      125
-PUT requests per month, with a publish every 60 minutes  2,360,820   90,520
-USD per month at S3 + CloudFront                             11.80     0.45
-USD per month at R2                                          10.62     0.41
+PUT requests per month, with a publish every 60 minutes  2,361,550   91,250
+USD per month at S3 + CloudFront                             11.81     0.46
+USD per month at R2                                          10.63     0.41
 plus one reader at the rate limit at S3 + CloudFront         64.22    74.74
 plus one reader at the rate limit at R2                      13.40    18.13
 
@@ -195,7 +195,7 @@ def test_what_costs_too_much_is_not_published(charged: PublishedSite) -> None:
     assert refusal == (
         "3,235 PUT requests every 60 minutes would cost about 11.81 USD a month at S3 + CloudFront (prices of "
         "2026-03-08), more than guards.max_monthly_cost (10) allows; nothing was uploaded. set schedule: 120 "
-        "(5.90 USD) or layout: chunks (0.45 USD), or pass --allow-cost"
+        "(5.90 USD) or layout: chunks (0.46 USD), or pass --allow-cost"
     )
 
 
