@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, Final
 
 import pytest
@@ -15,13 +14,7 @@ from generator.verify.contract import answers
 from generator.verify.contract.run import MOST_REQUESTS, ContractVerification, verify_contract
 from generator.verify.mismatches import Verdict
 from generator.verify.reader import SiteAnswer, SiteReader
-from tests.bench import databases
 from tests.support import commands
-from tests.support.campaigns import full_tier
-from tests.support.edges.edge_sites import EDGES, edge_site
-from tests.support.readers import lists
-from tests.support.sites.builds import build_now, files, make_config
-from tests.verify.cloudfront_site import cloudfront_site
 from tests.verify.dynamic import FAULTS, Answer, Dynamic
 
 #: What is said of each fault: the verdict, and words of some mismatch.
@@ -53,15 +46,6 @@ NAMED: Final[dict[str, tuple[Verdict, str]]] = {
     "POST is served": (Verdict.BROKEN, "POST /v1/public/markets: is answered 200, not 405"),
     "error without details": (Verdict.BROKEN, "the details of the 400 do not name the parameter limit"),
 }
-#: A layout, other settings, and the edges that are asked.
-SITES: Final[dict[str, tuple[str, dict[str, Any], tuple[str, ...]]]] = {
-    "chunks, extended": ("chunks", {"variant": "extended", "search": "title"}, EDGES),
-    "chunks, core": ("chunks", {}, EDGES),
-    "pages, extended": ("pages", {"variant": "extended"}, ("nginx", "serve")),
-    "pages, core": ("pages", {}, ("nginx", "serve")),
-}
-ON_EDGES: Final = tuple((kind, name) for kind, (_, _, edges) in SITES.items() for name in edges)
-_MARKETS: Final = 60
 
 
 def held(url: str, *hidden: str) -> ContractVerification:
@@ -163,39 +147,6 @@ def test_what_could_not_be_asked_for_want_of_requests_is_told(most: int) -> None
     assert any(
         re.fullmatch(r"\d+ checks of \d+ could not be made, for want of requests", one) for one in found.left_out
     )
-
-
-# ── ours ──────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-@pytest.mark.every_limit
-@pytest.mark.parametrize(
-    ("kind", "name"), full_tier(ON_EDGES, short=[("chunks, extended", "nginx"), ("pages, core", "serve")])
-)
-def test_nothing_is_wrong_with_ours_on_an_edge(demo_folder: Path, tmp_path: Path, kind: str, name: str) -> None:
-    layout, settings, _ = SITES[kind]
-    databases.copy_first(demo_folder / "markets.db", _MARKETS, tmp_path / "markets.db")
-    build_now(make_config(tmp_path, layout=layout, **settings))
-    made = files(tmp_path / "output")
-    with edge_site(name, layout, **settings) as edge:
-        for key, body in made.items():
-            lists.write(edge.output / key, body)
-        edge.upload(made)
-        found = held(f"http://127.0.0.1:{edge.client.port}")
-    assert told(found) == []
-    assert found.left_out == []
-    assert found.checks > 90
-
-
-@pytest.mark.campaign(short=0)
-@pytest.mark.parametrize("variant", ["core", "extended"])
-def test_nothing_is_wrong_with_ours_behind_cloudfront(demo_folder: Path, tmp_path: Path, variant: str) -> None:
-    databases.copy_first(demo_folder / "markets.db", _MARKETS, tmp_path / "markets.db")
-    config = make_config(tmp_path, layout="pages", variant=variant, publish__target="s3://markets-example")
-    build_now(config)
-    with cloudfront_site(config, tmp_path) as url:
-        found = held(url)
-    assert told(found) == []
 
 
 # ── the table of requests ─────────────────────────────────────────────────────────────────────────────────────────

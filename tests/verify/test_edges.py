@@ -1,4 +1,4 @@
-"""Every edge answers as `verify` expects, in both layouts and variants."""
+"""Every edge answers as `verify` expects, and as the contract asks, in both layouts and variants."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -7,6 +7,7 @@ from typing import Any, Final
 import pytest
 
 from generator.progress import SILENT
+from generator.verify.contract.run import MOST_REQUESTS, verify_contract
 from generator.verify.reader import SiteReader
 from generator.verify.run import verify
 from tests.bench import databases
@@ -14,21 +15,33 @@ from tests.support.campaigns import full_tier
 from tests.support.edges.edge_sites import EDGES, edge_site
 from tests.support.readers import lists
 from tests.support.sites.builds import build_now, files, make_config
+from tests.verify.cloudfront_site import cloudfront_site
 
 #: What is verified: a layout, other settings, and the edges.
 SITES: Final[Mapping[str, tuple[str, dict[str, Any], tuple[str, ...]]]] = {
-    "chunks, extended": ("chunks", {"variant": "extended", "feeds__enabled": "true"}, EDGES),
+    "chunks, extended": ("chunks", {"variant": "extended", "search": "title", "feeds__enabled": "true"}, EDGES),
     "chunks, core": ("chunks", {"dumps__parquet": "true"}, EDGES),
+    "pages, extended": ("pages", {"variant": "extended"}, ("nginx", "serve")),
     "pages, core": ("pages", {}, ("nginx", "serve")),
 }
 CASES: Final = tuple((kind, name) for kind, (_, _, edges) in SITES.items() for name in edges)
+SHORT: Final = [("chunks, extended", "nginx"), ("chunks, extended", "worker"), ("pages, core", "serve")]
 _MARKETS: Final = 60
 
 
+def require_nothing_wrong(url: str, sample: int = 8) -> None:
+    """Verify the site with its dump, and hold it to the contract."""
+    said = list[str]()
+    assert verify(SiteReader(url, 1e6, said.append), sample, SILENT, patience_s=0).mismatches == []
+    found = verify_contract(SiteReader(url, 1e6, said.append, MOST_REQUESTS), (), SILENT, said.append)
+    assert found.mismatches == []
+    assert found.left_out == []
+    assert found.checks > 90
+    assert said == [], "no answer asked to wait"
+
+
 @pytest.mark.every_limit
-@pytest.mark.parametrize(
-    ("kind", "name"), full_tier(CASES, short=[("chunks, extended", "nginx"), ("chunks, extended", "worker")])
-)
+@pytest.mark.parametrize(("kind", "name"), full_tier(CASES, short=SHORT))
 def test_nothing_is_wrong_with_a_site_on_an_edge(demo_folder: Path, tmp_path: Path, name: str, kind: str) -> None:
     layout, settings, _ = SITES[kind]
     databases.copy_first(demo_folder / "markets.db", _MARKETS, tmp_path / "markets.db")
@@ -38,7 +51,15 @@ def test_nothing_is_wrong_with_a_site_on_an_edge(demo_folder: Path, tmp_path: Pa
         for key, body in made.items():
             lists.write(edge.output / key, body)
         edge.upload(made)
-        said = list[str]()
-        reader = SiteReader(f"http://127.0.0.1:{edge.client.port}", 1e6, said.append)
-        assert verify(reader, 8, SILENT, patience_s=0).mismatches == []
-    assert said == [], "no answer asked to wait"
+        require_nothing_wrong(f"http://127.0.0.1:{edge.client.port}")
+
+
+@pytest.mark.campaign(short=0)
+@pytest.mark.every_limit
+@pytest.mark.parametrize("variant", ["core", "extended"])
+def test_nothing_is_wrong_with_a_site_behind_cloudfront(demo_folder: Path, tmp_path: Path, variant: str) -> None:
+    databases.copy_first(demo_folder / "markets.db", _MARKETS, tmp_path / "markets.db")
+    config = make_config(tmp_path, layout="pages", variant=variant, publish__target="s3://markets-example")
+    build_now(config)
+    with cloudfront_site(config, tmp_path) as url:
+        require_nothing_wrong(url, sample=1)

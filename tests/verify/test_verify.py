@@ -323,17 +323,24 @@ def test_a_market_that_was_withdrawn_and_is_still_shown_is_named(moving: Moving)
 
 
 @pytest.mark.campaign(short=0)
-def test_a_site_that_is_built_while_it_is_verified_is_not_accused(moving: Moving) -> None:
+def test_a_site_that_is_built_and_taken_from_while_it_is_verified_is_not_accused(moving: Moving) -> None:
+    with connected(moving.proxy.port) as client:
+        page = json.loads(client.send("GET", "/v1/public/markets?sort=volume").body)
+    moving.proxy.asked.clear()
+
     def alter(_: str, answer: Answer) -> Answer:
         number = len(moving.proxy.asked)
-        if number in {30, 60}:
+        if number in {30, 90}:
             moving.edit("UPDATE markets SET trader_count = trader_count + ?", number)
             moving.build()
+        if number == 60:
+            ids = [item["id"] for item in page["items"][:3]]
+            assert commands.run("takedown", *ids, "--yes", cwd=moving.folder, **_ENVIRON).returncode == 0
         return answer
 
     moving.proxy.alter = alter
     assert mismatches(moving.proxy.url, 10) == []
-    assert len(moving.proxy.asked) > 70, "there were two builds"
+    assert len(moving.proxy.asked) > 100, "there were two builds and a takedown"
 
 
 def _age_some(moving: Moving) -> None:
