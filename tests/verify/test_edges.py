@@ -21,11 +21,11 @@ from tests.verify.cloudfront_site import cloudfront_site
 SITES: Final[Mapping[str, tuple[str, dict[str, Any], tuple[str, ...]]]] = {
     "chunks, extended": ("chunks", {"variant": "extended", "search": "title", "feeds__enabled": "true"}, EDGES),
     "chunks, core": ("chunks", {"dumps__parquet": "true"}, EDGES),
-    "pages, extended": ("pages", {"variant": "extended"}, ("nginx", "serve")),
+    "pages, extended": ("pages", {"variant": "extended"}, ("nginx",)),
     "pages, core": ("pages", {}, ("nginx", "serve")),
 }
 CASES: Final = tuple((kind, name) for kind, (_, _, edges) in SITES.items() for name in edges)
-SHORT: Final = [("chunks, extended", "nginx"), ("chunks, extended", "worker"), ("pages, core", "serve")]
+SHORT: Final = [("chunks, extended", "nginx"), ("pages, core", "serve")]
 _MARKETS: Final = 60
 
 

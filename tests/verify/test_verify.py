@@ -511,6 +511,7 @@ def test_what_the_index_names_must_be_there(proxy: Proxy) -> None:
     assert {one.verdict for one in mismatches(proxy.url)} == {Verdict.BROKEN}
 
 
+@pytest.mark.campaign(short=0)
 def test_a_site_that_closes_the_connection_of_some_requests_is_told(site: Served, proxy: Proxy) -> None:
     def alter(target: str, answer: Answer) -> Answer:
         if target.endswith("/snapshot"):
