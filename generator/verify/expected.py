@@ -161,18 +161,18 @@ def is_file(file: DumpFile, body: bytes) -> bool:
 
 def _walked(reader: SiteReader) -> list[bytes]:
     """Lines such as those of a dump, of a walk through all markets; what lists do not tell is made up."""
-    items, cursor = list[dict[str, Any]](), dict[str, str]()
+    items, ids, cursor = list[dict[str, Any]](), set[str](), dict[str, str]()
     while True:
         asked = {"status": "all", "sort": "new", "limit": contract.LIMIT_MAX, **cursor}
         answer = reader.get(keys.MARKETS, asked)
         page = _parsed(answer, PublicMarketList)
         items += from_json(answer.body)["items"]
+        ids |= {item.id for item in page.items}
+        if len(ids) < len(items) or (page.next_cursor is not None and not page.items):
+            raise VerifyError(f"{answer.target}: the walk through all markets does not go on from here")
         if page.next_cursor is None:
             break
         cursor = {"cursor": page.next_cursor}
-        ids = {item["id"] for item in items}
-        if not page.items or len(ids) < len(items):
-            raise VerifyError(f"{answer.target}: the walk through all markets does not go on from here")
     return [json.dumps({**item, **_UNLISTED}, ensure_ascii=False).encode() for item in items]
 
 
