@@ -30,7 +30,7 @@ PASSED_ON: Final = """
     builder/preparation.py:_guard=1  cli/build.py:log_report=1  cli/check.py:_findings=1  cli/logs.py:failure=1
     cli/publish.py:_tell_published=1  cli/publish.py:withdraw_hidden=1  cli/takedown.py:_take_down=1
     cli/takedown.py:_take_down_published=1  cli/target.py:open_target=1
-    cli/verify.py:verify_command=1  cli/verify.py:_hold_to_contract=1  cluster/worker.py:error=2
+    cli/verify.py:_conclude=1  cluster/worker.py:error=2
     config/env_file.py:variables=1  config/loader.py:load=2  config/loader.py:from_environment=1
     config/targets.py:checked=1  edge/cloudfront.py:origin_response_values=1  edge/cloudfront.py:_error_pages=1
     findings.py:about=1  findings.py:__iter__=1  findings.py:error=1  findings.py:warning=1  findings.py:fine=1

@@ -62,36 +62,42 @@ def verify_command(url: str, sample: int, rate: float, patience_s: float, hidden
     with progress_bar("verify") as progress:
         chosen = None if flags["is_whole"] else sample
         found = verify(SiteReader(url, rate, logs.notice), chosen, progress, patience_s)
-    if is_json:
-        click.echo(json.dumps(_as_json(url, found)))
-    else:
-        _show(found.mismatches)
-    if found.mismatches:
-        raise _MismatchError(url, found, MEANINGS)
-    if not is_json:
-        logs.result(
-            f"{url} answers as it must, as of {found.site.build.as_of}: {counted(found.checks, 'check', ',')} in "
-            f"{counted(found.requests, 'request', ',')}"
-        )
+    as_of = found.site.build.as_of
+    facts = {"url": url, "asOf": as_of, "checks": found.checks, "requests": found.requests}
+    _conclude(found, facts, f"answers as it must, as of {as_of}", MEANINGS, is_json=is_json)
 
 
 def _hold_to_contract(url: str, rate: float, hidden: Sequence[str], *, is_json: bool) -> None:
     with progress_bar("verify") as progress:
-        reader = SiteReader(url, rate, logs.notice, MOST_REQUESTS)
-        found = verify_contract(reader, hidden, progress, logs.notice)
-    if is_json:
-        counts = {"checks": found.checks, "requests": found.requests, "leftOut": found.left_out}
-        click.echo(json.dumps({"url": url, **counts, "mismatches": _told(found.mismatches)}))
-    else:
+        found = verify_contract(SiteReader(url, rate, logs.notice, MOST_REQUESTS), hidden, progress)
+    if not is_json:
         for text in found.left_out:
             logs.notice(text)
+    facts = {"url": url, "checks": found.checks, "requests": found.requests, "leftOut": found.left_out}
+    _conclude(found, facts, "keeps the contract", CONTRACT_MEANINGS, is_json=is_json)
+
+
+def _conclude(
+    found: Verification | ContractVerification,
+    facts: Mapping[str, object],
+    praise: str,
+    meanings: Mapping[Verdict, str],
+    *,
+    is_json: bool,
+) -> None:
+    """Show what was found; raise the error that its worst makes, or end with the praise."""
+    if is_json:
+        told = [{**_fields(mismatch), "text": mismatch.text} for mismatch in found.mismatches]
+        click.echo(json.dumps({**facts, "mismatches": told}))
+    else:
         _show(found.mismatches)
+    requests = counted(found.requests, "request", ",")
     if found.mismatches:
-        raise _MismatchError(url, found, CONTRACT_MEANINGS)
+        count = counted(len(found.mismatches), "mismatch", ",")
+        worst = found.mismatches[0].verdict
+        raise _MismatchError(f"{facts['url']}: {count} in {requests}: {meanings[worst]}", worst)
     if not is_json:
-        logs.result(
-            f"{url} keeps the contract: {counted(found.checks, 'check')} in {counted(found.requests, 'request')}"
-        )
+        logs.result(f"{facts['url']} {praise}: {counted(found.checks, 'check', ',')} in {requests}")
 
 
 def _show(mismatches: Sequence[Mismatch]) -> None:
@@ -103,33 +109,12 @@ def _show(mismatches: Sequence[Mismatch]) -> None:
 
 
 class _MismatchError(VerifyError):
-    """The site differs from what it must be; the worst mismatch makes the exit code."""
+    """The site differs from what it must be; the worst verdict makes the exit code."""
 
-    def __init__(
-        self,
-        url: str,
-        found: Verification | ContractVerification,
-        meanings: Mapping[Verdict, str],
-    ) -> None:
-        worst = found.mismatches[0].verdict
-        count = counted(len(found.mismatches), "mismatch", ",")
-        super().__init__(f"{url}: {count} in {counted(found.requests, 'request', ',')}: {meanings[worst]}")
+    def __init__(self, text: str, worst: Verdict) -> None:
+        super().__init__(text)
         self.exit_code = int(worst)  # type: ignore[misc]  # of this error alone
 
 
 def _fields(mismatch: Mismatch) -> dict[str, object]:
     return {"verdict": mismatch.verdict.name.lower(), "target": mismatch.target}
-
-
-def _as_json(url: str, found: Verification) -> dict[str, object]:
-    return {
-        "url": url,
-        "asOf": found.site.build.as_of,
-        "checks": found.checks,
-        "requests": found.requests,
-        "mismatches": _told(found.mismatches),
-    }
-
-
-def _told(mismatches: Sequence[Mismatch]) -> list[dict[str, object]]:
-    return [{**_fields(mismatch), "text": mismatch.text} for mismatch in mismatches]

@@ -5,6 +5,7 @@ from http import HTTPStatus
 from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
 
 from generator.verify.mismatches import Mismatch, Verdict
 from generator.verify.reader import SiteAnswer
@@ -18,16 +19,22 @@ def parsed(
     """The answer's content, and how it breaks the contract: without content, only that matters."""
     broken = [Mismatch(Verdict.BROKEN, answer.target, text) for text in flaws(answer, content_type)]
     if answer.status != HTTPStatus.OK:
-        return None, [
-            Mismatch(Verdict.BROKEN, answer.target, f"is answered {answer.status}, not 200{answer.age}"),
-            *broken,
-        ]
+        return None, [not_ok(answer), *broken]
     try:
         return model.model_validate_json(answer.body, by_alias=True, by_name=False), broken
     except ValidationError as error:
-        fault = error.errors(include_url=False)[0]
-        where = ascii(".".join(map(str, fault["loc"])) or "the body")[1:-1]  # it may be the name of any property
-        return None, [Mismatch(Verdict.BROKEN, answer.target, f"{where}: {fault['msg']}"), *broken]
+        return None, [Mismatch(Verdict.BROKEN, answer.target, place_of(error.errors(include_url=False)[0])), *broken]
+
+
+def not_ok(answer: SiteAnswer) -> Mismatch:
+    """An answer that is no 200."""
+    return Mismatch(Verdict.BROKEN, answer.target, f"is answered {answer.status}, not 200{answer.age}")
+
+
+def place_of(fault: ErrorDetails) -> str:
+    """Where a body breaks its model, and how."""
+    where = ascii(".".join(map(str, fault["loc"])) or "the body")[1:-1]  # it may be the name of any property
+    return f"{where}: {fault['msg']}"
 
 
 def flaws(answer: SiteAnswer, content_type: str) -> Iterator[str]:

@@ -7,7 +7,7 @@ no step has set it since; if a later step was the first to do so, it may have ha
 import hashlib
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from generator.api.contract import PublicMarketListItem
 
@@ -19,8 +19,8 @@ _OF_NEW: Final = frozenset(
 )
 _GONE: Final = "gone"
 
-#: The lines of a step, parsed.
-Step = Sequence[Mapping[str, Any]]
+#: A line of a step, parsed.
+StepLine: TypeAlias = Mapping[str, Any]
 
 
 class EarlierStates:
@@ -29,10 +29,12 @@ class EarlierStates:
     `markets` are those of now, by id. Raises ValueError for a line that is none of a step.
     """
 
-    def __init__(self, times: Sequence[str], steps: Sequence[Step], markets: Mapping[str, Mapping[str, Any]]) -> None:
+    def __init__(
+        self, times: Sequence[str], steps: Sequence[Sequence[StepLine]], markets: Mapping[str, Mapping[str, Any]]
+    ) -> None:
         self._times = times
         self._markets = markets
-        self._lines: dict[str, list[tuple[int, Mapping[str, Any]]]] = defaultdict(list)
+        self._lines: dict[str, list[tuple[int, StepLine]]] = defaultdict(list)
         for number, step in enumerate(steps):
             for line in step:
                 self._lines[_subject(line)].append((number, line))
@@ -102,7 +104,7 @@ class EarlierStates:
                 known |= line
         return all(known[name] in (value, _UNKNOWN) if name in known else was_gone for name, value in item.items())
 
-    def _of(self, market_id: str) -> Sequence[tuple[int, Mapping[str, Any]]]:
+    def _of(self, market_id: str) -> Sequence[tuple[int, StepLine]]:
         return self._lines.get(_digest(market_id), ())
 
 

@@ -19,7 +19,7 @@ from generator.config.settings import Config
 from generator.downloads import parquet
 from generator.errors import ConfigError
 from generator.feeds import json_feed
-from generator.verify.answers import flaws, parsed
+from generator.verify.answers import flaws, not_ok, parsed
 from generator.verify.expected import is_file
 from generator.verify.inquiry import Inquiry, in_order, of_items, stale, unlike
 from generator.verify.mismatches import Mismatch, Verdict
@@ -93,8 +93,9 @@ def check_build(asked: Inquiry) -> Iterator[Mismatch]:
         text = f"is as of {site.build.as_of}, but the dump is as of {site.dump.as_of}"
         yield Mismatch(Verdict.STALE, target, text)
         return
-    is_older = site.dump is not None and site.dump.as_of < site.build.as_of
-    doubt = f"; or the dump, as of {site.dump.as_of}, is an old copy" if site.dump and is_older else ""
+    doubt = ""
+    if site.dump and site.dump.as_of < site.build.as_of:
+        doubt = f"; or the dump, as of {site.dump.as_of}, is an old copy"
     for name in site.lists.keys() - site.build.lists.keys():
         yield Mismatch(Verdict.WRONG, target, f"does not name the list {name}")
     for name, count in site.build.lists.items():
@@ -201,7 +202,7 @@ def check_parquet(asked: Inquiry) -> Iterator[Mismatch]:
 def _of_parquet(asked: Inquiry, file: DumpFile, *, is_whole: bool) -> Iterator[Mismatch]:
     answer = asked.reader.file(file.key, file.url, file.size)
     if answer.status != HTTPStatus.OK:
-        yield Mismatch(Verdict.BROKEN, answer.target, f"is answered {answer.status}, not 200{answer.age}")
+        yield not_ok(answer)
         return
     if not is_file(file, answer.body):
         yield Mismatch(Verdict.WRONG, answer.target, "is not the file that the head of the dump names")
@@ -247,7 +248,7 @@ class FeedCheck:
         answer = asked.reader.get(keys.feed(self.name, "atom"))
         yield from (Mismatch(Verdict.BROKEN, answer.target, text) for text in flaws(answer, "application/atom+xml"))
         if answer.status != HTTPStatus.OK:
-            yield Mismatch(Verdict.BROKEN, answer.target, f"is answered {answer.status}, not 200{answer.age}")
+            yield not_ok(answer)
             return
         shown = [market_id.decode() for market_id in _ATOM_ID.findall(answer.body)]
         if shown != [*wanted]:

@@ -35,7 +35,8 @@ _CATCH_UP_S: Final = 2
 #: A site allows ten times as many requests as searches, unless it was set otherwise.
 _PER_SEARCH: Final = 10
 #: Some caches send CORS headers only to those who ask for them.
-_HEADERS: Final = {"User-Agent": "public-markets-verify", "Origin": "https://verify.invalid"}
+ORIGIN: Final = "https://verify.invalid"
+_HEADERS: Final = {"User-Agent": "public-markets-verify", "Origin": ORIGIN}
 
 
 class NoAnswerError(VerifyError):

@@ -1,10 +1,10 @@
 """One verification: reads the site, asks, asks again before it accuses, and says what it found."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Final
 
 from pydantic_core import from_json
 
@@ -13,7 +13,8 @@ from generator.api.downloads import ChangesHead, Step
 from generator.downloads import dump
 from generator.progress import Progress
 from generator.verify import checks, expected
-from generator.verify.earlier_states import EarlierStates
+from generator.verify.answers import not_ok
+from generator.verify.earlier_states import EarlierStates, StepLine
 from generator.verify.expected import ExpectedSite
 from generator.verify.inquiry import Check, Inquiry
 from generator.verify.mismatches import Mismatch, Verdict
@@ -114,37 +115,32 @@ def _asked_again(run: _Run, failed: Sequence[Check], patience_s: float) -> list[
     return found
 
 
-_Steps = tuple[list[str], list[list[Mapping[str, Any]]], list[Mismatch]]
-
-
-def _steps(reader: SiteReader, site: ExpectedSite) -> _Steps:
+def _steps(reader: SiteReader, site: ExpectedSite) -> tuple[list[str], list[Sequence[StepLine]], list[Mismatch]]:
     """As-of and lines of the newest steps, oldest first, and what is wrong with them; no steps if one is damaged."""
     head = site.changes
     if head is None or site.dump is None or head.state != site.dump.state:
         return [], [], []
     newest = head.steps[-_STEPS:]
-    lines = list[list[Mapping[str, Any]]]()
+    steps = list[Sequence[StepLine]]()
     for step in newest:
-        flaw = _read_step(reader, head, step, lines)
-        if flaw:
-            return [], [], [flaw]
-    return [step.as_of for step in newest], lines, []
+        lines = _lines(reader, head, step)
+        if isinstance(lines, Mismatch):
+            return [], [], [lines]
+        steps.append(lines)
+    return [step.as_of for step in newest], steps, []
 
 
-def _read_step(
-    reader: SiteReader, head: ChangesHead, step: Step, into: list[list[Mapping[str, Any]]]
-) -> Mismatch | None:
-    """Append the lines of a step, or say what is wrong with it."""
+def _lines(reader: SiteReader, head: ChangesHead, step: Step) -> list[StepLine] | Mismatch:
+    """The lines of a step, or what is wrong with it."""
     try:
         answer = reader.file(step.key, f"{head.steps_url}{step.name}", step.size)
     except NoAnswerError as error:
         return Mismatch(Verdict.BROKEN, error.target, error.reason)
     if answer.status != HTTPStatus.OK:
-        return Mismatch(Verdict.BROKEN, answer.target, f"is answered {answer.status}, not 200{answer.age}")
+        return not_ok(answer)
     if not downloads.is_named_by(step.name, answer.body):
         return Mismatch(Verdict.WRONG, answer.target, "is not the file that the head of the change feed names")
     try:
-        into.append([from_json(line) for line in dump.lines([answer.body])])
+        return [from_json(line) for line in dump.lines([answer.body])]
     except ValueError as error:
         return Mismatch(Verdict.BROKEN, answer.target, str(error))
-    return None

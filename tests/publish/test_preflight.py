@@ -5,9 +5,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from http.server import SimpleHTTPRequestHandler
 from pathlib import Path
-from threading import Thread
 
 import pytest
 
@@ -15,6 +14,7 @@ from generator.config import demo
 from generator.config.settings import Config
 from generator.publish import record, store_checks
 from tests.support import limits
+from tests.support.edges.servers import serving
 from tests.support.sites.publishing import FX, PublishedSite, hour
 from tests.support.sites.rows import market_id
 from tests.support.stores.records import named_shards, sharded
@@ -298,14 +298,8 @@ def test_a_demo_database_is_an_error_of_check_unless_it_is_to_be_published(publi
 def web_server(folder: Path) -> Iterator[str]:
     """Serve everything in the folder, as a web server with the wrong root does; yield its address."""
     handler = partial(SimpleHTTPRequestHandler, directory=str(folder))
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        thread = Thread(target=server.serve_forever)
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}"
-        finally:
-            server.shutdown()
-            thread.join()
+    with serving(handler) as port:
+        yield f"http://127.0.0.1:{port}"
 
 
 def told_of_reading(lines: list[str]) -> list[str]:

@@ -3,11 +3,10 @@
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 
-from tests.support.edges.servers import Answer, Client
+from tests.support.edges.servers import Answer, Client, serving
 
 #: Gets the target and what the site answers, and returns what the reader gets.
 Alter = Callable[[str, Answer], Answer]
@@ -76,12 +75,5 @@ def proxied(upstream: int) -> Iterator[Proxy]:
         def log_message(self, *_: Any) -> None:
             """Say nothing."""
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        proxy.port = server.server_address[1]
-        thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
-        thread.start()
-        try:
-            yield proxy
-        finally:
-            server.shutdown()
-            thread.join()
+    with serving(Handler) as proxy.port:
+        yield proxy

@@ -2,15 +2,16 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
-from threading import Lock, Thread
+from threading import Lock
 from typing import Any
 
 from generator.config.settings import Config
 from generator.edge import cloudfront as edge_cloudfront
 from tests.support.edges.cases import Case
 from tests.support.edges.cloudfront import CloudFront, rendered
+from tests.support.edges.servers import serving
 
 
 @contextmanager
@@ -50,11 +51,5 @@ def cloudfront_site(config: Config, folder: Path) -> Iterator[str]:
         def log_message(self, *_: Any) -> None:
             """Say nothing."""
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
-        thread.start()
-        try:
-            yield f"http://127.0.0.1:{server.server_port}"
-        finally:
-            server.shutdown()
-            thread.join()
+    with serving(Handler) as port:
+        yield f"http://127.0.0.1:{port}"

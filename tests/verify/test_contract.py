@@ -50,7 +50,7 @@ NAMED: Final[dict[str, tuple[Verdict, str]]] = {
 
 def held(url: str, *hidden: str) -> ContractVerification:
     reader = SiteReader(url, 1e6, print, MOST_REQUESTS)
-    return verify_contract(reader, hidden, SILENT, print)
+    return verify_contract(reader, hidden, SILENT)
 
 
 def told(found: ContractVerification) -> list[str]:
@@ -142,7 +142,7 @@ def test_a_request_that_gets_no_answer_is_told() -> None:
 @pytest.mark.parametrize("most", [20, 100])
 def test_what_could_not_be_asked_for_want_of_requests_is_told(most: int) -> None:
     with Dynamic(fault="wrong order") as server:
-        found = verify_contract(SiteReader(server.url, 1e6, print, most), (), SILENT, print)
+        found = verify_contract(SiteReader(server.url, 1e6, print, most), (), SILENT)
         assert found.requests == server.requests == most
     assert any(
         re.fullmatch(r"\d+ checks of \d+ could not be made, for want of requests", one) for one in found.left_out

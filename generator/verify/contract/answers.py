@@ -14,14 +14,15 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails, from_json
 
 from generator.api.contract import ErrorResponse, PublicMarketDetailMarket, PublicMarketList, PublicMarketListItem
-from generator.verify.reader import SiteAnswer
+from generator.verify.answers import place_of
+from generator.verify.reader import ORIGIN, SiteAnswer
 
 #: Kinds of faults by bounds that only this program has.
 _OWN_BOUNDS: Final = frozenset({"string_too_long", "too_long", "control_character", "blank"})
 _UUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _INSTANT: Final = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
 #: What a browser on another site may read: for everybody, or for the one that the reader's headers name.
-_ORIGINS: Final = ("*", "https://verify.invalid")
+_ORIGINS: Final = ("*", ORIGIN)
 
 
 def faults(answer: SiteAnswer, method: str = "GET") -> Iterator[str]:
@@ -93,8 +94,7 @@ def _fault(body: bytes, model: type[BaseModel], *, is_bad_request: bool = True) 
                 fault["type"] == "extra_forbidden" or (not is_bad_request and fault["loc"][:1] == ("details",))
             )
             if not is_free and not _is_own(fault):
-                where = ascii(".".join(map(str, fault["loc"])) or "the body")[1:-1]
-                return f"{where}: {fault['msg']}"
+                return place_of(fault)
     return None
 
 

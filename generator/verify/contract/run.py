@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -30,9 +30,7 @@ class ContractVerification:
     mismatches: list[Mismatch] = field(default_factory=list)
 
 
-def verify_contract(
-    reader: SiteReader, hidden: Sequence[str], progress: Progress, say: Callable[[str], None]
-) -> ContractVerification:
+def verify_contract(reader: SiteReader, hidden: Sequence[str], progress: Progress) -> ContractVerification:
     """Hold a deployment to the contract. `hidden` are ids of markets that it has and must not show.
 
     The reader must make at most MOST_REQUESTS. Raises VerifyError for what cannot be read.
@@ -50,7 +48,7 @@ def verify_contract(
     confirmed = list[Mismatch]()
     if faulty:
         if asked.lifetime_s:
-            say(f"waiting {counted(asked.lifetime_s, 'second')}, until caches have let go of what they kept")
+            reader.say(f"waiting {counted(asked.lifetime_s, 'second')}, until caches have let go of what they kept")
             time.sleep(asked.lifetime_s)
         confirmed = _second_look(faulty, reader, asked, left_out, progress)
     confirmed += _once(requests.refusals(reader.refusals))

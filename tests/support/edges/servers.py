@@ -9,10 +9,12 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Final
 
 from tests.support.programs import require
@@ -87,6 +89,19 @@ def mortal(*command: str | Path) -> list[str]:
     """The command, killed on Linux when its parent ends for any reason; elsewhere unchanged."""
     setpriv = shutil.which("setpriv")
     return [*([setpriv, "--pdeathsig", "KILL", "--"] if setpriv else []), *map(str, command)]
+
+
+@contextmanager
+def serving(handler: Callable[..., BaseHTTPRequestHandler], port: int = 0) -> Iterator[int]:
+    """Answer HTTP by a handler of the standard library; yield the port."""
+    with ThreadingHTTPServer(("127.0.0.1", port), handler) as server:
+        thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+        thread.start()
+        try:
+            yield server.server_port
+        finally:
+            server.shutdown()
+            thread.join()
 
 
 @contextmanager

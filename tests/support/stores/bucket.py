@@ -2,15 +2,15 @@
 
 import hashlib
 import re
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from email.utils import formatdate
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import TypeAlias
 
 from generator.api import keys
+from tests.support.edges.servers import serving
 
 #: The status with which a request for this path fails, or None.
 Fault: TypeAlias = Callable[[str], int | None]
@@ -96,11 +96,5 @@ def bucket(output: Path, port: int, fault: Fault = _healthy) -> Iterator[list[st
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - as above
             """Say nothing."""
 
-    with ThreadingHTTPServer(("127.0.0.1", port), Objects) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        try:
-            yield asked
-        finally:
-            server.shutdown()
-            thread.join()
+    with serving(Objects, port):
+        yield asked
