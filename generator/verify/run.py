@@ -23,7 +23,7 @@ from generator.wording import are, counted
 
 #: How long a right answer may be out of date where there is a cache: its lifetime, and that of what replaces it.
 PATIENCE_S: Final = 90
-#: The newest steps that are read, by which stale answers are known.
+#: The newest steps that a sample reads; by these, stale answers are known.
 _STEPS: Final = 50
 #: How often what differs is asked for again, if the site is published meanwhile.
 _ROUNDS: Final = 3
@@ -42,15 +42,16 @@ class Verification:
 class _Run:
     """The inquiry, which begins anew whenever the site was published."""
 
-    def __init__(self, reader: SiteReader, patience_s: float) -> None:
+    def __init__(self, reader: SiteReader, patience_s: float, most_steps: int | None) -> None:
         self.reader = reader
         self._patience_s = patience_s
+        self._most_steps = most_steps
         self.asked = self.begun()
 
     def begun(self) -> Inquiry:
         """The inquiry of the site as it is now."""
         site = expected.read(self.reader, self._patience_s)
-        times, steps, flaws = _steps(self.reader, site)
+        times, steps, flaws = _steps(self.reader, site, self._most_steps)
         try:
             return Inquiry(self.reader, site, EarlierStates(times, steps, site.markets), flaws)
         except ValueError as error:
@@ -77,7 +78,7 @@ def verify(reader: SiteReader, sample: int | None, progress: Progress, patience_
     What differs is asked for again after so many seconds: until then, caches may have copies of the build before.
     Raises VerifyError for a site that cannot be read, or cannot be compared.
     """
-    run = _Run(reader, patience_s)
+    run = _Run(reader, patience_s, None if sample is None else _STEPS)
     to_ask = checks.all_of(run.asked.site, sample, run.asked.site.build.as_of)
     progress.start(len(to_ask))
     failed = list[Check]()
@@ -115,12 +116,14 @@ def _asked_again(run: _Run, failed: Sequence[Check], patience_s: float) -> list[
     return found
 
 
-def _steps(reader: SiteReader, site: ExpectedSite) -> tuple[list[str], list[Sequence[StepLine]], list[Mismatch]]:
+def _steps(
+    reader: SiteReader, site: ExpectedSite, most: int | None
+) -> tuple[list[str], list[Sequence[StepLine]], list[Mismatch]]:
     """As-of and lines of the newest steps, oldest first, and what is wrong with them; no steps if one is damaged."""
     head = site.changes
     if head is None or site.dump is None or head.state != site.dump.state:
         return [], [], []
-    newest = head.steps[-_STEPS:]
+    newest = head.steps if most is None else head.steps[-most:]
     steps = list[Sequence[StepLine]]()
     for step in newest:
         lines = _lines(reader, head, step)

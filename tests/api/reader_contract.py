@@ -187,15 +187,21 @@ def complaints(found: Iterable[Break], entries: Sequence[ChangelogEntry], accept
 
     These tell of earlier changes, so they name none of the breaks that are found.
     """
-    recent = [entry for entry in entries[: len(entries) - accepted] if entry.kind != "announced"]
-    return [f"{one}. {_remedy(one.where)}" for one in found if not _is_told(one.where, recent, entries)]
+    recent, earlier = entries[: len(entries) - accepted], entries[len(entries) - accepted :]
+    return [f"{one}. {_remedy(one.where)}" for one in found if not _is_told(one.where, recent, earlier)]
 
 
-def _is_told(where: str, recent: Iterable[ChangelogEntry], entries: Iterable[ChangelogEntry]) -> bool:
-    days = [entry.effective for entry in entries if entry.effective is not None and where in entry.where]
+def _is_told(where: str, recent: Iterable[ChangelogEntry], earlier: Iterable[ChangelogEntry]) -> bool:
+    days = [entry.effective for entry in recent if entry.effective is not None and where in entry.where]
+    for entry in earlier:
+        if where in entry.where:
+            if entry.effective is None:
+                break  # what was announced before took place then
+            days.append(entry.effective)
     return any(
         where in entry.where and (entry.text.startswith(WITHOUT_NOTICE) or any(day <= entry.date for day in days))
         for entry in recent
+        if entry.kind != "announced"
     )
 
 

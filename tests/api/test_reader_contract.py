@@ -289,8 +289,16 @@ def test_a_change_that_was_announced_or_that_could_not_wait_is_accepted_if_it_is
         ([entry("removed", "2027-04-01")], 0),
         ([entry("removed", "2027-03-31"), ANNOUNCED], 0),
         ([entry("removed", "2027-04-01"), ANNOUNCED], 2),
+        ([entry("removed", "2028-04-01"), entry("changed", "2027-04-01"), ANNOUNCED], 2),
     ],
-    ids=["no entry", "announced only", "not announced", "too early", "an entry of an earlier change"],
+    ids=[
+        "no entry",
+        "announced only",
+        "not announced",
+        "too early",
+        "an entry of an earlier change",
+        "announced for another",
+    ],
 )
 def test_any_other_is_refused_with_what_to_write_and_where(entries: list[ChangelogEntry], accepted: int) -> None:
     other = Break("getLlmsText", "was removed")
