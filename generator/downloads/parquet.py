@@ -115,6 +115,21 @@ def ids(file: BinaryIO) -> set[str]:
     return {value for batch in _batches(_opened(file)) for value in batch.column(0).to_pylist()}
 
 
+def rows(file: BinaryIO, ids: Collection[str] | None = None) -> Iterator[bytes]:
+    """A JSON line for each row of a file, in its order; of these markets, if they are given.
+
+    `file` and errors are those of `without`.
+    """
+    _, files = _libraries()
+    sought = None if ids is None else sorted(ids)
+    for batch in _batches(_opened(file)):
+        whole = [(0, batch.num_rows)]
+        for start, stop in whole if sought is None else _rows_of(sought, batch.column(0)):
+            text = io.BytesIO()
+            files.write_ndjson(batch.slice(start, stop - start), text)
+            yield from text.getvalue().splitlines()
+
+
 def _libraries() -> tuple[ModuleType, ModuleType]:
     try:
         from arro3 import core  # noqa: PLC0415 - most sites need no Parquet

@@ -10,12 +10,12 @@ from generator.verify import objects
 from generator.verify.expected import ExpectedSite
 from generator.verify.inquiry import Check
 from generator.verify.objects import DetailCheck, FeedCheck
+from generator.verify.parquet_files import ParquetCheck
 from generator.verify.walks import LIMITS, Walk
 
 #: What there is one of.
 _ONCE: Final[tuple[Check, ...]] = (
     objects.check_build, objects.check_documents, objects.check_snapshot, objects.check_prices, objects.check_changes,
-    objects.check_parquet,
 )  # fmt: skip
 #: The most pages of a walk in a sample, and of a search there: sites allow a tenth as many of those.
 _WALKED: Final = 5
@@ -40,7 +40,8 @@ def all_of(site: ExpectedSite, sample: int | None, seed: str) -> list[Check]:
     asked += [Walk(name, rng.randrange(len(LIMITS)), 1) for name in (*of_all, *some(of_categories))]
     longest, searched = (None, None) if sample is None else (_WALKED, _SEARCHED)
     asked += [Walk(name, rng.randrange(len(LIMITS)), longest) for name in some(names)]
-    asked += map(DetailCheck, some([market.id for market in site.catalog.listed()]))
+    ids = some([market.id for market in site.catalog.listed()])
+    asked += [*map(DetailCheck, ids), ParquetCheck(tuple(ids))]
     return asked + [Walk(name, 0, searched, q) for name, q in _searches(site, sample, rng)]
 
 

@@ -1,6 +1,5 @@
-"""What is published beside lists: details, documents, the snapshot, prices, feeds and downloads."""
+"""What is published beside lists: details, documents, the snapshot, prices, feeds and the change feed."""
 
-import io
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -12,19 +11,15 @@ from pydantic_core import from_json
 
 from generator.api import contract, keys, prices, slugs
 from generator.api.contract import PublicMarketDetail
-from generator.api.downloads import TABLES, ChangesHead, DumpFile
+from generator.api.downloads import ChangesHead
 from generator.api.feeds import Feed, FeedName
 from generator.api.prices import Prices
 from generator.config.settings import Config
-from generator.downloads import parquet
-from generator.errors import ConfigError
 from generator.feeds import json_feed
 from generator.verify.answers import flaws, not_ok, parsed
-from generator.verify.expected import is_file
 from generator.verify.inquiry import Inquiry, in_order, of_items, stale, unlike
 from generator.verify.mismatches import Mismatch, Verdict
 from generator.verify.reader import SiteAnswer
-from generator.wording import counted
 
 #: The documents that no market is in, with their types.
 _DOCUMENTS: Final = {
@@ -185,40 +180,6 @@ def check_changes(asked: Inquiry) -> Iterator[Mismatch]:
     contradiction = asked.earlier.contradiction()
     if contradiction:
         text = f"its steps lead {contradiction}, which the dump contradicts"
-        yield Mismatch(Verdict.WRONG, answer.target, text)
-
-
-def check_parquet(asked: Inquiry) -> Iterator[Mismatch]:
-    """The Parquet files: those that the head names, and of no market that the dump has not."""
-    head = asked.site.dump
-    if head is None or head.parquet is None:
-        return
-    yield from _of_parquet(asked, head.parquet, is_whole=True)
-    for table in TABLES:
-        for file in head.table(table):
-            yield from _of_parquet(asked, file, is_whole=False)
-
-
-def _of_parquet(asked: Inquiry, file: DumpFile, *, is_whole: bool) -> Iterator[Mismatch]:
-    answer = asked.reader.file(file.key, file.url, file.size)
-    if answer.status != HTTPStatus.OK:
-        yield not_ok(answer)
-        return
-    if not is_file(file, answer.body):
-        yield Mismatch(Verdict.WRONG, answer.target, "is not the file that the head of the dump names")
-        return
-    try:
-        shown = parquet.ids(io.BytesIO(answer.body))
-    except ConfigError:
-        return  # without the extra, its digest must do
-    except ValueError as error:
-        yield Mismatch(Verdict.WRONG, answer.target, str(error))
-        return
-    withdrawn = min(shown - asked.site.markets.keys(), default=None)
-    if withdrawn:
-        yield Mismatch(Verdict.WITHDRAWN, answer.target, f"shows market {withdrawn}, which the dump does not have")
-    elif is_whole and len(shown) < len(asked.site.markets):
-        text = f"has {counted(len(shown), 'market')}; the dump has {len(asked.site.markets)}"
         yield Mismatch(Verdict.WRONG, answer.target, text)
 
 

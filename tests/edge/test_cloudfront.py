@@ -32,6 +32,7 @@ from tests.support.edges.cloudfront import (
     bucket_response,
     check_origin_result,
     check_viewer_result,
+    distribution,
     origin_event,
     rendered,
     viewer_event,
@@ -46,12 +47,6 @@ LIST_UNKNOWN: Final = contract.encode(contract.invalid("category")).decode()
 NOT_FOUND: Final = responses.error_bodies()[404]
 UNAVAILABLE: Final = responses.error_bodies()[503]
 GENERATION: Final = "p" + "0" * (cursors.GENERATION_LENGTH - 1)
-
-
-def cloudfront(config: Config, output: Path, folder: Path) -> CloudFront:
-    files = rendered(config)
-    root = edge_cloudfront.function_values(config)["root"]
-    return CloudFront(files["function.js"], files["origin-response.js"], root, output, folder)
 
 
 def mismatches(edge_: CloudFront, cases: list[Case], program: str, query: Query) -> list[str]:
@@ -81,7 +76,7 @@ def _parts(answer: Answer) -> tuple[int, Mapping[str, str], bytes]:
 )
 def test_every_case_of_the_table(program: str, query: Query, config: Config, outputs: Outputs, tmp_path: Path) -> None:
     output = outputs(config.variant)
-    wrong = mismatches(cloudfront(config, output, tmp_path), requests(output, can_search=False), program, query)
+    wrong = mismatches(distribution(config, output, tmp_path), requests(output, can_search=False), program, query)
     assert not wrong, "\n".join([f"{len(wrong)} wrong", *wrong[:10]])
 
 
@@ -105,7 +100,7 @@ def test_every_case_of_the_table(program: str, query: Query, config: Config, out
 def test_a_mutation_of_the_function_turns_the_table_red(
     query: Query, before: str, after: str, demo_output: Path, tmp_path: Path
 ) -> None:
-    whole = cloudfront(PLAIN, demo_output, tmp_path)
+    whole = distribution(PLAIN, demo_output, tmp_path)
     mutant = replace(whole, function=mutated(whole.function, before, after))
     assert is_red(lambda: mismatches(mutant, requests(demo_output), "njs", query))
 
@@ -115,7 +110,7 @@ def test_a_mutation_of_the_function_turns_the_table_red(
 def test_a_changed_rule_of_the_extended_function_turns_the_table_red(
     rule: str, changed: str, extended_output: Path, tmp_path: Path
 ) -> None:
-    whole = cloudfront(EXTENDED, extended_output, tmp_path)
+    whole = distribution(EXTENDED, extended_output, tmp_path)
     mutant = replace(whole, function=mutated(whole.function, rule, changed))
     assert is_red(lambda: mismatches(mutant, requests(extended_output, can_search=False), "njs", "raw"))
 
@@ -134,7 +129,7 @@ def test_a_changed_rule_of_the_extended_function_turns_the_table_red(
 def test_a_mutation_of_the_origin_response_turns_the_table_red(
     before: str, after: str, demo_output: Path, tmp_path: Path
 ) -> None:
-    whole = cloudfront(PLAIN, demo_output, tmp_path)
+    whole = distribution(PLAIN, demo_output, tmp_path)
     mutant = replace(whole, origin_response=mutated(whole.origin_response, before, after))
     assert is_red(lambda: mismatches(mutant, requests(demo_output), "node", "raw"))
 
@@ -164,7 +159,7 @@ def is_red(run: Callable[[], list[str]]) -> bool:
 
 @pytest.mark.parametrize("program", ["njs", "node"])
 def test_a_query_makes_no_difference_to_the_cache_key(program: str, demo_output: Path, tmp_path: Path) -> None:
-    edge_ = cloudfront(PLAIN, demo_output, tmp_path)
+    edge_ = distribution(PLAIN, demo_output, tmp_path)
     found = edge_.viewer_requests(
         [case("/v1/public/markets", "sort=new&limit=5&utm=1"), case("/v1/public/markets", "limit=5&x=%&sort=n%65w")],
         program,
@@ -202,7 +197,7 @@ def origin_responses(
     """What becomes of these answers of the bucket: status, phrase, headers and key of each."""
     root = edge_cloudfront.function_values(config)["root"]
     events = [origin_event("GET", root + key, status, phrase, headers) for status, phrase, headers, key in answers]
-    return cloudfront(config, folder, folder).origin_responses(events)
+    return distribution(config, folder, folder).origin_responses(events)
 
 
 @pytest.mark.parametrize("config", [PLAIN, IN_BUCKET, AWKWARD])
@@ -265,7 +260,7 @@ def test_other_responses_of_the_bucket_pass(status: int, phrase: str, tmp_path: 
 
 def test_files_to_take_away_lie_under_the_names_that_readers_use(demo_output: Path, tmp_path: Path) -> None:
     config = IN_BUCKET.model_copy(update={"dumps": Dumps(parquet=True), "base_url": "https://api.example.com/a"})
-    edge_ = cloudfront(config, demo_output, tmp_path)
+    edge_ = distribution(config, demo_output, tmp_path)
     root = edge_cloudfront.function_values(config)["root"]
     for program in ("njs", "node"):
         found = edge_.viewer_requests([case(f"/a/{key}", "x=1") for key in ALL_FILES], program, "raw")
@@ -304,7 +299,7 @@ def test_the_origin_response_knows_what_the_router_core_knows(tmp_path: Path) ->
     context = quickjs.Context()
     context.eval(router.render(PLAIN))
     events = [origin_event("GET", f"/{key}", *bucket_response(key, None)) for key in every]
-    found = cloudfront(PLAIN, tmp_path, tmp_path).origin_responses(events)
+    found = distribution(PLAIN, tmp_path, tmp_path).origin_responses(events)
     for key, response in zip(every, found, strict=True):
         wanted = json.loads(context.eval(f"JSON.stringify(missing({json.dumps(key)}))"))
         headers = {name: value[0]["value"] for name, value in response["headers"].items()}

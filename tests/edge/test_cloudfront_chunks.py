@@ -12,19 +12,18 @@ import pytest
 from generator.api import contract, cursors, keys
 from generator.api.contract import Variant
 from generator.config.settings import Config, Publish
-from generator.edge import cloudfront
 from generator.tree import chunks, pages
 from tests.edge.test_cloudfront import is_red, mutated
 from tests.support.campaigns import sample
 from tests.support.edges.cases import CHANGED_SEARCH_RULES, MOST_READS, Case, http_mismatch, requests, searches
 from tests.support.edges.cloudflare import node
-from tests.support.edges.cloudfront import CHUNKED, Answer, CloudFront, rendered
+from tests.support.edges.cloudfront import CHUNKED, Answer, CloudFront, distribution
 from tests.support.edges.windows import LISTS, damaged_chunks, damaged_heads, damaged_indexes, made_up
 from tests.support.readers import lists, search
 from tests.support.readers.search import Market
 from tests.support.readers.search_cases import CASES, MARKETS
 from tests.support.readers.search_walks import AFTER, LATER, Query, Walk
-from tests.support.sites.builds import VARIANTS, Outputs, files
+from tests.support.sites.builds import VARIANTS, Outputs
 from tests.support.stores.s3.bucket import Conditions
 from tests.support.stores.s3.server import S3Server
 
@@ -40,22 +39,6 @@ def store() -> Iterator[S3Server]:
 
 def put(store: S3Server, key: str, body: bytes) -> None:
     store.bucket.put(key, body, {}, Conditions())
-
-
-def distribution(config: Config, store: S3Server, output: Path, folder: Path) -> CloudFront:
-    """A distribution whose bucket holds what the folder does."""
-    made, values = rendered(config), cloudfront.origin_request_values(config)
-    for key, body in files(output).items():
-        put(store, values["prefix"] + key, body)
-    return CloudFront(
-        made["function.js"],
-        made["origin-response.js"],
-        values["root"],
-        output,
-        folder,
-        made["origin-request.js"],
-        store.url,
-    )
 
 
 def ask(edge: CloudFront, *asked: tuple[str, int, str | None], method: str = "GET") -> list[Answer]:
@@ -84,7 +67,7 @@ def mismatches(edge: CloudFront, output: Path, cases: Sequence[Case] = ()) -> li
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_every_case_of_the_table(variant: Variant, store: S3Server, outputs: Outputs, tmp_path: Path) -> None:
     output = outputs(variant, "chunks")
-    edge = distribution(CHUNKED.model_copy(update={"variant": variant}), store, output, tmp_path)
+    edge = distribution(CHUNKED.model_copy(update={"variant": variant}), output, tmp_path, store)
     assert mismatches(edge, output) == []
     assert store.count("GetObject") > 200
 
@@ -106,7 +89,7 @@ def test_a_mutation_turns_the_table_red(
     before: str, after: str, store: S3Server, outputs: Outputs, tmp_path: Path
 ) -> None:
     output = outputs("core", "chunks")
-    edge = distribution(CHUNKED, store, output, tmp_path)
+    edge = distribution(CHUNKED, output, tmp_path, store)
     mutant = replace(edge, origin_request=mutated(edge.origin_request, before, after))
     assert is_red(lambda: mismatches(mutant, output))
 
@@ -118,7 +101,7 @@ def test_a_changed_rule_of_a_search_turns_the_table_red(
     rule: str, changed: str, store: S3Server, outputs: Outputs, tmp_path: Path
 ) -> None:
     output = outputs("extended", "chunks")
-    edge = distribution(CHUNKED.model_copy(update={"variant": "extended"}), store, output, tmp_path)
+    edge = distribution(CHUNKED.model_copy(update={"variant": "extended"}), output, tmp_path, store)
     mutant = replace(edge, origin_request=mutated(edge.origin_request, rule, changed))
     assert is_red(lambda: mismatches(mutant, output, searches(output)))
 
@@ -130,7 +113,7 @@ def test_a_changed_rule_of_a_search_turns_the_table_red(
 @pytest.mark.parametrize("config", [CHUNKED, IN_BUCKET])
 def test_every_window_is_the_page_that_it_must_be(config: Config, store: S3Server, tmp_path: Path) -> None:
     generations = lists.put(tmp_path / "output", LISTS.values())
-    edge = distribution(config, store, tmp_path / "output", tmp_path)
+    edge = distribution(config, tmp_path / "output", tmp_path, store)
     windows = [
         (name, limit, position)
         for name, one in LISTS.items()
@@ -149,7 +132,7 @@ def test_every_window_is_the_page_that_it_must_be(config: Config, store: S3Serve
 
 
 def test_what_is_gone_is_a_400_and_what_is_damaged_a_503(store: S3Server, tmp_path: Path) -> None:
-    edge = distribution(CHUNKED, store, tmp_path, tmp_path)
+    edge = distribution(CHUNKED, tmp_path, tmp_path, store)
     put(store, keys.BUILD, b"{}")
     harms: list[tuple[Callable[[chunks.Generation], str], Callable[[chunks.Generation], list[bytes]]]] = [
         (lambda made: keys.index(made.list_name, made.name), damaged_indexes),
@@ -182,7 +165,7 @@ def test_pages_of_the_other_layout_pass_and_a_site_may_move(store: S3Server, tmp
     folder = next(one for one in generation.folders() if one.name == "20-0")
     lists.write(output / later, dict(folder.pages)[20])
     lists.write(output / keys.first_page(old.name, 20), generation.first(20))
-    edge = distribution(CHUNKED, store, output, tmp_path)
+    edge = distribution(CHUNKED, output, tmp_path, store)
     first = (old.name, 20, None)
     walked = (old.name, 20, cursors.mint(old.name, generation.name, 20))
     assert [answer.body for answer in ask(edge, first, walked)] == [
@@ -218,7 +201,7 @@ def searched(store: S3Server, markets: Sequence[Market], folder: Path) -> CloudF
     output = folder / "output"
     for key, body in search.objects(markets, "chunks").items():
         lists.write(output / key, body.encode())
-    return distribution(SEARCHED, store, output, folder)
+    return distribution(SEARCHED, output, folder, store)
 
 
 @pytest.mark.campaign(short=0)

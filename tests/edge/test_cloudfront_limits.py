@@ -16,10 +16,10 @@ from generator.search import generation as index
 from generator.tree import chunks
 from generator.tree.generation import ItemList
 from tests.edge.test_cloudfront import mutated
-from tests.edge.test_cloudfront_chunks import SEARCHED, distribution, put, search_pages
+from tests.edge.test_cloudfront_chunks import SEARCHED, put, search_pages
 from tests.support.edges.cases import CHANGED_SEARCH_RULES
 from tests.support.edges.cloudflare import node
-from tests.support.edges.cloudfront import Answer, CloudFront
+from tests.support.edges.cloudfront import Answer, CloudFront, distribution
 from tests.support.readers import search
 from tests.support.readers.search import Market
 from tests.support.readers.search_cases import CASES, MARKETS, SCATTERED
@@ -43,7 +43,7 @@ def store() -> Iterator[S3Server]:
 @pytest.fixture
 def edge(store: S3Server, tmp_path: Path) -> CloudFront:
     put(store, keys.BUILD, b"{}")
-    return distribution(SEARCHED, store, tmp_path / "output", tmp_path)
+    return distribution(SEARCHED, tmp_path / "output", tmp_path, store)
 
 
 def put_all(store: S3Server, markets: list[Market]) -> list[bytes]:

@@ -1,24 +1,22 @@
-"""CloudFront's stand-in behind an HTTP server, for `verify` to ask; in the layout `pages` only, as it has no store."""
+"""CloudFront's stand-in behind an HTTP server, for `verify` to ask; in the layout `chunks` it has a real S3 server."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from threading import Lock
 from typing import Any
 
 from generator.config.settings import Config
-from generator.edge import cloudfront as edge_cloudfront
 from tests.support.edges.cases import Case
-from tests.support.edges.cloudfront import CloudFront, rendered
+from tests.support.edges.cloudfront import distribution
 from tests.support.edges.servers import serving
+from tests.support.stores.s3.server import S3Server
 
 
 @contextmanager
 def cloudfront_site(config: Config, folder: Path) -> Iterator[str]:
     """Serve the built site of the configuration through its rendered functions; yields the address."""
-    files, root = rendered(config), edge_cloudfront.function_values(config)["root"]
-    edge = CloudFront(files["function.js"], files["origin-response.js"], root, config.output, folder)
     lock = Lock()
 
     class Handler(BaseHTTPRequestHandler):
@@ -51,5 +49,8 @@ def cloudfront_site(config: Config, folder: Path) -> Iterator[str]:
         def log_message(self, *_: Any) -> None:
             """Say nothing."""
 
-    with serving(Handler) as port:
+    with ExitStack() as stack:
+        store = stack.enter_context(S3Server()) if config.layout == "chunks" else None
+        edge = distribution(config, config.output, folder, store)
+        port = stack.enter_context(serving(Handler))
         yield f"http://127.0.0.1:{port}"

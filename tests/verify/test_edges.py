@@ -1,20 +1,28 @@
 """Every edge answers as `verify` expects, and as the contract asks, in both layouts and variants."""
 
+import json
+import sqlite3
 from collections.abc import Mapping
+from contextlib import closing
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
+from generator.api import keys
 from generator.progress import SILENT
 from generator.verify.contract.run import MOST_REQUESTS, verify_contract
 from generator.verify.reader import SiteReader
 from generator.verify.run import verify
 from tests.bench import databases
+from tests.support import commands
 from tests.support.campaigns import full_tier
 from tests.support.edges.edge_sites import EDGES, edge_site
+from tests.support.edges.servers import Answer
 from tests.support.readers import lists
-from tests.support.sites.builds import build_now, files, make_config
+from tests.support.sites.builds import AS_OF, build_now, files, make_config
+from tests.verify.altering import proxied
 from tests.verify.cloudfront_site import cloudfront_site
 
 #: What is verified: a layout, other settings, and the edges.
@@ -56,10 +64,63 @@ def test_nothing_is_wrong_with_a_site_on_an_edge(demo_folder: Path, tmp_path: Pa
 
 @pytest.mark.campaign(short=0)
 @pytest.mark.every_limit
+@pytest.mark.parametrize("layout", ["pages", "chunks"])
 @pytest.mark.parametrize("variant", ["core", "extended"])
-def test_nothing_is_wrong_with_a_site_behind_cloudfront(demo_folder: Path, tmp_path: Path, variant: str) -> None:
+def test_nothing_is_wrong_with_a_site_behind_cloudfront(
+    demo_folder: Path, tmp_path: Path, variant: str, layout: str
+) -> None:
     databases.copy_first(demo_folder / "markets.db", _MARKETS, tmp_path / "markets.db")
-    config = make_config(tmp_path, layout="pages", variant=variant, publish__target="s3://markets-example")
+    config = make_config(tmp_path, layout=layout, variant=variant, publish__target="s3://markets-example")
     build_now(config)
     with cloudfront_site(config, tmp_path) as url:
         require_nothing_wrong(url, sample=1)
+
+
+#: What is done to a site beneath a verification, by how many requests it has answered.
+_EVENTS: Final[Mapping[int, str]] = {30: "build", 60: "takedown", 90: "build"}
+
+
+@pytest.mark.campaign(short=0)
+@pytest.mark.parametrize("name", EDGES)
+def test_a_site_that_is_built_and_taken_from_while_it_is_verified_is_not_accused(
+    demo_folder: Path, tmp_path: Path, name: str
+) -> None:
+    settings: dict[str, Any] = {**SITES["chunks, extended"][1], "dumps__parquet": "true"}
+    databases.copy_first(demo_folder / "markets.db", _MARKETS, tmp_path / "markets.db")
+    config = make_config(tmp_path, layout="chunks", **settings)
+    build_now(config, AS_OF)
+    published = dict[str, bytes]()
+
+    def publish() -> None:
+        """Bring the edge's store to what the folder holds: new objects, then heads, then what goes."""
+        made = files(tmp_path / "output")
+        changed = [key for key, body in made.items() if published.get(key) != body]
+        for key in sorted(changed, key=keys.is_first_page):
+            edge.change(key, made[key])
+        for key in published.keys() - made.keys():
+            edge.change(key, None)
+        published.clear()
+        published.update(made)
+
+    def alter(_: str, answer: Answer) -> Answer:
+        number = len(proxy.asked)
+        if _EVENTS.get(number) == "build":
+            with closing(sqlite3.connect(tmp_path / "markets.db")) as connection:
+                connection.execute("UPDATE markets SET trader_count = trader_count + ?", (number,))
+                connection.commit()
+            build_now(config, AS_OF + timedelta(minutes=number))
+        elif number in _EVENTS:
+            taken = min(market["id"] for market in json.loads(published[keys.PRICES])["markets"])
+            environ = {"PUBLIC_MARKETS_LAYOUT": "chunks", "PUBLIC_MARKETS_VARIANT": "extended"}
+            done = commands.run("takedown", taken, "--yes", cwd=tmp_path, **environ)
+            assert done.returncode == 0, done.stderr
+        if number in _EVENTS:
+            publish()
+        return answer
+
+    with edge_site(name, "chunks", **settings) as edge, proxied(edge.client.port) as proxy:
+        publish()
+        proxy.alter = alter
+        found = verify(SiteReader(proxy.url, 1e6, print), 10, SILENT, patience_s=0)
+        assert found.mismatches == []
+        assert len(proxy.asked) > max(_EVENTS), "there were two builds and a takedown"

@@ -2,11 +2,12 @@
 
 import gzip
 import hashlib
+import io
 import json
 import re
 import shutil
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from dataclasses import replace
 from datetime import timedelta
@@ -16,10 +17,16 @@ from uuid import UUID
 
 import pytest
 
-from generator.api import contract
+from generator.api import contract, keys
+from generator.api.downloads import DumpHead
+from generator.downloads import parquet
 from generator.errors import VerifyError
 from generator.progress import SILENT
+from generator.verify import expected
+from generator.verify.earlier_states import EarlierStates
+from generator.verify.inquiry import Inquiry
 from generator.verify.mismatches import Mismatch, Verdict
+from generator.verify.parquet_files import ParquetCheck
 from generator.verify.reader import SiteReader
 from generator.verify.run import verify
 from tests.support import commands
@@ -27,6 +34,7 @@ from tests.support.edges.servers import Answer, connected, free_port
 from tests.support.edges.serving import UNLIMITED, Served, served
 from tests.support.sites.builds import AS_OF, build_now, make_config
 from tests.verify.altering import Proxy, proxied
+from tests.verify.rows import instant
 
 SETTINGS: Final[dict[str, Any]] = {
     "variant": "extended", "layout": "chunks", "feeds__enabled": True, "search": "title+description",
@@ -77,7 +85,7 @@ def mismatches(url: str, sample: int | None = 3) -> list[Mismatch]:
 def changed(body: bytes, change: Callable[[Any], object]) -> bytes:
     content = json.loads(body)
     change(content)
-    return json.dumps(content).encode()
+    return contract.encode(content)
 
 
 # ── a site that is right ──────────────────────────────────────────────────────────────────────────────────────────
@@ -322,27 +330,6 @@ def test_a_market_that_was_withdrawn_and_is_still_shown_is_named(moving: Moving)
     assert told["mismatches"][0]["text"].startswith(f"shows market {gone}, which the dump does not have")
 
 
-@pytest.mark.campaign(short=0)
-def test_a_site_that_is_built_and_taken_from_while_it_is_verified_is_not_accused(moving: Moving) -> None:
-    with connected(moving.proxy.port) as client:
-        page = json.loads(client.send("GET", "/v1/public/markets?sort=volume").body)
-    moving.proxy.asked.clear()
-
-    def alter(_: str, answer: Answer) -> Answer:
-        number = len(moving.proxy.asked)
-        if number in {30, 90}:
-            moving.edit("UPDATE markets SET trader_count = trader_count + ?", number)
-            moving.build()
-        if number == 60:
-            ids = [item["id"] for item in page["items"][:3]]
-            assert commands.run("takedown", *ids, "--yes", cwd=moving.folder, **_ENVIRON).returncode == 0
-        return answer
-
-    moving.proxy.alter = alter
-    assert mismatches(moving.proxy.url, 10) == []
-    assert len(moving.proxy.asked) > 100, "there were two builds and a takedown"
-
-
 def _age_some(moving: Moving) -> None:
     """Let prices and volumes move, a market be new, and one be gone."""
     moving.edit("UPDATE markets SET volume = volume + 1, prob = prob * 0.99 WHERE status = 'open' AND rowid % 2 = 0")
@@ -498,6 +485,88 @@ def test_a_parquet_file_of_a_market_that_was_withdrawn_is_named(moving: Moving) 
     (found,) = mismatches(moving.proxy.url)
     assert found.verdict == Verdict.WITHDRAWN
     assert found.target.endswith(".parquet")
+
+
+def _with_points(details: Iterable[bytes]) -> list[bytes]:
+    """Details with another price of each first point."""
+    return [
+        changed(body, lambda detail: [point.update(prob=0.5) for point in detail["probHistory"][:1]])
+        for body in details
+    ]
+
+
+def _without_fills(details: Iterable[bytes]) -> list[bytes]:
+    """Details without their newest fill."""
+    return [changed(body, lambda detail: detail.update(recentFills=detail["recentFills"][1:])) for body in details]
+
+
+def _with_other_markets(lines: Iterable[bytes]) -> list[bytes]:
+    """Lines of a dump, the second of another volume."""
+    first, second, *others = lines
+    return [first, changed(second, lambda market: market.update(volume=0.25)), *others]
+
+
+def in_parquet(url: str) -> list[Mismatch]:
+    """What is wrong with Parquet files, if the details of all markets are looked at."""
+    reader = SiteReader(url, _FAST, print)
+    site = expected.read(reader, 0)
+    asked = Inquiry(reader, site, EarlierStates((), (), site.markets))
+    return [*ParquetCheck(tuple(site.markets))(asked)]
+
+
+ROWS: Final[dict[str, tuple[str, Callable[[Iterable[bytes]], list[bytes]], str]]] = {
+    "markets": ("markets", _with_other_markets, "has volume 0.25; the dump says"),
+    "histories": ("history", _with_points, "a row has prob 0.5; its detail says"),
+    "fills": ("fills", _without_fills, "rows?; its detail has"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("is_older", [False, True], ids=["of this build", "of an earlier one"])
+@pytest.mark.parametrize("kind", ROWS)
+def test_rows_in_parquet_that_neither_dump_nor_detail_has_are_named(
+    folder: Path, proxy: Proxy, kind: str, *, is_older: bool
+) -> None:
+    """The head names the file: only its rows tell."""
+    table, change, text = ROWS[kind]
+    head = DumpHead.found_by(lambda key: (folder / "output" / key).read_bytes())
+    assert head
+    file = head.parquet if table == "markets" else head.table(table)[0]
+    assert file
+    body = io.BytesIO()
+    if table == "markets":
+        lines = gzip.decompress((folder / "output" / head.ndjson.key).read_bytes()).splitlines()
+        parquet.markets(body.write, change(lines), "extended")
+    else:
+        ids = sorted(parquet.ids(io.BytesIO((folder / "output" / file.key).read_bytes())))
+        details = [(folder / "output" / keys.detail(market_id)).read_bytes() for market_id in ids]
+        parquet.WRITERS[table](body.write, change(details))
+    digest, size = hashlib.sha256(body.getvalue()).hexdigest(), len(body.getvalue())
+    other = file.model_copy(update={"sha256": digest, "size": size})
+
+    def alter(target: str, answer: Answer) -> Answer:
+        if target.endswith("dumps/head.json") and answer.status == 200:
+            told = answer.body.replace(contract.encode(file), contract.encode(other))
+            told = told if is_older else changed(told, lambda found: found.update(historyAsOf=instant(AS_OF)))
+            return replace(answer, body=told, headers={**answer.headers, "etag": '"other"'})
+        return replace(answer, body=body.getvalue()) if target.endswith(file.name) else answer
+
+    proxy.alter = alter
+    found = in_parquet(proxy.url)
+    assert found
+    assert all(one.target.endswith(file.name) and re.search(text, one.text) for one in found), found
+    assert {one.verdict for one in found} == {Verdict.STALE if is_older and table != "markets" else Verdict.WRONG}
+
+
+def test_fills_that_are_newer_than_the_files_of_the_day_are_not_missed(moving: Moving) -> None:
+    moving.edit(
+        "INSERT INTO fills (id, market_id, amount, shares, price, created_at) "
+        "SELECT 'new-' || market_id, market_id, 1, 2, 0.5, ? FROM fills GROUP BY market_id",
+        instant(AS_OF + timedelta(minutes=4)),
+    )
+    moving.build()
+    head = json.loads((moving.folder / "output/v1/dumps/head.json").read_bytes())
+    assert head["historyAsOf"] < head["asOf"]
+    assert in_parquet(moving.proxy.url) == []
 
 
 def test_an_edge_that_cannot_search_is_not_accused(proxy: Proxy) -> None:

@@ -11,7 +11,7 @@ import os
 import re
 import subprocess
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias
 from urllib.parse import unquote
@@ -22,6 +22,9 @@ from generator.edge import cloudfront, deployment
 from tests.support.edges.cases import Case
 from tests.support.edges.cloudflare import NODE_FOLDER
 from tests.support.programs import require
+from tests.support.sites.builds import files
+from tests.support.stores.s3.bucket import Conditions
+from tests.support.stores.s3.server import S3Server
 from tests.support.waiting import PATIENCE_S
 
 #: How the function gets the query: whole, or in parts only, as in CloudFront's test events.
@@ -196,6 +199,18 @@ class CloudFront:
         """The environment in Lambda: the SDK and credentials; here with another S3."""
         key = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_ENDPOINT_URL_S3": self.store}
         return {**os.environ, **key, "NODE_PATH": str(NODE_FOLDER / "node_modules")}
+
+
+def distribution(config: Config, output: Path, folder: Path, store: S3Server | None = None) -> CloudFront:
+    """A distribution before a bucket that holds what the folder does; where pages are cut, that is put into a store."""
+    made, root = rendered(config), cloudfront.function_values(config)["root"]
+    edge = CloudFront(made["function.js"], made["origin-response.js"], root, output, folder)
+    if store is None:
+        return edge
+    prefix = cloudfront.origin_request_values(config)["prefix"]
+    for key, body in files(output).items():
+        store.bucket.put(prefix + key, body, {}, Conditions())
+    return replace(edge, origin_request=made["origin-request.js"], store=store.url)
 
 
 def viewer_event(method: str, path: str, query: str) -> Event:
