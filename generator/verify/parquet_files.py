@@ -125,7 +125,7 @@ def _beside_details(asked: Inquiry, table: str, file: _Opened, ids: Sequence[str
     for market_id, detail in details.items():
         flaw = _unlike_rows(shown[market_id], wanted[market_id], is_older=_last_change(detail) > as_of)
         if flaw:
-            text = f"market {market_id}: {flaw}; the file is as of {as_of}"
+            text = f"its rows of market {market_id} differ: {flaw}; the file is as of {as_of}"
             # An owner may have corrected what is past: then the file follows on the next day.
             yield Mismatch(Verdict.STALE if as_of < build.as_of else Verdict.WRONG, file.target, text)
 

@@ -7,7 +7,6 @@ policy, as none is documented for answers that a function makes: they must be ri
 
 import hashlib
 import json
-import os
 import re
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -19,8 +18,8 @@ from urllib.parse import unquote
 from generator.api import keys
 from generator.config.settings import Config, Publish
 from generator.edge import cloudfront, deployment
+from tests.support.edges import kept_node
 from tests.support.edges.cases import Case
-from tests.support.edges.cloudflare import NODE_FOLDER
 from tests.support.programs import require
 from tests.support.sites.builds import files
 from tests.support.stores.s3.bucket import Conditions
@@ -68,7 +67,7 @@ fs.writeFileSync(%s, JSON.stringify(tasks.map(function (task) {
 _RUN_LAMBDA: Final = """
 const fs = require('fs');
 const tasks = JSON.parse(fs.readFileSync(%s, 'utf8'));
-(async function () {
+module.exports = (async function () {
   const results = [];
   // Few at a time: among all of them, one would wait for S3 longer than the function does.
   for (let at = 0; at < tasks.length; at += 8) {
@@ -186,19 +185,19 @@ class CloudFront:
         given, returned, file = (self.folder / name for name in ("given.json", "returned.json", "script.js"))
         given.write_text(json.dumps(tasks), "utf-8")
         file.write_text(code + runner % (json.dumps(str(given)), json.dumps(str(returned))), "utf-8")
-        own = self._environment()
-        done = subprocess.run(
-            [path, file], env=own, capture_output=True, text=True, check=False, timeout=2 * PATIENCE_S
-        )
-        if done.returncode:
-            raise RefusedError(f"{program}: {done.stdout[-2000:]}{done.stderr[-2000:]}")
+        if program == "node":
+            error = kept_node.run(path, file, self._environment())
+        else:
+            done = subprocess.run([path, file], capture_output=True, text=True, check=False, timeout=2 * PATIENCE_S)
+            error = f"{done.stdout[-2000:]}{done.stderr[-2000:]}" if done.returncode else None
+        if error:
+            raise RefusedError(f"{program}: {error}")
         results: list[Event] = json.loads(returned.read_text("utf-8"))
         return results
 
     def _environment(self) -> Mapping[str, str]:
-        """The environment in Lambda: the SDK and credentials; here with another S3."""
-        key = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_ENDPOINT_URL_S3": self.store}
-        return {**os.environ, **key, "NODE_PATH": str(NODE_FOLDER / "node_modules")}
+        """The environment in Lambda: credentials; here with another S3."""
+        return {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_ENDPOINT_URL_S3": self.store}
 
 
 def distribution(config: Config, output: Path, folder: Path, store: S3Server | None = None) -> CloudFront:
