@@ -26,7 +26,7 @@ MODULES: Final = {dotted(path): ast.parse(path.read_text("utf-8")) for path in s
 
 #: Modules at the root, which every package may import. They import nothing but each other.
 ROOT_LEAVES: Final = {
-    "errors", "file_times", "filesystem", "findings", "garbage", "metrics", "metrics_file", "models",
+    "commit", "errors", "file_times", "filesystem", "findings", "garbage", "metrics", "metrics_file", "models",
     "process_identity", "program", "progress", "wording",
 }  # fmt: skip
 #: What each package may import. `builder` and `publish` never meet: they share `output/` alone.
@@ -71,8 +71,8 @@ OWNERS: Final[Mapping[str, set[str]]] = {
     "psycopg": set(),
     "yaml": {"config.loader", "edge.packing"},
     "click": {f"cli.{name}" for name in (
-        "main", "command", "logs", "parameters", "progress_bar", "build", "check", "find", "hold", "plan", "publish",
-        "rebuild", "serve", "takedown", "verify",
+        "main", "command", "logs", "parameters", "progress_bar", "build", "check", "find", "hold", "init", "plan",
+        "publish", "rebuild", "serve", "takedown", "verify",
     )},
     "multiprocessing": {"site.worker_pool"},
     "fcntl": {"tree.run_lock", "stores.lock_file"},

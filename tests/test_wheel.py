@@ -4,17 +4,24 @@ The environment finds the dependencies of the tests through a .pth file, which s
 """
 
 import importlib.util
+import io
+import json
 import os
 import re
+import shutil
+import signal
 import subprocess
 import sys
 import sysconfig
+import tarfile
 from pathlib import Path
 from typing import Final
+from urllib.request import urlopen
 from zipfile import ZipFile
 
 import pytest
 
+from tests.support.programs import require
 from tests.support.readers.pages import section, typed
 from tests.support.sites.builds import ROOT
 
@@ -74,9 +81,104 @@ def test_the_wheel_holds_every_file_of_the_package_and_every_template(wheel: Pat
     templates = {
         f"generator/{path.relative_to(ROOT).as_posix()}" for path in (ROOT / "templates").rglob("*") if path.is_file()
     }
-    assert held == package | templates
+    commit = {"generator/COMMIT"} if (ROOT / ".git").exists() else set[str]()
+    assert held == package | templates | commit
     assert len(templates) > 20
     assert {"generator/cost/prices.json", "generator/verify/requests/core.json"} < held
+
+
+def built(folder: Path, source: Path, *targets: str, umask: int = 0o022) -> dict[str, bytes]:
+    """What is built from a source tree, by its name."""
+    options = [part for target in targets for part in ("--target", target)]
+    command = [sys.executable, "-m", "hatchling", "build", "--directory", folder, *options]
+    ran = subprocess.run(
+        [*map(str, command)], cwd=source, env=ENVIRON, capture_output=True, text=True, check=False, umask=umask
+    )
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def contents(wheel: bytes) -> dict[str, bytes]:
+    """What is in a wheel, whose order only its RECORD tells."""
+    opened = ZipFile(io.BytesIO(wheel))
+    return {name: opened.read(name) for name in opened.namelist() if not name.endswith("/RECORD")}
+
+
+def copied(folder: Path, moment: float, umask: int) -> Path:
+    """A checkout of this tree as one commit, made and touched at other times and with other modes."""
+    names = [name for name in ("generator", "templates", "clients", "docs", "requirements") if (ROOT / name).is_dir()]
+    folder.mkdir()
+    before = os.umask(umask)
+    try:
+        for name in names:
+            shutil.copytree(
+                ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"), copy_function=_copy
+            )
+        for path in ROOT.iterdir():
+            if path.is_file() and (
+                path.suffix in {".md", ".toml", ".yaml", ".py"} or path.name in {"LICENSE", ".gitignore"}
+            ):
+                _copy(str(path), str(folder / path.name))
+    finally:
+        os.umask(before)
+    identity = dict.fromkeys(
+        ("GIT_AUTHOR_NAME", "GIT_COMMITTER_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_EMAIL"), "nobody"
+    )
+    days = {"GIT_AUTHOR_DATE": "2026-01-31T12:00:00Z", "GIT_COMMITTER_DATE": "2026-01-31T12:00:00Z"}
+    for command in ("init", "add .", "commit --message all"):
+        words = ["git", "-c", "core.fileMode=false", *command.split()]
+        subprocess.run(words, cwd=folder, env={**ENVIRON, **identity, **days}, check=True, capture_output=True)
+    for path in folder.rglob("*"):
+        os.utime(path, (moment, moment))
+    return folder
+
+
+def _copy(source: str, target: str) -> str:
+    Path(target).write_bytes(Path(source).read_bytes())
+    return target
+
+
+def test_wheel_and_sdist_are_the_same_bytes_wherever_and_whenever_they_are_built(tmp_path: Path) -> None:
+    require("git", reason="builds are not compared")
+    trees = copied(tmp_path / "one", 1e9, 0o022), copied(tmp_path / "other", 1.7e9, 0o077)
+    one, other = (
+        built(tmp_path / f"dist-{tree.name}", tree, "wheel", "sdist", umask=umask)
+        for tree, umask in zip(trees, (0o077, 0o002), strict=True)
+    )
+    assert one == other
+    (wheel,) = (name for name in one if name.endswith(".whl"))
+    (sdist,) = (name for name in one if name.endswith(".tar.gz"))
+    commit = ZipFile(io.BytesIO(one[wheel])).read("generator/COMMIT").decode()
+    assert re.fullmatch(r"[0-9a-f]{12}\n", commit)
+    # What is built from the sdist, which is no checkout, has the same in it.
+    with tarfile.open(fileobj=io.BytesIO(one[sdist])) as opened:
+        opened.extractall(tmp_path / "unpacked", filter="data")
+    (unpacked,) = (tmp_path / "unpacked").iterdir()
+    again = built(tmp_path / "dist-unpacked", unpacked, "wheel")
+    assert contents(again[wheel]) == contents(one[wheel])
+
+
+@pytest.mark.campaign(short=0)
+@pytest.mark.parametrize("program", ["uvx --from {wheel}", "uvx pipx run --spec {wheel}"])
+def test_one_line_serves_a_demo_where_nothing_is_installed(wheel: Path, tmp_path: Path, program: str) -> None:
+    """Dependencies come from the package index, or the cache of `make .venv/test`."""
+    uv = require("uv", Path(sys.executable).parent, reason="the wheel is not run without being installed")
+    line = section("docs/install.md", "Try a wheel")
+    (shown,) = [line for line in typed(line) if line.startswith("uvx ")]
+    words = shown.replace("uvx --from ./public_markets-0.1.0-py3-none-any.whl", program.format(wheel=wheel)).split()
+    command = [str(uv.parent / words[0]), *words[1:], "--port", "0", "--markets", "20"]
+    with subprocess.Popen(
+        command, cwd=tmp_path, env={**ENVIRON, "PIPX_HOME": str(tmp_path / "pipx")}, stdout=subprocess.PIPE, text=True,
+        start_new_session=True,
+    ) as process:  # fmt: skip
+        try:
+            assert process.stdout
+            told = next(line for line in process.stdout if line.startswith("serving "))
+            with urlopen(told.split()[-1]) as answer:  # noqa: S310 - it begins with http://127.0.0.1
+                assert json.load(answer)["items"]
+        finally:
+            os.killpg(process.pid, signal.SIGINT)
+    assert {path.name for path in tmp_path.iterdir()} <= {"demo.db", "output", "pipx"}
 
 
 @pytest.mark.campaign(short=0)

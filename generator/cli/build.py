@@ -21,6 +21,7 @@ from generator.cli.parameters import (
     allow_shrink_option,
     as_of_option,
     full_option,
+    port_option,
     purge_retired_option,
 )
 from generator.cli.progress_bar import progress_bar
@@ -60,10 +61,12 @@ def build_command(settings: Config, as_of: datetime | None, **options: bool) -> 
     _build(settings, clock(as_of), overrides_of(options))
 
 
-@click.command(cls=Subcommand, name="demo")
+@click.command(cls=Subcommand, name="demo", can_do_without_file=True)
 @as_of_option
 @click.option("--markets", type=click.IntRange(1), default=400, show_default=True, help="Number of markets to make up.")
-def demo_command(settings: Config, as_of: datetime | None, markets: int) -> None:
+@click.option("--serve", "is_served", is_flag=True, help="Serve what was built on this machine, until Ctrl-C.")
+@port_option
+def demo_command(settings: Config, as_of: datetime | None, markets: int, port: int, *, is_served: bool) -> None:
     """Create a database of made-up markets if there is none, then build it."""
     instant = clock(as_of)
     path = sqlite_path(settings)
@@ -81,6 +84,10 @@ def demo_command(settings: Config, as_of: datetime | None, markets: int) -> None
     first = layouts.first_page(settings.layout, keys.list_name("open", "popular"), contract.LIMIT_DEFAULT)
     logs.result(f"look at {settings.output / first}: the default request is answered from it")
     logs.result(f"open {settings.output / files.INSPECTION} in a browser: what was built, what was left out and why")
+    if is_served:
+        from generator.cli.serve import LOOPBACK, serve  # noqa: PLC0415 - a build needs no web server
+
+        serve(settings, LOOPBACK, port)
 
 
 def _build(settings: Config, clock: Clock, overrides: BuildOverrides) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import click
+from click.core import ParameterSource
 
 from generator.cli import logs
 from generator.cli.logs import LOG
@@ -33,10 +34,14 @@ def env_files() -> tuple[Path, ...]:
 
 
 class Subcommand(click.Command):
-    """A command with the common options. An error of ours ends it with one sentence and its exit code."""
+    """A command with the common options. An error of ours ends it with one sentence and its exit code.
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    One that `can_do_without_file` takes a missing config.yaml for an empty one, unless `--config` names it.
+    """
+
+    def __init__(self, *args: Any, can_do_without_file: bool = False, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        self._can_do_without_file = can_do_without_file
         self.params += [
             click.Option(
                 ["--config", "config_path"], type=click.Path(path_type=Path), default=Path("config.yaml"),
@@ -89,7 +94,10 @@ class Subcommand(click.Command):
 
     def load_settings(self, ctx: click.Context) -> None:
         """Turn the options about settings into the parameter `settings`."""
+        is_named = ctx.get_parameter_source("config_path") != ParameterSource.DEFAULT
         path, overrides = ctx.params.pop("config_path"), ctx.params.pop("overrides")
+        if self._can_do_without_file and not is_named and not path.exists():
+            path = Path(os.devnull)
         files: tuple[Path, ...] = ctx.params.pop("env_files")
         ctx.meta[_ENV_FILES] = files
         for file in files:
@@ -118,8 +126,8 @@ def _warn_of_passwords(overrides: tuple[str, ...]) -> None:
             )  # fmt: skip
 
 
-class ReaderCommand(Subcommand):
-    """A command that knows a site as its readers do: it has no settings."""
+class CommandWithoutSettings(Subcommand):
+    """A command that needs no settings: it makes some, or knows a site only as its readers do."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

@@ -4,6 +4,7 @@ A command's module is imported when the command is used: a build needs no web se
 """
 
 import gc
+import platform
 from collections.abc import Mapping
 from importlib import import_module
 from types import MappingProxyType
@@ -12,6 +13,7 @@ from typing import Any, Final
 import click
 
 from generator import __version__, filesystem
+from generator.commit import this_commit
 
 #: The module of each command, which defines it as `<name>_command`.
 _MODULES: Final[Mapping[str, str]] = MappingProxyType(
@@ -21,6 +23,7 @@ _MODULES: Final[Mapping[str, str]] = MappingProxyType(
         "demo": "build",
         "find": "find",
         "hold": "hold",
+        "init": "init",
         "plan": "plan",
         "publish": "publish",
         "rebuild": "rebuild",
@@ -52,8 +55,19 @@ class Commands(click.Group):
         return command
 
 
+def _tell_version(context: click.Context, _: click.Parameter, is_asked: bool) -> None:  # noqa: FBT001 - click's signature
+    if is_asked and not context.resilient_parsing:
+        click.echo(
+            f"public-markets {__version__}, commit {this_commit() or 'unknown'}, Python {platform.python_version()}"
+        )
+        context.exit()
+
+
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, prog_name="public-markets")
+@click.option(
+    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_tell_version,
+    help="Show version, commit and Python, and exit.",
+)  # fmt: skip
 def main() -> None:
     """Render a prediction market's public read API as static files."""
     filesystem.let_others_read()

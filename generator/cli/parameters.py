@@ -81,6 +81,9 @@ allow_questions_option = click.option(
 purge_retired_option = click.option(
     "--purge-retired", is_flag=True, help="Delete what is left of earlier states now: a text had to change."
 )
+port_option = click.option(
+    "--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="0 picks a free port."
+)
 full_option = click.option(
     "--full", is_flag=True, help="Read everything, whatever versions say, and compare every file."
 )

@@ -1,26 +1,30 @@
 """`serve`: the API from the output folder, on this machine."""
 
 import shlex
+from typing import Final
 
 import click
 
 from generator.cli import logs
 from generator.cli.command import Subcommand
+from generator.cli.parameters import port_option
 from generator.config.settings import Config
 from generator.edge.local import server
 
+#: The address that only this machine reaches.
+LOOPBACK: Final = "127.0.0.1"
+
 
 @click.command(cls=Subcommand, name="serve")
-@click.option(
-    "--port",
-    type=click.IntRange(0, 65535),
-    default=8000,
-    show_default=True,
-    help="0 picks a free port.",
-)
-@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
+@port_option
+@click.option("--host", default=LOOPBACK, show_default=True, help="The address to listen on.")
 def serve_command(settings: Config, host: str, port: int) -> None:
     """Serve the output folder through the router that is deployed, until Ctrl-C."""
+    serve(settings, host, port)
+
+
+def serve(settings: Config, host: str, port: int) -> None:
+    """Serve until Ctrl-C, and say at which address."""
 
     def announce(address: str) -> None:
         logs.result(f"serving {settings.output}/ at {address}")

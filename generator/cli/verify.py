@@ -7,7 +7,7 @@ import click
 from click.core import ParameterSource
 
 from generator.cli import logs
-from generator.cli.command import ReaderCommand
+from generator.cli.command import CommandWithoutSettings
 from generator.cli.progress_bar import progress_bar
 from generator.errors import VerifyError
 from generator.verify.contract.run import MOST_REQUESTS, ContractVerification, verify_contract
@@ -20,7 +20,7 @@ from generator.wording import are, counted
 _SHOWN = 50
 
 
-@click.command(cls=ReaderCommand, name="verify")
+@click.command(cls=CommandWithoutSettings, name="verify")
 @click.argument("url", metavar="URL")
 @click.option(
     "--sample", type=click.IntRange(min=1), default=50, show_default=True, metavar="N",

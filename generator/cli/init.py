@@ -1,0 +1,136 @@
+"""The `init` command: a folder to run the job from, with settings, SQL, a schedule, and a file for secrets."""
+
+import getpass
+import os
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, Literal, NamedTuple, get_args
+
+import click
+
+from generator import filesystem
+from generator.cli import logs
+from generator.cli.command import CommandWithoutSettings
+from generator.edge import templates
+from generator.errors import ConfigError
+from generator.wording import counted
+
+Database = Literal["postgresql", "sqlite", "socialpredict"]
+Edge = Literal["nginx", "cloudflare", "cloudfront"]
+Scheduler = Literal["systemd", "cron"]
+
+#: What may be chosen for each option, and what the choice is.
+_CHOICES: Final[Mapping[str, tuple[Sequence[str], str]]] = {
+    "database": (get_args(Database), "Where the markets are"),
+    "edge": (get_args(Edge), "What will serve readers"),
+    "scheduler": (get_args(Scheduler), "What will run the job every hour"),
+}
+#: The files of templates/sql for each kind of database, the one to adapt first.
+_SQL: Final[Mapping[Database, tuple[str, ...]]] = {
+    "postgresql": ("postgresql-views.sql", "detail-versions.sql", "postgresql-hardening.sql"),
+    "sqlite": ("sqlite-views.sql", "sqlite-detail-versions.sql"),
+    "socialpredict": ("socialpredict-views.sql", "postgresql-hardening.sql"),
+}
+#: What systemd reads.
+_UNITS: Final = ("public-markets.service", "public-markets.timer", "public-markets-failed.service")
+#: What a path must be made of to need no quotes in a unit, a crontab and a shell.
+_PLAIN: Final = re.compile(r"[\w./+@-]+", re.ASCII)
+
+
+class Starter(NamedTuple):
+    """What a folder is for; `folder` and `program` are absolute."""
+
+    folder: str
+    program: str
+    user: str
+    database: Database
+    edge: Edge
+    scheduler: Scheduler
+
+    @property
+    def bucket(self) -> bool:
+        """Whether the edge reads a bucket; nginx serves the output folder itself."""
+        return self.edge != "nginx"
+
+    @property
+    def command(self) -> str:
+        """What is run on schedule."""
+        return "rebuild" if self.bucket else "build"
+
+    def files(self) -> Iterator[tuple[str, str]]:
+        """The name and the text of each file."""
+        sql = _SQL[self.database]
+        values = {**self._asdict(), "bucket": self.bucket, "command": self.command, "sql": sql}
+        scheduled = _UNITS if self.scheduler == "systemd" else ("crontab",)
+        for name in ("config.yaml", "environment", *scheduled, "README.md"):
+            yield name, templates.rendered(f"init/{name}.j2", values)
+        for name in sql:
+            yield f"sql/{name}", templates.plain(f"sql/{name}")
+
+
+def _option(name: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    choices, question = _CHOICES[name]
+    return click.option(f"--{name}", type=click.Choice(choices), help=f"{question}; asked for in a terminal.")
+
+
+@click.command(cls=CommandWithoutSettings, name="init")
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@_option("database")
+@_option("edge")
+@_option("scheduler")
+def init_command(folder: Path, database: Database | None, edge: Edge | None, scheduler: Scheduler | None) -> None:
+    """Make a folder to run the job from: settings, SQL, a schedule, and a file for secrets."""
+    place, beside = folder.resolve(), Path(sys.executable).parent / "public-markets"
+    program = str(beside) if beside.exists() else f"{sys.executable} -m generator"
+    for path in (str(place), *program.split(" ")):
+        if not _PLAIN.fullmatch(path):
+            raise ConfigError(
+                f"{path}: has letters that units and crontabs do not take as they are; choose a path of letters, "
+                "digits and . _ - + @"
+            )
+    user = getpass.getuser()
+    starter = Starter(
+        folder=str(place),
+        program=program,
+        user="public-markets" if user == "root" else user,
+        database=database or _asked("database"),
+        edge=edge or _asked("edge"),
+        scheduler=scheduler or _asked("scheduler"),
+    )
+    names = _written(folder, dict(starter.files()))
+    logs.result(f"wrote {counted(len(names), 'file')} into {folder}/: begin with {folder / 'README.md'}")
+
+
+def _asked(name: str) -> Any:
+    """What the user chooses for an option that was not given."""
+    choices, question = _CHOICES[name]
+    if not sys.stdin.isatty():
+        raise click.UsageError(
+            f"--{name} is missing, and there is no terminal to ask on; give one of {', '.join(choices)}"
+        )
+    return click.prompt(question, type=click.Choice(choices), err=True)
+
+
+def _written(folder: Path, files: Mapping[str, str]) -> list[str]:
+    """Write the files, none of which may be there; returns their names."""
+    present = next((folder / name for name in files if os.path.lexists(folder / name)), None)
+    if present:
+        raise _in_the_way(present)
+    try:
+        for name, text in files.items():
+            path = folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            # It has its mode from the beginning: nobody can open it before it is private.
+            mode = filesystem.PRIVATE if name == "environment" else filesystem.PUBLIC
+            filesystem.create(path, text.encode(), mode=mode)
+    except FileExistsError as error:
+        raise _in_the_way(Path(error.filename)) from error
+    except OSError as error:
+        raise ConfigError(f"{error.filename or folder}: {filesystem.sentence(error, 'name another folder')}") from error
+    return [*files]
+
+
+def _in_the_way(path: Path) -> ConfigError:
+    return ConfigError(f"{path} is there already, and init overwrites nothing; name another folder, or move it away")
