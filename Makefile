@@ -72,7 +72,7 @@ bench: .venv/test .venv-bench/ready tests/bench/node/node_modules/ready  ## Meas
 test-deps:  ## Install the system packages the tests can use (Debian, as root)
 	apt-get update -qq
 	apt-get install -y -qq --no-install-recommends postgresql util-linux nginx libnginx-mod-http-js njs systemd \
-	  radosgw ceph-mon ceph-osd ceph-common chromium fonts-dejavu-core gcc libc6-dev git curl jq
+	  radosgw ceph-mon ceph-osd ceph-common chromium fonts-dejavu-core fish zsh gcc libc6-dev git curl jq
 	command -v npm >/dev/null || apt-get install -y -qq --no-install-recommends nodejs npm
 
 bench-deps: test-deps  ## Install what `make bench` compares with, too (Debian, as root)

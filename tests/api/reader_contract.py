@@ -192,17 +192,25 @@ def complaints(found: Iterable[Break], entries: Sequence[ChangelogEntry], accept
 
 
 def _is_told(where: str, recent: Iterable[ChangelogEntry], earlier: Iterable[ChangelogEntry]) -> bool:
-    days = [entry.effective for entry in recent if entry.effective is not None and where in entry.where]
-    for entry in earlier:
-        if where in entry.where:
-            if entry.effective is None:
-                break  # what was announced before took place then
-            days.append(entry.effective)
     return any(
-        where in entry.where and (entry.text.startswith(WITHOUT_NOTICE) or any(day <= entry.date for day in days))
+        where in entry.where
+        and (entry.text.startswith(WITHOUT_NOTICE) or any(day <= entry.date for day in _announced(where, earlier)))
         for entry in recent
         if entry.kind != "announced"
     )
+
+
+def _announced(where: str, earlier: Iterable[ChangelogEntry]) -> list[str]:
+    """From when on a change of a place was announced, by entries that readers have seen; each serves one change."""
+    days, done = list[str](), ""
+    for entry in earlier:
+        if where not in entry.where:
+            continue
+        if entry.effective is None:
+            done = max(done, entry.date)
+        elif entry.effective > done:  # or it took place with an entry after that day
+            days.append(entry.effective)
+    return days
 
 
 def _remedy(where: str) -> str:

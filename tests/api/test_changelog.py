@@ -65,6 +65,8 @@ def test_every_place_of_an_entry_is_one_of_the_openapi_document() -> None:
     for entry in ENTRIES:
         gone |= {*entry.where} if entry.kind == "removed" else set()
         wrong = {*entry.where} - known - gone
+        if entry.kind == "announced":  # it may be of something that is to come, within what there is
+            wrong = {where for where in wrong if where.rpartition(".")[0] not in known}
         assert not wrong, f"{entry.date}: no such place: {wrong}"
         assert entry.where
     assert len(ENTRIES) > 20

@@ -281,13 +281,19 @@ def test_a_change_that_was_announced_or_that_could_not_wait_is_accepted_if_it_is
     assert complaints([BREAK], entries, len(entries) - 1) == []
 
 
+def test_an_announcement_waits_for_its_day_whatever_else_changes_before() -> None:
+    entries = [entry("removed", "2027-05-01"), entry("changed", "2027-03-01"), ANNOUNCED]
+    assert complaints([BREAK], entries, 2) == []
+
+
 @pytest.mark.parametrize(
     ("entries", "accepted"),
     [
         ([], 0),
         ([ANNOUNCED], 0),
         ([entry("removed", "2027-04-01")], 0),
-        ([entry("removed", "2027-03-31"), ANNOUNCED], 0),
+        ([entry("removed", "2027-03-31"), ANNOUNCED], 1),
+        ([entry("removed", "2027-04-01"), ANNOUNCED], 0),
         ([entry("removed", "2027-04-01"), ANNOUNCED], 2),
         ([entry("removed", "2028-04-01"), entry("changed", "2027-04-01"), ANNOUNCED], 2),
     ],
@@ -296,6 +302,7 @@ def test_a_change_that_was_announced_or_that_could_not_wait_is_accepted_if_it_is
         "announced only",
         "not announced",
         "too early",
+        "announced with the change itself",
         "an entry of an earlier change",
         "announced for another",
     ],

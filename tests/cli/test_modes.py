@@ -12,6 +12,7 @@ from click.testing import CliRunner
 from generator.builder.preflight import BuildCheck
 from generator.cli.main import main
 from generator.demo.database import seed
+from tests.support import commands
 from tests.support.sites.builds import AS_OF, ROOT, Silent, make_config
 
 PUBLIC_URL = "https://api.example.com"
@@ -76,14 +77,15 @@ def test_check_does_not_warn_where_no_web_server_reads_the_folder_or_its_group_m
     assert not any(text.startswith(f"{tmp_path}: ") for text in warnings(tmp_path, base_url=PUBLIC_URL))
 
 
-def test_the_unit_in_the_docs_lets_a_web_server_of_another_user_in() -> None:
+def test_the_unit_in_the_docs_lets_a_web_server_of_another_user_in(tmp_path: Path) -> None:
     text = (ROOT / "docs" / "scheduling.md").read_text("utf-8")
     units = re.findall(r"```ini\n# /etc/systemd/system/public-markets.service\n(.*?)```", text, re.DOTALL)
     assert len(units) == 1
     given = dict(line.split("=", 1) for line in units[0].splitlines() if "=" in line)
     assert given["User"] not in ("", "root")
-    # Its mode is 0755 unless StateDirectoryMode says otherwise, and below /var/lib, unless the user is a dynamic one.
-    assert given["StateDirectory"]
-    assert not {"DynamicUser", "StateDirectoryMode", "PrivateUsers", "RootDirectory"} & given.keys()
-    assert f"useradd --system --home-dir /var/lib/{given['StateDirectory']} " in text
-    assert given["WorkingDirectory"] == f"%S/{given['StateDirectory']}"
+    assert not {"DynamicUser", "StateDirectoryMode", "PrivateUsers", "RootDirectory", "UMask"} & given.keys()
+    # The folder that init makes, which the user owns.
+    assert given["WorkingDirectory"] == given["ReadWritePaths"]
+    options = ("--database", "sqlite", "--edge", "nginx", "--scheduler", "systemd")
+    assert commands.run("init", "site", *options, cwd=tmp_path).returncode == 0
+    assert (tmp_path / "site").stat().st_mode & 0o777 == 0o755

@@ -500,6 +500,14 @@ def _without_fills(details: Iterable[bytes]) -> list[bytes]:
     return [changed(body, lambda detail: detail.update(recentFills=detail["recentFills"][1:])) for body in details]
 
 
+def _with_other_prices(details: Iterable[bytes]) -> list[bytes]:
+    """Details whose newest fill has another price."""
+    return [
+        changed(body, lambda detail: [fill.update(price=0.125) for fill in detail["recentFills"][:1]])
+        for body in details
+    ]
+
+
 def _with_other_markets(lines: Iterable[bytes]) -> list[bytes]:
     """Lines of a dump, the second of another volume."""
     first, second, *others = lines
@@ -514,11 +522,29 @@ def in_parquet(url: str) -> list[Mismatch]:
     return [*ParquetCheck(tuple(site.markets))(asked)]
 
 
+def _with_one_more(lines: Iterable[bytes]) -> list[bytes]:
+    """Lines of a dump, the last one twice."""
+    found = [*lines]
+    return [*found, changed(found[-1], lambda market: market.update(volume=0.25))]
+
+
+def _without_one(details: Iterable[bytes]) -> list[bytes]:
+    """Details without the first one that has points."""
+    found = [*details]
+    first = next(body for body in found if json.loads(body)["probHistory"])
+    return [body for body in found if body != first]
+
+
 ROWS: Final[dict[str, tuple[str, Callable[[Iterable[bytes]], list[bytes]], str]]] = {
     "markets": ("markets", _with_other_markets, "has volume 0.25; the dump says"),
+    "one more market": ("markets", _with_one_more, "the dump and the order say that there is none"),
+    "a market is in no file": ("history", _without_one, "names no file of history that has market"),
     "histories": ("history", _with_points, "a row has prob 0.5; its detail says"),
     "fills": ("fills", _without_fills, "rows?; its detail has"),
+    "prices of fills": ("fills", _with_other_prices, "a row has price 0.125; its detail says"),
 }  # fmt: skip
+#: What of that is told of files that are older than details: those may have more since, and a thinner history.
+OF_OLDER: Final = {"markets": Verdict.WRONG, "one more market": Verdict.WRONG, "prices of fills": Verdict.STALE}
 
 
 @pytest.mark.parametrize("is_older", [False, True], ids=["of this build", "of an earlier one"])
@@ -552,18 +578,43 @@ def test_rows_in_parquet_that_neither_dump_nor_detail_has_are_named(
 
     proxy.alter = alter
     found = in_parquet(proxy.url)
-    assert found
-    assert all(one.target.endswith(file.name) and re.search(text, one.text) for one in found), found
-    assert {one.verdict for one in found} == {Verdict.STALE if is_older and table != "markets" else Verdict.WRONG}
+    assert all(one.target.endswith((file.name, "head.json")) and re.search(text, one.text) for one in found), found
+    verdict = OF_OLDER.get(kind) if is_older else Verdict.WRONG
+    assert {one.verdict for one in found} == {verdict} - {None}
 
 
-def test_fills_that_are_newer_than_the_files_of_the_day_are_not_missed(moving: Moving) -> None:
+def test_a_parquet_file_of_other_columns_is_named(folder: Path, proxy: Proxy) -> None:
+    head = DumpHead.found_by(lambda key: (folder / "output" / key).read_bytes())
+    assert head
+    file, other = head.table("history")[0], head.table("fills")[0]
+    body = (folder / "output" / other.key).read_bytes()
+    false = file.model_copy(update={"sha256": other.sha256, "size": other.size})
+
+    def alter(target: str, answer: Answer) -> Answer:
+        if target.endswith("dumps/head.json") and answer.status == 200:
+            told = answer.body.replace(contract.encode(file), contract.encode(false))
+            return replace(answer, body=told, headers={**answer.headers, "etag": '"other"'})
+        return replace(answer, body=body) if target.endswith(file.name) else answer
+
+    proxy.alter = alter
+    assert in_parquet(proxy.url) == [Mismatch(
+        Verdict.WRONG, f"/{file.key}",
+        "cannot be read as what it must be (columns marketId, id, amount, shares, price, timestamp)",
+    )]  # fmt: skip
+
+
+@pytest.mark.campaign(short=1)
+@pytest.mark.parametrize("minutes", [4, -30], ids=["newer", "late"])
+def test_fills_that_came_after_the_files_of_the_day_are_not_missed(moving: Moving, minutes: int) -> None:
     moving.edit(
         "INSERT INTO fills (id, market_id, amount, shares, price, created_at) "
-        "SELECT 'new-' || market_id, market_id, 1, 2, 0.5, ? FROM fills GROUP BY market_id",
-        instant(AS_OF + timedelta(minutes=4)),
+        "SELECT '00000000-0000-4000-8000-' || substr(market_id, 25), market_id, 1, 2, 0.5, ? FROM fills "
+        "GROUP BY market_id",
+        instant(AS_OF + timedelta(minutes=minutes)),
     )
     moving.build()
+    bodies = [path.read_bytes() for path in (moving.folder / "output" / keys.MARKETS / "detail").rglob("*.json")]
+    assert sum(b"00000000-0000-4000-8000-" in body for body in bodies) > 50
     head = json.loads((moving.folder / "output/v1/dumps/head.json").read_bytes())
     assert head["historyAsOf"] < head["asOf"]
     assert in_parquet(moving.proxy.url) == []

@@ -185,6 +185,7 @@ class CloudFront:
         given, returned, file = (self.folder / name for name in ("given.json", "returned.json", "script.js"))
         given.write_text(json.dumps(tasks), "utf-8")
         file.write_text(code + runner % (json.dumps(str(given)), json.dumps(str(returned))), "utf-8")
+        returned.unlink(missing_ok=True)
         if program == "node":
             error = kept_node.run(path, file, self._environment())
         else:

@@ -5,56 +5,75 @@ import json
 import os
 import subprocess
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from threading import Timer
-from typing import Final
+from typing import Final, TextIO
 
 from tests.support.edges.cloudflare import NODE_FOLDER
 from tests.support.waiting import PATIENCE_S
 
 #: Runs each script anew, and waits for what it exports.
 _LOOP: Final = """
+const { writeSync } = require('fs');
 const read = require('readline').createInterface({ input: process.stdin });
-process.on('unhandledRejection', (error) => console.log(JSON.stringify(String(error.stack))));
+// On a channel of its own, as scripts may print.
+const answer = (error) => writeSync(%d, JSON.stringify(error) + '\\n');
+process.on('unhandledRejection', (error) => {
+  answer(String(error.stack));
+  process.exit(1); // or the error would be told of the next script
+});
 read.on('line', async (line) => {
   const { script, environ } = JSON.parse(line);
   Object.assign(process.env, environ);
   delete require.cache[script];
   try {
     await require(script);
-    console.log('null');
+    answer(null);
   } catch (error) {
-    console.log(JSON.stringify(String(error.stack)));
+    answer(String(error.stack));
   }
 });
 """
 
 
+@dataclass(frozen=True)
+class _Node:
+    process: subprocess.Popen[str]
+    answers: TextIO
+
+
 def run(program: Path, script: Path, environ: Mapping[str, str]) -> str | None:
     """Run a CommonJS module whose `module.exports` may be a promise; returns the error that ended it."""
-    process = _process(program)
-    assert process.stdin
-    assert process.stdout
-    too_late = Timer(2 * PATIENCE_S, process.kill)
+    node = _node(program)
+    assert node.process.stdin
+    too_late = Timer(2 * PATIENCE_S, node.process.kill)
     too_late.start()
     try:
-        process.stdin.write(f"{json.dumps({'script': str(script.resolve()), 'environ': environ})}\n")
-        process.stdin.flush()
-        line = process.stdout.readline()
+        node.process.stdin.write(f"{json.dumps({'script': str(script.resolve()), 'environ': environ})}\n")
+        node.process.stdin.flush()
+        line = node.answers.readline()
+    except OSError:
+        line = ""
     finally:
         too_late.cancel()
-    if not line:
-        _process.cache_clear()
-        return "Node has ended"
-    error: str | None = json.loads(line)
+    error: str | None = json.loads(line) if line else "Node has ended"
+    if error:
+        _node.cache_clear()  # it may be about to end, or have more to say
+        node.process.kill()
+        node.process.communicate()
     return error
 
 
 @cache
-def _process(program: Path) -> subprocess.Popen[str]:
+def _node(program: Path) -> _Node:
+    reading, writing = os.pipe()
     environ = {**os.environ, "NODE_PATH": str(NODE_FOLDER / "node_modules")}
-    command = [str(program), "--eval", _LOOP]
-    process = subprocess.Popen(command, env=environ, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [str(program), "--eval", _LOOP % writing], env=environ, pass_fds=[writing], stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL, text=True,
+    )  # fmt: skip
+    os.close(writing)
     atexit.register(process.communicate)
-    return process
+    return _Node(process, os.fdopen(reading))
