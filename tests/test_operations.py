@@ -138,6 +138,7 @@ def test_upgrading_and_going_back(operator: Operator) -> None:
     assert " 0 unchanged, " in verified.splitlines()[-1]
 
 
+@pytest.mark.campaign(short=0)
 def test_bringing_over_a_site_whose_folder_and_record_nobody_reads(operator: Operator) -> None:
     operator.takes_down(1)
     for place in (operator.folder / "output", operator.target):

@@ -67,6 +67,7 @@ def test_check_names_the_files_that_are_lacking_and_a_build_fails_without_them(
     build_now(make_config(markets_folder, output=output))
 
 
+@pytest.mark.campaign(short=0)
 def test_check_names_the_bytes_that_are_lacking_and_a_build_fails_without_them(
     markets_folder: Path, disk: Disk
 ) -> None:

@@ -593,6 +593,7 @@ def test_first_pages_that_a_killed_change_of_layout_leaves_lead_into_no_generati
     assert finish(reader, walks) == len(walks)
 
 
+@pytest.mark.campaign(short=0)
 def test_walks_in_generations_brought_back_by_a_killed_build_end_exact(
     world: World, builds: Builds, reader: Reader
 ) -> None:

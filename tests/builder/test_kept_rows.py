@@ -137,12 +137,14 @@ def outvote(site: VersionedSite) -> None:
         insert_category(site.database, "WEATHER", 1, market_id=market_id(number))
 
 
+@pytest.mark.campaign(short=0)
 def test_a_spelling_that_wins_has_the_markets_read_that_showed_the_other(site: VersionedSite) -> None:
     outvote(site)
     assert read(site, **EXTENDED)["rows"] == MARKETS, "four and three of twenty are too many to name"
     assert read(site, **EXTENDED)["rows"] == 3, "they show another spelling than their rows"
 
 
+@pytest.mark.campaign(short=0)
 def test_a_market_that_closes_by_the_clock_is_read_then(site: VersionedSite) -> None:
     site.edit(3, close_time="2026-01-31 12:12:00.000000")
     site.build()
@@ -170,6 +172,7 @@ def test_a_detail_that_was_lost_or_touched_is_made_again_of_its_row(site: Versio
     assert site.path(3).exists()
 
 
+@pytest.mark.campaign(short=0)
 def test_several_parts_of_named_markets_give_the_same(site: VersionedSite, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("generator.builder.executors.LEAST", 1)
     monkeypatch.setattr("generator.builder.executors.MOST", 1)
@@ -212,6 +215,7 @@ def test_an_audit_finds_honest_versions_true(site: VersionedSite) -> None:
     assert [remark for remark in found.remarks if remark.topic == "false_version"] == []
 
 
+@pytest.mark.campaign(short=0)
 def test_an_audit_does_not_blame_a_market_whose_category_others_spell_otherwise(site: VersionedSite) -> None:
     outvote(site)
     found = site.build(source__audit=1, **EXTENDED)

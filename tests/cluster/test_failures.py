@@ -60,6 +60,7 @@ def sentence(begun: Running) -> str:
 # ── the scheduler ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.campaign(short=0)
 def test_an_address_where_nothing_listens(unchanged: ClusterSite) -> None:
     address = f"tcp://127.0.0.1:{free_port()}"
     with dask.config.set({"distributed.comm.timeouts.connect": "200ms"}):
@@ -184,6 +185,7 @@ def test_a_worker_that_names_another_database(unchanged: ClusterSite, odd: Clust
 # ── the database ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.campaign(short=0)
 def test_the_transaction_that_exports_the_snapshot_is_ended_while_workers_render(
     unchanged: ClusterSite, workers: Cluster
 ) -> None:

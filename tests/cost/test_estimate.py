@@ -200,6 +200,7 @@ def uploads(site: PublishedSite) -> list[str]:
     return [entry.key.removeprefix(PREFIX) for entry in site.server.log if entry.operation == "PutObject"]
 
 
+@pytest.mark.campaign(short=0)
 def test_the_first_publish_puts_as_many_objects_as_were_estimated(empty: PublishedSite) -> None:
     mine = estimated(empty).layouts["pages"]
     assert estimated(empty).basis.builds == 0

@@ -114,6 +114,7 @@ def unreadable(path: Path) -> Iterator[None]:
         path.chmod(mode)
 
 
+@pytest.mark.campaign(short=0)
 def test_nginx_does_not_blame_readers_for_files_that_it_may_not_read(built: Path, files: Client) -> None:
     output = built / "output"
     for target, key in targets(output).items():
@@ -295,6 +296,7 @@ def test_serve_does_not_blame_readers_for_files_that_it_may_not_read(
         assert is_json(Answer(*asked(app, target)), 503), target
 
 
+@pytest.mark.campaign(short=0)
 def test_what_a_reader_sends_after_a_request_never_reaches_a_bucket_whose_connections_others_use(built: Path) -> None:
     output, (port, store) = built / "output", ports(built)
     file = next((output / contract.API_VERSION / keys.DUMPS).rglob("*.gz")).relative_to(output).as_posix()

@@ -328,6 +328,7 @@ def _places() -> Iterator[tuple[int, int]]:
         yield from ((position, limit) for limit in range(LIMIT_MIN, LIMIT_MAX + 1))
 
 
+@pytest.mark.campaign(short=0)
 def test_a_changed_limit_leads_to_the_page_that_pages_cuts(tmp_path: Path) -> None:
     name, generation = "open/popular", "p" + "5" * (cursors.GENERATION_LENGTH - 1)
     places = list(_places())

@@ -93,6 +93,7 @@ def test_a_deletion_that_arrives_late_is_repaired_by_the_next_rebuild(published_
     published_site.check()
 
 
+@pytest.mark.campaign(short=0)
 def test_more_requests_without_an_answer_than_the_record_can_name_are_looked_for_everywhere(
     published_site: PublishedSite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -126,6 +127,7 @@ def test_what_was_answered_is_not_remembered_and_what_was_not_is_forgotten_after
     assert len(published_site.requests("publish")) <= 5
 
 
+@pytest.mark.campaign(short=0)
 def test_the_deletion_of_a_blocked_detail_is_announced_so_a_late_one_is_repaired(published_site: PublishedSite) -> None:
     published_site.done("takedown", market_id(MARKET))
     published_site.edit(2, volume=77.0)
@@ -150,6 +152,7 @@ def lose_a_page(site: PublishedSite) -> str:
     return lost
 
 
+@pytest.mark.campaign(short=0)
 def test_a_takedown_puts_again_what_a_late_deletion_removed(published_site: PublishedSite) -> None:
     lost = lose_a_page(published_site)
     published_site.done("takedown", market_id(CLOSED))

@@ -77,6 +77,7 @@ def test_a_second_purge_begins_no_other_session(published_site: PublishedSite) -
     assert published_site.objects() == before
 
 
+@pytest.mark.campaign(short=0)
 def test_a_folder_without_target_is_purged_by_its_build(published_site: PublishedSite) -> None:
     regret(published_site)
     published_site.done("build", "--as-of", hour(3))
@@ -147,6 +148,7 @@ def test_no_serial_names_two_states_after_an_older_build_was_published(published
     assert len(sessions) == 2
 
 
+@pytest.mark.campaign(short=0)
 def test_no_serial_names_two_states_after_a_folder_was_restored(published_site: PublishedSite) -> None:
     """Twice from the same copy; its builds are newer than what is published."""
     serials = Serials()
@@ -165,6 +167,7 @@ def test_no_serial_names_two_states_after_a_folder_was_restored(published_site: 
     assert len(sessions) == 3
 
 
+@pytest.mark.campaign(short=0)
 def test_no_step_leads_elsewhere_after_a_copy_of_the_folder_has_come_to_the_same_state(
     published_site: PublishedSite,
 ) -> None:

@@ -61,6 +61,7 @@ def test_a_takedown_leaves_what_a_build_without_the_markets_makes_where(name: st
     compare(SPECIAL[name](rich_site(COMPACT, "extended")))
 
 
+@pytest.mark.campaign(short=0)
 def test_a_takedown_refills_feeds_from_the_whole_list() -> None:
     """Feeds have fifty entries, so a smaller site does not show it."""
     compare(rich_site(COMPACT, "core", count=60, size=6))

@@ -59,6 +59,7 @@ def test_the_same_rows_give_the_same_bytes_whatever_the_server_is_set_to(
     assert_same_files(tmp_path / "output", lifelike / "output")
 
 
+@pytest.mark.campaign(short=0)
 def test_the_extended_variant_is_the_same_from_both_databases(
     lifelike: Path, tmp_path: Path, make_postgres: Callable[..., Postgres]
 ) -> None:

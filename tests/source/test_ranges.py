@@ -66,6 +66,7 @@ def test_postgresql_looks_up_what_has_an_index_however_small_the_table(
         assert reader.survey().keys == [], "the transaction goes on"
 
 
+@pytest.mark.campaign(short=0)
 def test_postgresql_compares_no_part_s_rows_with_all_of_its_markets(
     make_postgres: Callable[..., Postgres], tmp_path: Path
 ) -> None:

@@ -208,6 +208,7 @@ with open(sys.argv[1], "ab") as file:
 """
 
 
+@pytest.mark.campaign(short=0)
 def test_a_stopped_writer_does_not_block_others_forever(store: Directory, root: Path) -> None:
     store.put(KEY, b"1", If.ALWAYS)
     command = [sys.executable, "-c", HOLD, str(root / ".lock-publish")]

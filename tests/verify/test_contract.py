@@ -60,6 +60,7 @@ def told(found: ContractVerification) -> list[str]:
 # ── faults ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.campaign(short=8)
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_is_found_and_named(fault: str) -> None:
     verdict, words = NAMED[fault]

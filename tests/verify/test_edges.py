@@ -34,7 +34,7 @@ SITES: Final[Mapping[str, tuple[str, dict[str, Any], tuple[str, ...]]]] = {
     "pages, core": ("pages", {}, ("nginx", "serve")),
 }
 CASES: Final = tuple((kind, name) for kind, (_, _, edges) in SITES.items() for name in edges)
-SHORT: Final = [("chunks, extended", "nginx"), ("pages, core", "serve")]
+SHORT: Final = [("chunks, extended", "nginx")]
 _MARKETS: Final = 60
 
 

@@ -345,7 +345,7 @@ _CACHED: Final = {
 }  # fmt: skip
 
 
-@pytest.mark.campaign(short=2)
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("kind", _CACHED)
 def test_copies_that_a_cache_has_until_they_expire_are_not_accused(moving: Moving, kind: str) -> None:
     _age_some(moving)
@@ -353,7 +353,7 @@ def test_copies_that_a_cache_has_until_they_expire_are_not_accused(moving: Movin
     assert mismatches(moving.proxy.url, 10) == []
 
 
-@pytest.mark.campaign(short=2)
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("kind", [*_CACHED][:-1])
 def test_copies_that_do_not_expire_are_told_with_what_they_are(moving: Moving, kind: str) -> None:
     moving.edit("UPDATE markets SET volume = volume + 1, prob = prob * 0.99 WHERE status = 'open' AND rowid % 2 = 0")
@@ -366,6 +366,7 @@ def test_copies_that_do_not_expire_are_told_with_what_they_are(moving: Moving, k
     assert all(re.search(_CACHED[kind], one.target) or "/markets" in one.target for one in found)
 
 
+@pytest.mark.campaign(short=0)
 def test_a_market_by_its_slug_can_be_stale_alone(moving: Moving) -> None:
     moving.edit("UPDATE markets SET volume = volume + 1 WHERE status = 'open'")
     moving.build()
@@ -468,6 +469,7 @@ def test_steps_that_lead_elsewhere_or_nowhere_are_named(proxy: Proxy, kind: str)
     assert text in found.text
 
 
+@pytest.mark.campaign(short=0)
 def test_a_parquet_file_of_a_market_that_was_withdrawn_is_named(moving: Moving) -> None:
     before = json.loads((moving.folder / "output/v1/dumps/head.json").read_bytes())
     file = before["markets"][1]["name"]
@@ -547,6 +549,7 @@ ROWS: Final[dict[str, tuple[str, Callable[[Iterable[bytes]], list[bytes]], str]]
 OF_OLDER: Final = {"markets": Verdict.WRONG, "one more market": Verdict.WRONG, "prices of fills": Verdict.STALE}
 
 
+@pytest.mark.campaign(short=5)
 @pytest.mark.parametrize("is_older", [False, True], ids=["of this build", "of an earlier one"])
 @pytest.mark.parametrize("kind", ROWS)
 def test_rows_in_parquet_that_neither_dump_nor_detail_has_are_named(
@@ -733,6 +736,7 @@ def test_a_site_that_asks_to_wait_is_waited_for(proxy: Proxy) -> None:
     assert said == ["/v1/public/markets/snapshot: 429; waiting 1 second, as the site asks"]
 
 
+@pytest.mark.campaign(short=0)
 def test_a_site_that_does_not_answer_is_told_with_its_address() -> None:
     ended = commands.run("verify", f"http://127.0.0.1:{free_port()}")
     assert ended.returncode == 1

@@ -44,6 +44,7 @@ def ranked(database: Path) -> dict[str, list[str]]:
     return found
 
 
+@pytest.mark.campaign(short=0)
 def test_every_list_of_a_category_is_walked_in_the_databases_order(demo_folder: Path, extended_output: Path) -> None:
     published, expected = files(extended_output), ranked(demo_folder / "markets.db")
     assert len(expected) == 60
@@ -131,6 +132,7 @@ def test_two_names_with_one_slug_never_share_a_list(extended_site: ExtendedSite)
     assert report.quarantine.total("market_categories") == 1
 
 
+@pytest.mark.campaign(short=0)
 def test_what_an_item_shows_lists_its_category_on_every_page(extended_site: ExtendedSite) -> None:
     names = ["A", "Sports", "u.s. elections", "Über & 🙂", " padded ", "</script>", "100% sure+more", "a,b&c=d#e"]
     for number in range(1, 25):

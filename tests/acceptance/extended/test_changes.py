@@ -42,6 +42,7 @@ def test_a_withdrawn_market_is_gone_by_id_by_slug_and_from_its_categories_past_a
     check_whole(extended_site.output)
 
 
+@pytest.mark.campaign(short=0)
 def test_a_walk_in_a_category_that_a_market_left_goes_on(extended_site: ExtendedSite) -> None:
     for number in range(1, 6):
         insert_market(extended_site.connection, number)
@@ -144,6 +145,7 @@ def test_a_withdrawn_market_is_gone_from_what_is_published_by_its_slug_too(exten
     assert keys.detail_by_slug("market-1") not in left
 
 
+@pytest.mark.campaign(short=0)
 def test_a_site_can_change_its_variant_and_back(extended_site: ExtendedSite) -> None:
     insert_market(extended_site.connection, slug="rain")
     insert_category(extended_site.connection, "weather")

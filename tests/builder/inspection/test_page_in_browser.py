@@ -549,6 +549,7 @@ def test_the_documentation_opens_from_disk(
         assert watched.violations("landmark-unique") == []
 
 
+@pytest.mark.campaign(short=0)
 def test_the_documentation_opens_over_http_with_one_left_edge_per_column(server: Served, desktop: Window) -> None:
     watched = desktop.open(f"http://127.0.0.1:{server.port}/inspect/api.html")
     titles = ("List public markets", "Get markets for a landing page", "Get one market")

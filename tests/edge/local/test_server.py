@@ -39,6 +39,7 @@ def test_many_readers_at_once_get_what_each_asked_for(demo_output: Path, server:
         assert [problem for problems in readers.map(read, range(16)) for problem in problems] == []
 
 
+@pytest.mark.campaign(short=0)
 def test_slow_and_garbled_clients_harm_nobody(folder: Path) -> None:
     dice = random.Random(1)  # noqa: S311 - no secret
     with served(folder, *UNLIMITED) as server, connected(server.port) as client:
