@@ -137,11 +137,11 @@ COMMIT = [
     *both("fsync", 1, 6),
     *in_turn("fsync", 2, 3, 4, 5),
     *both("generation", 1, 30),
-    *in_turn("generation", 2, 29, *range(3, 29, 5)),
+    *in_turn("generation", 2, 29, *range(3, 29, 10)),
     *both("detail", 1),
     *in_turn("detail", 2, 4),
     *both("first", 1, FIRST_PAGES),
-    *in_turn("first", 2, FIRST_PAGES - 1, 99, 100, 101, *range(7, FIRST_PAGES, 40)),
+    *in_turn("first", 2, FIRST_PAGES - 1, 99, 100, 101, *range(7, FIRST_PAGES, 80)),
     *both("document", 1),
     *both("report", 1),
 ]

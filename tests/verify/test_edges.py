@@ -38,7 +38,7 @@ SHORT: Final = [("chunks, extended", "nginx")]
 _MARKETS: Final = 60
 
 
-def require_nothing_wrong(url: str, sample: int = 8) -> None:
+def require_nothing_wrong(url: str, sample: int = 4) -> None:
     """Verify the site with its dump, and hold it to the contract."""
     said = list[str]()
     assert verify(SiteReader(url, 1e6, said.append), sample, SILENT, patience_s=0).mismatches == []

@@ -29,6 +29,7 @@ from generator.verify.mismatches import Mismatch, Verdict
 from generator.verify.parquet_files import ParquetCheck
 from generator.verify.reader import SiteReader
 from generator.verify.run import verify
+from tests.bench import databases
 from tests.support import commands
 from tests.support.edges.servers import Answer, connected, free_port
 from tests.support.edges.serving import UNLIMITED, Served, served
@@ -53,7 +54,7 @@ AT_ONCE: Final = ("--rate", "1000000", "--wait", "0")
 def folder(demo_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A site with everything that is verified, and a step of the change feed."""
     folder = tmp_path_factory.mktemp("verified")
-    shutil.copy(demo_folder / "markets.db", folder)
+    databases.copy_first(demo_folder / "markets.db", 80, folder / "markets.db")
     build_now(make_config(folder, **SETTINGS), AS_OF - timedelta(minutes=5))
     edit(folder, "UPDATE markets SET volume = volume + 1 WHERE status = 'open' AND rowid % 3 = 0")
     build_now(make_config(folder, **SETTINGS))
@@ -101,7 +102,7 @@ def test_nothing_is_wrong_with_a_site_that_is_right(site: Served) -> None:
 def test_every_page_and_every_detail_of_a_site_can_be_verified(site: Served, proxy: Proxy) -> None:
     assert mismatches(proxy.url, None) == []
     details = {target for target in proxy.asked if re.search(r"markets/[0-9a-f-]{36}$", target)}
-    assert len(details) > 100
+    assert len(details) > 50
 
 
 def test_the_command_says_so_in_one_line(site: Served) -> None:
@@ -185,7 +186,7 @@ ALTERED: Final[dict[str, tuple[str, Change, Verdict, str]]] = {
         _DETAILS, lambda page: page["market"].pop("slug"), Verdict.WRONG, "has no slug; the dump says",
     ),
     "a group that is shorter": (
-        r"/snapshot$", lambda page: page["freshMarkets"].pop(), Verdict.WRONG, "has 5 items; the dump says 6",
+        r"/snapshot$", lambda page: page["freshMarkets"].clear(), Verdict.WRONG, "has 0 items; the dump says 6",
     ),
     "a market of another": (
         _DETAILS, lambda page: page["market"].update(id=str(UUID(int=1))), Verdict.WRONG, "its market is market 0",
@@ -346,7 +347,7 @@ _CACHED: Final = {
 
 
 @pytest.mark.campaign(short=1)
-@pytest.mark.parametrize("kind", _CACHED)
+@pytest.mark.parametrize("kind", [*_CACHED][::2])
 def test_copies_that_a_cache_has_until_they_expire_are_not_accused(moving: Moving, kind: str) -> None:
     _age_some(moving)
     moving.answer_as_before(_CACHED[kind], times=2)
@@ -354,7 +355,7 @@ def test_copies_that_a_cache_has_until_they_expire_are_not_accused(moving: Movin
 
 
 @pytest.mark.campaign(short=1)
-@pytest.mark.parametrize("kind", [*_CACHED][:-1])
+@pytest.mark.parametrize("kind", [*_CACHED][:-1:2])
 def test_copies_that_do_not_expire_are_told_with_what_they_are(moving: Moving, kind: str) -> None:
     moving.edit("UPDATE markets SET volume = volume + 1, prob = prob * 0.99 WHERE status = 'open' AND rowid % 2 = 0")
     moving.edit("UPDATE markets SET question = 'Is it so? ' || question WHERE rowid % 3 = 0")
@@ -617,7 +618,7 @@ def test_fills_that_came_after_the_files_of_the_day_are_not_missed(moving: Movin
     )
     moving.build()
     bodies = [path.read_bytes() for path in (moving.folder / "output" / keys.MARKETS / "detail").rglob("*.json")]
-    assert sum(b"00000000-0000-4000-8000-" in body for body in bodies) > 50
+    assert sum(b"00000000-0000-4000-8000-" in body for body in bodies) > 20
     head = json.loads((moving.folder / "output/v1/dumps/head.json").read_bytes())
     assert head["historyAsOf"] < head["asOf"]
     assert in_parquet(moving.proxy.url) == []

@@ -207,7 +207,7 @@ def test_a_takedown_between_two_states_leaves_lists_and_searches_of_one(scene: S
     before = scene.objects()
     writes = writes_of(scene, new)
     moments = range(writes.index("Put first"), writes.index("Put build") + 1)
-    some = sample(moments[3 : -1 : 1 + len(moments) // 10], 0)
+    some = sample(moments[3 : -1 : 1 + len(moments) // 6], 0)
     for number in (moments[0], moments[len(moments) // 2], *some, moments[-1]):
         scene.reset(before)
         with pytest.raises(DiedError):
