@@ -87,13 +87,17 @@ _NEW_FILLS: Final = (
 
 
 @pytest.mark.campaign(short=0)
-@pytest.mark.parametrize("name", ["nginx", "worker", "serve"])
+@pytest.mark.every_limit
+@pytest.mark.parametrize(
+    ("name", "kind"), [("nginx", "chunks, extended"), ("worker", "chunks, extended"), ("serve", "pages, core")]
+)
 def test_a_site_that_is_built_and_taken_from_while_it_is_verified_is_not_accused(
-    demo_folder: Path, tmp_path: Path, name: str
+    demo_folder: Path, tmp_path: Path, name: str, kind: str
 ) -> None:
-    settings: dict[str, Any] = {**SITES["chunks, extended"][1], "dumps__parquet": "true"}
+    layout, given, _ = SITES[kind]
+    settings: dict[str, Any] = {**given, "dumps__parquet": "true"}
     databases.copy_first(demo_folder / "markets.db", _MARKETS, tmp_path / "markets.db")
-    config = make_config(tmp_path, layout="chunks", **settings)
+    config = make_config(tmp_path, layout=layout, **settings)
     build_now(config, AS_OF)
     published = dict[str, bytes]()
 
@@ -127,13 +131,13 @@ def test_a_site_that_is_built_and_taken_from_while_it_is_verified_is_not_accused
             build_now(config, moment)
         else:
             taken = min(market["id"] for market in json.loads(published[keys.PRICES])["markets"])
-            environ = {"PUBLIC_MARKETS_LAYOUT": "chunks", "PUBLIC_MARKETS_VARIANT": "extended"}
+            environ = {"PUBLIC_MARKETS_LAYOUT": layout, "PUBLIC_MARKETS_VARIANT": config.variant}
             done = commands.run("takedown", taken, "--yes", cwd=tmp_path, **environ)
             assert done.returncode == 0, done.stderr
         publish()
         return answer
 
-    with edge_site(name, "chunks", **settings) as edge, proxied(edge.client.port) as proxy:
+    with edge_site(name, layout, **settings) as edge, proxied(edge.client.port) as proxy:
         publish()
         proxy.alter = alter
         found = verify(SiteReader(proxy.url, 1e6, print), 4, SILENT, patience_s=0)
