@@ -13,7 +13,7 @@ import pytest
 from generator import __version__
 from tests.support import commands
 from tests.support.programs import require
-from tests.support.sites.builds import ROOT, all_commands
+from tests.support.sites.builds import ROOT
 
 INSTALL: Final = (ROOT / "docs/install.md").read_text("utf-8")
 #: What a shell runs to show what Tab would: after the line of the docs, for words that begin in a certain way.
@@ -50,14 +50,11 @@ def test_a_shell_completes_commands_and_options(shell: str, tmp_path: Path) -> N
     begin = "autoload -Uz compinit; compinit -u\n" if shell == "zsh" else ""
     asked = {
         "public-markets ta": {"takedown"},
-        "public-markets re": {"rebuild"},
         "public-markets build --allow-j": {"--allow-jumps"},
         "public-markets init --edge c": {"cloudflare", "cloudfront"},
-        "public-markets ": {*all_commands()},
     }
     for words, wanted in asked.items():
-        typed = words if not words.endswith(" ") or shell == "fish" else f"{words}''"
-        script = f"{begin}{line}\n{SHELLS[shell].format(words=typed)}"
+        script = f"{begin}{line}\n{SHELLS[shell].format(words=words)}"
         shown = subprocess.run(
             [program, "-c", script], capture_output=True, text=True, check=False, cwd=tmp_path,
             env={

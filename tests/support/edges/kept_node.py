@@ -43,6 +43,11 @@ class _Node:
     process: subprocess.Popen[str]
     answers: TextIO
 
+    def end(self) -> None:
+        self.process.kill()
+        self.process.communicate()
+        self.answers.close()
+
 
 def run(program: Path, script: Path, environ: Mapping[str, str]) -> str | None:
     """Run a CommonJS module whose `module.exports` may be a promise; returns the error that ended it."""
@@ -61,8 +66,7 @@ def run(program: Path, script: Path, environ: Mapping[str, str]) -> str | None:
     error: str | None = json.loads(line) if line else "Node has ended"
     if error:
         _node.cache_clear()  # it may be about to end, or have more to say
-        node.process.kill()
-        node.process.communicate()
+        node.end()
     return error
 
 
@@ -75,5 +79,6 @@ def _node(program: Path) -> _Node:
         stdout=subprocess.DEVNULL, text=True,
     )  # fmt: skip
     os.close(writing)
-    atexit.register(process.communicate)
-    return _Node(process, os.fdopen(reading))
+    node = _Node(process, os.fdopen(reading))
+    atexit.register(node.end)
+    return node
