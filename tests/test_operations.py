@@ -13,6 +13,7 @@ from typing import Final
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from generator import __version__
 from generator.api import keys
 from tests.support.commands import run
 from tests.support.readers.pages import PAGES, rows_of, section, shown_files, typed, words_after_program
@@ -128,7 +129,7 @@ def test_upgrading_and_going_back(operator: Operator) -> None:
     version, _, dry_run, _, edge, _, verified = operator.follow(
         "Upgrade", line_3=the_edge_changes, line_7=a_newer_version_published
     )
-    assert version.startswith("public-markets, version ")
+    assert version.startswith(f"public-markets {__version__}, commit ")
     assert [line for line in dry_run.splitlines() if line.startswith(("upload", "delete"))] == [
         "upload v1/llms.txt: changed",
         "upload v1/openapi.json: changed",

@@ -150,6 +150,15 @@ def test_the_units_of_the_docs_are_what_init_writes() -> None:
     assert f"useradd --system --home-dir {PLACE} " in SCHEDULING
 
 
+def test_the_lines_of_the_install_page_work_with_and_without_a_terminal(tmp_path: Path) -> None:
+    install = (ROOT / "docs/install.md").read_text("utf-8")
+    asking, whole = re.findall(r"^    public-markets init /srv/public-markets(.*)$", install, re.MULTILINE)
+    assert asking == ""  # as on the terminal above
+    made = commands.run("init", "site", *whole.split(), cwd=tmp_path)
+    assert made.returncode == 0, made.stderr
+    assert (tmp_path / "site/crontab").exists()
+
+
 def test_the_steps_lead_from_a_database_to_a_site_that_cron_rebuilds(tmp_path: Path) -> None:
     """A SQLite site of another schema, and nginx: all but the deployment itself."""
     site = tmp_path / "site"
