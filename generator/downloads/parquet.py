@@ -66,8 +66,7 @@ def markets(
     ValueError if a line is no market, ConfigError without the extra, and whatever `lines` and `write` raise; the file
     is worthless then.
     """
-    left_out = contract.EXTENDED_PROPERTIES if variant == "core" else ()
-    schema = _schema(contract.PublicMarketDetailMarket, left_out, linked=url_of is not None)
+    schema = _columns(None, variant, linked=url_of is not None)
     fitting = map(_fitting, lines)
     rows = map(partial(_linked, url_of), fitting) if url_of else fitting
     return _written(write, (row + b"\n" for row in rows), schema, MARKETS_PER_GROUP)
@@ -78,7 +77,7 @@ def history(write: _Write, details: Iterable[bytes]) -> WrittenTable:
 
     Columns: marketId, timestamp, prob; sorted by marketId, then as in `probHistory`, by time. Errors as for `markets`.
     """
-    return _written(write, map(_points, details), _schema(contract.ProbabilityPoint, owned=True), ROWS_PER_GROUP)
+    return _written(write, map(_points, details), _columns("history"), ROWS_PER_GROUP)
 
 
 def fills(write: _Write, details: Iterable[bytes]) -> WrittenTable:
@@ -87,9 +86,13 @@ def fills(write: _Write, details: Iterable[bytes]) -> WrittenTable:
     Columns: marketId, id, amount, shares, price, timestamp; sorted by marketId, then by time: `recentFills` in reverse.
     Errors as for `markets`.
     """
-    return _written(write, map(_fills, details), _schema(contract.PublicRecentFill, owned=True), ROWS_PER_GROUP)
+    return _written(write, map(_fills, details), _columns("fills"), ROWS_PER_GROUP)
 
 
+#: What a row of each table is, and without a table that of a market.
+_MODELS: Final[Mapping[str | None, type[BaseModel]]] = {
+    None: contract.PublicMarketDetailMarket, "history": contract.ProbabilityPoint, "fills": contract.PublicRecentFill,
+}  # fmt: skip
 #: What makes a file of each table of a dump from details.
 WRITERS: Final[Mapping[str, Callable[[_Write, Iterable[bytes]], WrittenTable]]] = {"history": history, "fills": fills}
 
@@ -123,12 +126,8 @@ def require_columns(file: BinaryIO, table: str | None, variant: Variant) -> None
     """
     reading = _opened(file)
     columns = [(column.name, str(column.type), column.nullable) for column in reading.schema]
-    if table is None:
-        is_linked = columns[-1:] == [(URL, str(_libraries()[0].DataType.string()), True)]
-        left_out = contract.EXTENDED_PROPERTIES if variant == "core" else ()
-        wanted = _schema(contract.PublicMarketDetailMarket, left_out, linked=is_linked)
-    else:
-        wanted = _schema(contract.ProbabilityPoint if table == "history" else contract.PublicRecentFill, owned=True)
+    is_linked = table is None and any(name == URL for name, _, _ in columns)
+    wanted = _columns(table, variant, linked=is_linked)
     if columns != [(column.name, str(column.type), column.nullable) for column in wanted]:
         raise ValueError(f"columns {', '.join(name for name, _, _ in columns):.100}")
 
@@ -160,13 +159,13 @@ def _libraries() -> tuple[ModuleType, ModuleType]:
     return core, files
 
 
-def _schema(
-    model: type[BaseModel], leave_out: Collection[str] = (), *, owned: bool = False, linked: bool = False
-) -> Any:
-    """The columns for a resource of the contract; `owned`: first the id of the market; `linked`: last an address."""
+def _columns(table: str | None, variant: Variant = "extended", *, linked: bool = False) -> Any:
+    """The columns of one of `WRITERS`, or without a `table` those of markets; `linked`: last an address."""
     core, _ = _libraries()
+    model = _MODELS[table]
+    leave_out = contract.EXTENDED_PROPERTIES if table is None and variant == "core" else ()
     url = [core.Field(URL, core.DataType.string(), nullable=True)] if linked else []
-    owner = [core.Field(OWNER, core.DataType.string(), nullable=False)] if owned else []
+    owner = [core.Field(OWNER, core.DataType.string(), nullable=False)] if table else []
     properties: Mapping[str, Mapping[str, Any]] = model.model_json_schema()["properties"]
     columns = {name: _type(spec) for name, spec in properties.items() if name not in leave_out}
     return core.Schema(

@@ -2,7 +2,6 @@
 
 import json
 import os
-import pty
 import re
 import shlex
 import sqlite3
@@ -121,18 +120,10 @@ def test_where_nobody_can_be_asked_the_missing_option_is_named(tmp_path: Path) -
 
 
 def test_on_a_terminal_what_was_not_given_is_asked(tmp_path: Path) -> None:
-    master, slave = pty.openpty()
-    with subprocess.Popen(
-        [*commands.fresh(), "init", "site", "--scheduler", "cron"], cwd=tmp_path, stdin=slave, stdout=subprocess.PIPE,
-        stderr=slave, text=True, env={**os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm"},
-    ) as process:  # fmt: skip
-        os.close(slave)
-        os.write(master, b"mysql\nsqlite\nnginx\n")
-        assert process.stdout
-        printed = process.stdout.read()
-    shown = os.read(master, 1 << 16).decode()
-    os.close(master)
-    assert process.returncode == 0, shown
+    words = ("init", "site", "--scheduler", "cron")
+    code, printed, screen = commands.on_terminal(*words, cwd=tmp_path, answer="mysql\nsqlite\nnginx\n")
+    shown = screen.decode()
+    assert code == 0, shown
     assert "Where the markets are (postgresql, sqlite, socialpredict): " in shown
     assert "What will serve readers (nginx, cloudflare, cloudfront): " in shown
     assert printed.startswith("wrote 6 files into site/")

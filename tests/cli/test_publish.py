@@ -1,7 +1,5 @@
 """Publishing through the real command line, in subprocesses: output, exit codes, terminals, secrets."""
 
-import os
-import pty
 import re
 import subprocess
 from collections.abc import Mapping
@@ -9,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.commands import fresh, run
-from tests.support.sites.builds import ROOT, files
+from tests.support import commands
+from tests.support.commands import run
+from tests.support.sites.builds import files
 from tests.support.sites.publishing import FX, PublishedSite, hour
 from tests.support.sites.rows import market_id
 
@@ -118,22 +117,8 @@ def test_secrets_are_never_printed(published_site: PublishedSite, arguments: tup
 
 def on_terminal(site: PublishedSite, *words: str, answer: str = "") -> tuple[int, str, bytes]:
     """The exit code of a command, what it printed, and what a terminal showed of its errors; it reads the answer."""
-    master, slave = pty.openpty()
     where = ("--set", f"publish.target={site.target}", "--set", f"publish.endpoint_url={site.server.url}")
-    with subprocess.Popen(
-        [*fresh(), *words, *where],
-        cwd=site.folder, stdin=slave, stdout=subprocess.PIPE, stderr=slave, text=True,
-        env={**os.environ, **CREDENTIALS, "PYTHONPATH": str(ROOT), "TERM": "xterm"},
-    ) as process:  # fmt: skip
-        os.close(slave)
-        os.write(master, answer.encode())
-        shown = b""
-        while chunk := _read(master):
-            shown += chunk
-        assert process.stdout
-        printed = process.stdout.read()
-    os.close(master)
-    return process.returncode, printed, shown
+    return commands.on_terminal(*words, *where, cwd=site.folder, answer=answer, **CREDENTIALS)
 
 
 def test_on_a_terminal_a_takedown_asks_before_it_removes(published_site: PublishedSite) -> None:
@@ -166,13 +151,6 @@ def test_progress_is_shown_on_a_terminal_only(published_site: PublishedSite) -> 
     assert b"100%" in shown
     assert [line.split()[0] for line in printed.splitlines()] == ["built", "published"]
     published_site.check()
-
-
-def _read(master: int) -> bytes:
-    try:
-        return os.read(master, 65_536)
-    except OSError:  # the other end is closed
-        return b""
 
 
 def test_a_relative_target_is_below_the_working_directory(published_site: PublishedSite) -> None:

@@ -7,6 +7,7 @@ program, this module is the process that forks.
 import atexit
 import json
 import os
+import pty
 import signal
 import subprocess
 import sys
@@ -78,6 +79,32 @@ def begin(*arguments: str | Path, cwd: Path = ROOT, is_fresh: bool = False, **en
         finally:
             os._exit(1)
     return Running(pid, outputs)
+
+
+def on_terminal(*words: str, cwd: Path, answer: str = "", **environ: str) -> tuple[int, str, bytes]:
+    """The exit code of a command, what it printed, and what a terminal showed of its errors; it reads the answer."""
+    master, slave = pty.openpty()
+    with subprocess.Popen(
+        [*fresh(), *words],
+        cwd=cwd, stdin=slave, stdout=subprocess.PIPE, stderr=slave, text=True,
+        env={**os.environ, **environ, "PYTHONPATH": str(ROOT), "TERM": "xterm"},
+    ) as process:  # fmt: skip
+        os.close(slave)
+        os.write(master, answer.encode())
+        shown = b""
+        while chunk := _read(master):
+            shown += chunk
+        assert process.stdout
+        printed = process.stdout.read()
+    os.close(master)
+    return process.returncode, printed, shown
+
+
+def _read(master: int) -> bytes:
+    try:
+        return os.read(master, 65_536)
+    except OSError:  # the other end is closed
+        return b""
 
 
 def fresh() -> list[str]:

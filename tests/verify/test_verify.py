@@ -7,18 +7,19 @@ import json
 import re
 import shutil
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final
 from uuid import UUID
 
 import pytest
 
 from generator.api import contract, keys
-from generator.api.downloads import DumpHead
+from generator.api.downloads import DumpFile, DumpHead
 from generator.downloads import parquet
 from generator.errors import VerifyError
 from generator.progress import SILENT
@@ -538,6 +539,20 @@ def _without_one(details: Iterable[bytes]) -> list[bytes]:
     return [body for body in found if body != first]
 
 
+def put_in_place(proxy: Proxy, file: DumpFile, body: bytes, told: Mapping[str, str] = MappingProxyType({})) -> None:
+    """Have the site serve another body of a file, as its head names it, which tells this, too."""
+    other = file.model_copy(update={"sha256": hashlib.sha256(body).hexdigest(), "size": len(body)})
+
+    def alter(target: str, answer: Answer) -> Answer:
+        if target.endswith("dumps/head.json") and answer.status == 200:
+            named = answer.body.replace(contract.encode(file), contract.encode(other))
+            head = changed(named, lambda found: found.update(told))
+            return replace(answer, body=head, headers={**answer.headers, "etag": '"other"'})
+        return replace(answer, body=body) if target.endswith(file.name) else answer
+
+    proxy.alter = alter
+
+
 ROWS: Final[dict[str, tuple[str, Callable[[Iterable[bytes]], list[bytes]], str]]] = {
     "markets": ("markets", _with_other_markets, "has volume 0.25; the dump says"),
     "one more market": ("markets", _with_one_more, "the dump and the order say that there is none"),
@@ -570,17 +585,7 @@ def test_rows_in_parquet_that_neither_dump_nor_detail_has_are_named(
         ids = sorted(parquet.ids(io.BytesIO((folder / "output" / file.key).read_bytes())))
         details = [(folder / "output" / keys.detail(market_id)).read_bytes() for market_id in ids]
         parquet.WRITERS[table](body.write, change(details))
-    digest, size = hashlib.sha256(body.getvalue()).hexdigest(), len(body.getvalue())
-    other = file.model_copy(update={"sha256": digest, "size": size})
-
-    def alter(target: str, answer: Answer) -> Answer:
-        if target.endswith("dumps/head.json") and answer.status == 200:
-            told = answer.body.replace(contract.encode(file), contract.encode(other))
-            told = told if is_older else changed(told, lambda found: found.update(historyAsOf=instant(AS_OF)))
-            return replace(answer, body=told, headers={**answer.headers, "etag": '"other"'})
-        return replace(answer, body=body.getvalue()) if target.endswith(file.name) else answer
-
-    proxy.alter = alter
+    put_in_place(proxy, file, body.getvalue(), {} if is_older else {"historyAsOf": instant(AS_OF)})
     found = in_parquet(proxy.url)
     assert all(one.target.endswith((file.name, "head.json")) and re.search(text, one.text) for one in found), found
     verdict = OF_OLDER.get(kind) if is_older else Verdict.WRONG
@@ -592,15 +597,7 @@ def test_a_parquet_file_of_other_columns_is_named(folder: Path, proxy: Proxy) ->
     assert head
     file, other = head.table("history")[0], head.table("fills")[0]
     body = (folder / "output" / other.key).read_bytes()
-    false = file.model_copy(update={"sha256": other.sha256, "size": other.size})
-
-    def alter(target: str, answer: Answer) -> Answer:
-        if target.endswith("dumps/head.json") and answer.status == 200:
-            told = answer.body.replace(contract.encode(file), contract.encode(false))
-            return replace(answer, body=told, headers={**answer.headers, "etag": '"other"'})
-        return replace(answer, body=body) if target.endswith(file.name) else answer
-
-    proxy.alter = alter
+    put_in_place(proxy, file, body)
     assert in_parquet(proxy.url) == [Mismatch(
         Verdict.WRONG, f"/{file.key}",
         "cannot be read as what it must be (columns marketId, id, amount, shares, price, timestamp)",
