@@ -24,7 +24,7 @@ from generator.wording import counted
 def check_command(settings: Config, *, published: bool, names_all: bool, allow_demo: bool) -> None:
     """List every problem that would keep a build or a publish from working."""
     if published:
-        logs.result(preflight.require_fresh(settings))
+        logs.result(preflight.require_fresh(settings, now))
         return
     with progress_bar("checking") as bar:
         check = BuildCheck(settings, now(), bar, accepts_demo=allow_demo, names_all=names_all)

@@ -6,7 +6,7 @@ It writes one object and deletes it again, to see whether the store honours cond
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Final, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 from generator.api import times
 from generator.config.settings import Config
@@ -15,11 +15,12 @@ from generator.findings import CLOCK_TOLERANCE, Finding, clocks, error, fine, tr
 from generator.publish import exposure, record, store_checks
 from generator.publish.hold import sentence
 from generator.publish.lease import Lease, is_running
-from generator.publish.record import Published
+from generator.publish.record import Hold, Published
 from generator.stores.factory import open_store
 from generator.stores.requests import explaining_outage, what_to_check, with_retries
 from generator.stores.store import Store, UnavailableError
-from generator.tree import manifest
+from generator.tree import folder, manifest
+from generator.tree.manifest import Manifest
 from generator.wording import are, counted
 
 #: A published build older than this many schedules means that cron has stalled.
@@ -27,6 +28,7 @@ STALE_AFTER: Final = 3
 _AHEAD: Final = (
     "the clock of a machine that built was ahead; set it, then run `public-markets rebuild --allow-older` once"
 )
+_AHEAD_HERE: Final = "this machine's clock was ahead when it built; set it, then run `public-markets build`"
 
 Answer = TypeVar("Answer")
 #: This machine's clock.
@@ -46,26 +48,45 @@ def findings(config: Config, clock: Clock) -> Iterator[Finding]:
         yield from tried(check)
 
 
-def require_fresh(config: Config) -> str:
-    """Say what is published, and how old it is; raise CheckError if it is so old that cron must have stalled."""
+def require_fresh(config: Config, clock: Clock) -> str:
+    """Say what readers are shown, and how old it is; raise CheckError if it is so old that cron must have stalled.
+
+    Without `publish.target`, that is the output folder, by this machine's clock.
+    """
+    command = "rebuild" if config.publish.target else "build"
+    name, built, hold, now = _at_target(config) if config.publish.target else _in_folder(config, clock)
+    if built is None:
+        raise CheckError(f"{name}: nothing is published there; run `public-markets {command}`")
+    state = f"{name}: {_state(built, now)}"
+    if _is_ahead(built, now):
+        raise CheckError(f"{state}: {_AHEAD if config.publish.target else _AHEAD_HERE}")
+    if _age(built, now) > STALE_AFTER * config.schedule:
+        cause = sentence(hold) if hold else f"check that cron runs, and how the last `public-markets {command}` ended"
+        late = f"which is more than {STALE_AFTER} schedules of {counted(config.schedule, 'minute')}"
+        raise CheckError(f"{state}, {late}; {cause}")
+    return f"{state}; {hold}" if hold else state
+
+
+class _Shown(NamedTuple):
+    """What readers are shown; `built` is None if nothing is, and `now` is the time by the clock of that place."""
+
+    name: str
+    built: Manifest | None
+    hold: Hold | None
+    now: str
+
+
+def _at_target(config: Config) -> _Shown:
     store = open_store(config)
     with explaining_outage(store):
         published = with_retries(partial(_published, store))
         now = times.instant(with_retries(store.now))
-    if published is None:
-        raise CheckError(f"{store.name}: nothing is published there; run `public-markets rebuild`")
-    state = f"{store.name}: {_state(published, now)}"
-    if _is_ahead(published, now):
-        raise CheckError(f"{state}: {_AHEAD}")
-    if _age(published, now) > STALE_AFTER * config.schedule:
-        cause = (
-            sentence(published.hold)
-            if published.hold
-            else "check that cron runs, and how the last `public-markets rebuild` ended"
-        )
-        late = f"which is more than {STALE_AFTER} schedules of {counted(config.schedule, 'minute')}"
-        raise CheckError(f"{state}, {late}; {cause}")
-    return f"{state}; {published.hold}" if published.hold else state
+    return _Shown(store.name, published.built if published else None, published.hold if published else None, now)
+
+
+def _in_folder(config: Config, clock: Clock) -> _Shown:
+    with folder.read_only(config.output) as output:
+        return _Shown(f"{config.output}/", output.manifest(is_light=True), None, times.instant(clock()))
 
 
 class _StoreCheck:
@@ -84,10 +105,11 @@ class _StoreCheck:
             yield from self._unpublished()
             return
         self._published = published
-        state = f"{name}: {_state(published, now)}"
-        if _is_ahead(published, now):
+        built = published.built
+        state = f"{name}: {_state(built, now)}"
+        if _is_ahead(built, now):
             yield warning(f"{state}: {_AHEAD}")
-        elif _age(published, now) > STALE_AFTER * self._config.schedule and not published.hold:
+        elif _age(built, now) > STALE_AFTER * self._config.schedule and not published.hold:
             yield warning(f"{state}; check that cron runs")
         else:
             yield fine(state)
@@ -95,7 +117,7 @@ class _StoreCheck:
             yield warning(f"{name}: {sentence(published.hold)}")
         if published.work and is_running(published.work, now):
             yield warning(f"{name}: {published.work.who} is publishing there, until {published.work.deadline} at most")
-        site = published.built.settings.get("base_url", self._config.base_url)
+        site = built.settings.get("base_url", self._config.base_url)
         if site != self._config.base_url:
             yield error(
                 f"{name}: holds the site {site}, but base_url is {self._config.base_url}; if it is the right "
@@ -166,20 +188,20 @@ def _published(store: Store) -> Published | None:
         raise StoreError(f"{store.name}: {record.KEY}: {record.fault(problem)}") from problem
 
 
-def _age(published: Published, now: str) -> float:
-    return manifest.minutes_between(published.built.as_of, now)
+def _age(built: Manifest, now: str) -> float:
+    return manifest.minutes_between(built.as_of, now)
 
 
-def _is_ahead(published: Published, now: str) -> bool:
+def _is_ahead(built: Manifest, now: str) -> bool:
     """Whether the build is of the future. It would not look stale until then, and newer builds are refused."""
-    return _age(published, now) < -CLOCK_TOLERANCE / timedelta(minutes=1)
+    return _age(built, now) < -CLOCK_TOLERANCE / timedelta(minutes=1)
 
 
-def _state(published: Published, now: str) -> str:
-    built, age = published.built, _age(published, now)
+def _state(built: Manifest, now: str) -> str:
+    age = _age(built, now)
     distance = (
         f"{counted(-age, 'minute', '.0f')} from now"
-        if _is_ahead(published, now)
+        if _is_ahead(built, now)
         else f"{counted(max(0, age), 'minute', '.0f')} ago"
     )
     markets = len(built.markets) or built.market_count

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from generator.cli import check
 from generator.config import demo
 from generator.config.settings import Config
 from generator.publish import record, store_checks
@@ -266,12 +267,41 @@ def test_a_rebuild_without_changes_is_fresh_again(published_site: PublishedSite)
     published_site.done("check", "--published")
 
 
-def test_an_empty_store_and_a_missing_target_fail(empty: PublishedSite) -> None:
+def test_an_empty_store_fails(empty: PublishedSite) -> None:
     assert empty.refused(1, "check", "--published") == (
         f"{NAME}: nothing is published there; run `public-markets rebuild`"
     )
-    without = empty.refused(1, "check", "--published", publish__target="", publish__endpoint_url="")
-    assert without.startswith("publish.target: is not set")
+
+
+NO_TARGET = {"publish__target": "", "publish__endpoint_url": ""}
+
+
+@pytest.mark.parametrize(
+    ("minutes", "problem"),
+    [
+        (10, None),
+        (180, None),
+        (181, "check that cron runs, and how the last `public-markets build` ended"),
+        (-45, "this machine's clock was ahead when it built; set it, then run `public-markets build`"),
+    ],
+)
+def test_without_a_target_the_output_folder_is_what_must_be_fresh_by_this_machines_clock(
+    published_site: PublishedSite, minutes: int, problem: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(check, "now", lambda: FIRST + timedelta(minutes=minutes))
+    words = ("check", "--published")
+    if problem is None:
+        told = published_site.done(*words, **NO_TARGET).stdout
+        assert told.endswith(f"/: 11 markets are published as of 2024-01-31T12:00:00.000Z, {minutes} minutes ago\n")
+        assert published_site.requests(*words, **NO_TARGET) == []
+    else:
+        assert published_site.refused(1, *words, **NO_TARGET).endswith(problem)
+
+
+def test_without_a_target_and_a_build_nothing_is_published(empty: PublishedSite) -> None:
+    assert empty.refused(1, "check", "--published", output="none", **NO_TARGET).endswith(
+        "none/: nothing is published there; run `public-markets build`"
+    )
 
 
 def test_an_inaccessible_store_fails_with_one_message(published_site: PublishedSite) -> None:
