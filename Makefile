@@ -23,8 +23,12 @@ endif
 # Set where images are built; it would have Python compile every library at every start.
 unexport PYTHONDONTWRITEBYTECODE
 
+# A bare Debian, and a registry; its package would start it at every boot, for the whole network.
+DEBIAN := /var/cache/public-markets-tests/debian.tar
+REGISTRY := /var/cache/public-markets-tests/usr/bin/docker-registry
+
 .DEFAULT_GOAL := help
-.PHONY: help demo serve test test-all lint types tests campaigns structure coverage bless bench bench-deps test-deps lock wheel clean
+.PHONY: help demo serve test test-all lint types tests campaigns structure coverage bless bench bench-deps test-deps lock wheel notes image clean
 
 help:  ## Show the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -73,7 +77,19 @@ test-deps:  ## Install the system packages the tests can use (Debian, as root)
 	apt-get update -qq
 	apt-get install -y -qq --no-install-recommends postgresql util-linux nginx libnginx-mod-http-js njs systemd \
 	  radosgw ceph-mon ceph-osd ceph-common chromium fonts-dejavu-core fish zsh gcc libc6-dev git curl jq
+	apt-get install -y -qq --no-install-recommends buildah debootstrap
+	$(MAKE) $(DEBIAN) $(REGISTRY)
 	command -v npm >/dev/null || apt-get install -y -qq --no-install-recommends nodejs npm
+
+$(DEBIAN):
+	rm -rf $(@D)/root && mkdir -p $(@D)
+	debootstrap --variant=minbase --include=python3,python3-venv bookworm $(@D)/root > $(@D)/log || { tail $(@D)/log; exit 1; }
+	tar --create --file $(@D)/part --directory $(@D)/root . && rm -rf $(@D)/root && mv $(@D)/part $@
+
+$(REGISTRY):
+	mkdir -p $(@D)
+	cd $(@D) && apt-get download -qq -o APT::Sandbox::User=root docker-registry && dpkg-deb --extract docker-registry_*.deb $(dir $(DEBIAN)) && rm docker-registry_*.deb
+	touch $@
 
 bench-deps: test-deps  ## Install what `make bench` compares with, too (Debian, as root)
 	apt-get install -y -qq --no-install-recommends rclone wrk
@@ -82,12 +98,33 @@ lock: .venv/bin/uv  ## Update the lock files from pyproject.toml and package.jso
 	$(LOCK) $(OPTIONS) pyproject.toml --all-extras --output-file requirements/run.txt
 	$(LOCK) $(OPTIONS) pyproject.toml --all-extras --group dev --constraints requirements/run.txt --output-file requirements/test.txt
 	$(LOCK) $(OPTIONS) --group tools --constraints requirements/test.txt --output-file requirements/tools.txt
+	$(LOCK) $(OPTIONS) --group sbom --output-file requirements/sbom.txt
 	$(LOCK) $(OPTIONS) --group bench --output-file requirements/bench.txt
 	$(LOCK_NPM) --prefix tests/node
 	$(LOCK_NPM) --prefix tests/bench/node
 
-wheel: .venv/run  ## Build dist/public_markets-*.whl, to install elsewhere
-	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir dist .
+wheel: .venv/run  ## Build dist/public_markets-*.whl, to install elsewhere, and the sdist
+	rm -f dist/public_markets-*
+	$(BIN)/python -m hatchling build --directory dist
+
+# Health checks are part of Docker's format of images only.
+BUILD ?= buildah build --format docker
+VERSION = $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' generator/__init__.py)
+
+notes:  ## Print the changelog's section of TAG, such as v0.1.0, which must be this version
+	@test "$(TAG)" = "v$(VERSION)" || { echo "the tag is $(TAG), but generator/__init__.py says $(VERSION)" >&2; exit 1; }
+	@test -e tests/upgrade/site-$(VERSION).tar.xz || \
+	  { echo "there is no site of $(VERSION) in tests/upgrade; make one as CONTRIBUTING.md says" >&2; exit 1; }
+	@awk -v title="## $(VERSION)" '/^## / {on = $$0 == title || index($$0, title " ") == 1; next} on {print; n++} END {exit !n}' \
+	  CHANGELOG.md || \
+	  { echo "CHANGELOG.md has no section ## $(VERSION)" >&2; exit 1; }
+
+REVISION ?= $(shell git rev-parse HEAD)
+SOURCE ?= unknown
+
+image: wheel  ## Build the container image public-markets:VERSION; BUILD="docker build" uses another builder
+	$(BUILD) --file Containerfile --build-arg VERSION=$(VERSION) --build-arg REVISION=$(REVISION) \
+	  --build-arg SOURCE=$(SOURCE) --tag public-markets:$(VERSION) $(OPTIONS) .
 
 clean:  ## Remove what was installed, built and made up
 	rm -rf .venv .venv-bench .bench tests/node/node_modules tests/bench/node/node_modules dist output demo.db .mypy_cache .pytest_cache .ruff_cache .hypothesis

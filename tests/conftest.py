@@ -23,6 +23,7 @@ pytest_plugins = [
     "tests.publish.faults.strikes",
     "tests.support.campaigns",
     "tests.support.disks",
+    "tests.support.images",
     "tests.support.postgres",
     "tests.support.cluster",  # which imports the one before
     "tests.support.sites.publishing",

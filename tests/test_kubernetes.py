@@ -9,6 +9,7 @@ import pytest
 import yaml
 from distributed.cli import dask_scheduler, dask_worker
 
+from generator import __version__
 from generator.config import loader
 from generator.config.settings import variable
 from generator.source.address import shape
@@ -115,7 +116,7 @@ def parsed(name: str) -> dict[str, Any]:
 
 
 def test_every_container_runs_a_command_that_exists_in_one_image() -> None:
-    assert {found["image"] for found in CONTAINERS.values()} == {"registry.example.com/public-markets:0.1"}
+    assert {found["image"] for found in CONTAINERS.values()} == {f"registry.example.com/public-markets:{__version__}"}
     scheduler, worker, build, publish = map(parsed, ("scheduler", "worker", "build", "publish"))
     assert (worker["nthreads"], worker["nanny"], worker["memory_limit"]) == (1, False, "1GiB")
     assert CONTAINERS["worker"]["resources"]["limits"]["memory"] == "1Gi"

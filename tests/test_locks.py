@@ -27,6 +27,7 @@ ASKED_FOR: Final = {
     "test.txt": [*DIRECT, *EXTRAS, *GROUPS["dev"]],
     "tools.txt": [*PYPROJECT["build-system"]["requires"], *GROUPS["tools"]],
     "bench.txt": GROUPS["bench"],
+    "sbom.txt": GROUPS["sbom"],
 }
 #: Spelled in two parts, because this file is searched, too.
 REGISTRIES: Final = [

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 import click
 
@@ -21,6 +21,7 @@ from generator.cli.parameters import (
     allow_shrink_option,
     as_of_option,
     full_option,
+    host_option,
     port_option,
     purge_retired_option,
 )
@@ -65,8 +66,9 @@ def build_command(settings: Config, as_of: datetime | None, **options: bool) -> 
 @as_of_option
 @click.option("--markets", type=click.IntRange(1), default=400, show_default=True, help="Number of markets to make up.")
 @click.option("--serve", "is_served", is_flag=True, help="Serve what was built on this machine, until Ctrl-C.")
+@host_option
 @port_option
-def demo_command(settings: Config, as_of: datetime | None, markets: int, port: int, *, is_served: bool) -> None:
+def demo_command(settings: Config, as_of: datetime | None, markets: int, *, is_served: bool, **address: Any) -> None:
     """Create a database of made-up markets if there is none, then build it."""
     instant = clock(as_of)
     path = sqlite_path(settings)
@@ -85,9 +87,9 @@ def demo_command(settings: Config, as_of: datetime | None, markets: int, port: i
     logs.result(f"look at {settings.output / first}: the default request is answered from it")
     logs.result(f"open {settings.output / files.INSPECTION} in a browser: what was built, what was left out and why")
     if is_served:
-        from generator.cli.serve import LOOPBACK, serve  # noqa: PLC0415 - a build needs no web server
+        from generator.cli.serve import serve  # noqa: PLC0415 - a build needs no web server
 
-        serve(settings, LOOPBACK, port)
+        serve(settings, **address)
 
 
 def _build(settings: Config, clock: Clock, overrides: BuildOverrides) -> None:

@@ -81,6 +81,7 @@ allow_questions_option = click.option(
 purge_retired_option = click.option(
     "--purge-retired", is_flag=True, help="Delete what is left of earlier states now: a text had to change."
 )
+host_option = click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
 port_option = click.option(
     "--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="0 picks a free port."
 )

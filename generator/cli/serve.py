@@ -1,23 +1,19 @@
 """`serve`: the API from the output folder, on this machine."""
 
 import shlex
-from typing import Final
 
 import click
 
 from generator.cli import logs
 from generator.cli.command import Subcommand
-from generator.cli.parameters import port_option
+from generator.cli.parameters import host_option, port_option
 from generator.config.settings import Config
 from generator.edge.local import server
-
-#: The address that only this machine reaches.
-LOOPBACK: Final = "127.0.0.1"
 
 
 @click.command(cls=Subcommand, name="serve")
 @port_option
-@click.option("--host", default=LOOPBACK, show_default=True, help="The address to listen on.")
+@host_option
 def serve_command(settings: Config, host: str, port: int) -> None:
     """Serve the output folder through the router that is deployed, until Ctrl-C."""
     serve(settings, host, port)

@@ -65,7 +65,7 @@ def served(folder: Path, *options: str) -> Iterator[Served]:
             stdout=subprocess.PIPE,
             stderr=stderr,
             text=True,
-            preexec_fn=_mind_interrupts,  # noqa: PLW1509 - it only resets a signal
+            preexec_fn=mind_interrupts,  # noqa: PLW1509 - it only resets a signal
         ) as process,
     ):
         assert process.stdout
@@ -77,7 +77,8 @@ def served(folder: Path, *options: str) -> Iterator[Served]:
             process.kill()
 
 
-def _mind_interrupts() -> None:
+def mind_interrupts() -> None:
+    """What a child does before it becomes a server that Ctrl-C must stop."""
     # What a shell starts in the background would ignore them, and so would its children.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
