@@ -31,8 +31,12 @@ WORKFLOWS: Final[dict[str, Node]] = {
     for path in sorted((ROOT / ".github/workflows").glob("*.yml"))
 }
 REBUILD: Final = WORKFLOWS["rebuild.yml"]
+ACTION: Final[Node] = yaml.load((ROOT / ".github/actions/rebuild/action.yml").read_text("utf-8"), yaml.BaseLoader)  # noqa: S506
 INSTALL: Final[Node] = REBUILD["jobs"]["install"]
 JOB: Final[Node] = REBUILD["jobs"]["rebuild"]
+(CALL,) = JOB["steps"]
+#: What the job runs: the steps of the action.
+STEPS: Final[list[Node]] = ACTION["runs"]["steps"]
 SCHEDULE: Final = loader.load(ROOT / "config.yaml", environ={}).schedule
 
 
@@ -41,7 +45,15 @@ def jobs() -> list[Node]:
 
 
 def steps() -> list[Node]:
-    return [step for job in jobs() for step in job["steps"]]
+    return [step for job in jobs() for step in job.get("steps", [])] + STEPS
+
+
+def used() -> list[str]:
+    """The actions of others that are used."""
+    ours = {"$/.github/actions/rebuild", "$/.github/workflows/ci.yml"}
+    found = [*(step.get("uses") for step in steps()), *(job.get("uses") for job in jobs())]
+    assert ours <= {*found}
+    return [name for name in found if name and name not in ours]
 
 
 def blocks(language: str) -> list[str]:
@@ -73,14 +85,12 @@ def parse(words: list[str]) -> click.Context:
 
 
 def test_every_action_is_pinned_to_a_commit() -> None:
-    used = [step["uses"] for step in steps() if "uses" in step]
-    assert len(used) == 5
-    assert [name for name in used if not re.fullmatch(r"[\w./-]+@[0-9a-f]{40}", name)] == []
+    assert len(used()) == 15
+    assert [name for name in used() if not re.fullmatch(r"[\w./-]+@[0-9a-f]{40}", name)] == []
 
 
 def test_an_action_has_one_version_in_all_workflows() -> None:
-    used = {step["uses"] for step in steps() if "uses" in step}
-    assert len(used) == len({name.partition("@")[0] for name in used}) == 4
+    assert len({*used()}) == len({name.partition("@")[0] for name in used()}) == 6
 
 
 def test_workflows_may_do_no_more_than_they_need() -> None:
@@ -88,20 +98,27 @@ def test_workflows_may_do_no_more_than_they_need() -> None:
         name: [workflow["permissions"], *(job.get("permissions") for job in workflow["jobs"].values())]
         for name, workflow in WORKFLOWS.items()
     }
+    reads = {"contents": "read"}
     assert granted == {
-        "ci.yml": [{"contents": "read"}, None],
-        "rebuild.yml": [{}, {"contents": "read"}, {"id-token": "write"}],
+        "ci.yml": [reads, None],
+        "rebuild.yml": [{}, reads, {"id-token": "write"}],
+        "release.yml": [
+            {},
+            *(reads, reads, reads | {"packages": "write"}, {"packages": "write"}),
+            {"attestations": "write", "id-token": "write"},
+            {"contents": "write"},
+        ],
     }
 
 
 def test_no_checkout_leaves_its_token_behind() -> None:
     checkouts = [step for step in steps() if step.get("uses", "").startswith("actions/checkout@")]
-    assert [step["with"]["persist-credentials"] for step in checkouts] == ["false", "false"]
+    assert [step["with"]["persist-credentials"] for step in checkouts] == ["false"] * 4
 
 
 def test_every_job_has_an_end() -> None:
-    assert all(0 < int(job["timeout-minutes"]) <= 60 for job in jobs())
-    (credentials,) = (step["with"] for step in JOB["steps"] if "role-to-assume" in step.get("with", {}))
+    assert all(0 < int(job["timeout-minutes"]) <= 90 for job in jobs() if "uses" not in job)
+    (credentials,) = (step["with"] for step in STEPS if "role-to-assume" in step.get("with", {}))
     assert int(JOB["timeout-minutes"]) * 60 < int(credentials["role-duration-seconds"])
 
 
@@ -110,31 +127,33 @@ def test_one_run_publishes_at_a_time_and_none_is_cancelled() -> None:
 
 
 def test_nothing_is_published_before_the_site_is_set_up_or_from_a_fork() -> None:
-    (role,) = (step["with"]["role-to-assume"] for step in JOB["steps"] if "role-to-assume" in step.get("with", {}))
-    assert role == "${{ vars.PUBLISHER_ROLE }}"  # which no fork inherits
+    (role,) = (step["with"]["role-to-assume"] for step in STEPS if "role-to-assume" in step.get("with", {}))
+    assert (role, CALL["with"]["role"]) == ("${{ inputs.role }}", "${{ vars.PUBLISHER_ROLE }}")  # no fork inherits it
     assert INSTALL["if"] == "vars.PUBLISHER_ROLE != ''"
     assert JOB["needs"] == "install"  # and is skipped with it
 
 
 def test_a_secret_is_known_to_the_step_that_needs_it_and_to_no_other() -> None:
-    holders = [step for step in steps() if "secrets." in str(step)]
-    assert len(holders) == 1
-    assert [key for key, value in holders[0]["env"].items() if "secrets." in value] == ["PUBLIC_MARKETS_SOURCE__URL"]
-    assert holders[0] in JOB["steps"]
-    assert "secrets." not in str({**REBUILD, "jobs": [INSTALL, {**JOB, "steps": []}]})
-    assert [*commands(holders[0]["run"])]
+    assert [step for step in steps() if "secrets." in str(step)] == [CALL]
+    assert [key for key, value in CALL["with"].items() if "secrets." in value] == ["source-url"]
+    assert "secrets." not in str([*WORKFLOWS.values()]).replace(str(CALL), "")
+    (holder,) = [step for step in STEPS if "inputs.source-url" in str(step)]
+    assert [key for key, value in holder["env"].items() if "source-url" in value] == ["PUBLIC_MARKETS_SOURCE__URL"]
+    assert [*commands(holder["run"])]
+    tokens = [step for step in steps() if "github.token" in str(step)]
+    assert [step["name"] for step in tokens] == ["Log in to the registry"] * 2 + ["Make the release"]
 
 
 def test_scripts_hold_no_expressions_and_show_no_environment() -> None:
     scripts = [step["run"] for step in steps() if "run" in step]
-    assert len(scripts) == 6
+    assert len(scripts) == 16
     # GitHub inserts the value of an expression into the script as code.
     assert [script for script in scripts if "${{" in script] == []
     assert [script for script in scripts if re.search(r"\b(echo|printf|printenv|env|set -x)\b", script)] == []
 
 
 def test_the_job_that_can_take_the_role_installs_nothing_and_runs_what_the_other_one_packed() -> None:
-    names = [[step.get("uses", step.get("run", "")) for step in job["steps"]] for job in (INSTALL, JOB)]
+    names = [[step.get("uses", step.get("run", "")) for step in found] for found in (INSTALL["steps"], STEPS)]
     assert [[re.split(r"[@ ]", name)[0] for name in found] for found in names] == [
         ["actions/checkout", "make", "tar", "actions/upload-artifact"],
         ["actions/download-artifact", "tar", "aws-actions/configure-aws-credentials", f".venv/bin/{PROGRAM}"],
@@ -142,9 +161,13 @@ def test_the_job_that_can_take_the_role_installs_nothing_and_runs_what_the_other
     assert names[0][1] == "make .venv/run"
     assert re.search(r"^\.venv/run:.* requirements/run\.txt$", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
     assert "id-token" not in INSTALL["permissions"]
-    sent, received = INSTALL["steps"][-1]["with"], JOB["steps"][0]["with"]
+    sent, received = INSTALL["steps"][-1]["with"], STEPS[0]["with"]
     assert sent["name"] == received["name"]
     assert sent["path"] == f"{received['path']}/program.tar.gz"
+
+
+def test_the_action_is_given_what_it_asks_for() -> None:
+    assert CALL["with"].keys() == ACTION["inputs"].keys()
 
 
 def test_every_option_that_a_run_offers_exists() -> None:
@@ -165,8 +188,8 @@ def test_the_script_runs_rebuild_with_the_option_that_was_chosen(option: str, tm
     show.symlink_to("real")
     (installed / ".git").mkdir()
     environ = {**os.environ, "OPTION": option, "RUNNER_TEMP": str(tmp_path)}
-    for folder, job in ((installed, INSTALL), (used, JOB)):
-        scripts = [step["run"] for step in job["steps"] if not step.get("run", "make").startswith("make")]
+    for folder, found in ((installed, INSTALL["steps"]), (used, STEPS)):
+        scripts = [step["run"] for step in found if not step.get("run", "make").startswith("make")]
         script = "\n".join(scripts)
         shown = subprocess.run(["bash", "-ec", script], cwd=folder, env=environ, capture_output=True, check=True)
     assert shown.stdout.decode().split() == ["rebuild", *option.split()]
@@ -182,11 +205,12 @@ def test_what_the_workflow_sets_are_settings_and_all_that_it_needs() -> None:
         "PUBLIC_MARKETS_SOURCE__SCHEMA": "",
         "PUBLIC_MARKETS_SOURCE__URL": "postgresql://reader:secret@db.example.com/site",
     }
-    given = JOB["steps"][-1]["env"]
-    assert given.keys() == values.keys()
-    for name, value in given.items():
+    inputs = STEPS[-1]["env"]
+    assert inputs.keys() == values.keys()
+    for name, value in inputs.items():
         source = "secrets" if name.endswith("SOURCE__URL") else "vars"
-        assert value == (f"${{{{ {source}.{name} }}}}" if name != "OPTION" else "${{ inputs.option }}")
+        given = CALL["with"][value.removeprefix("${{ inputs.").removesuffix(" }}")]
+        assert given == (f"${{{{ {source}.{name} }}}}" if name != "OPTION" else "${{ inputs.option }}")
     loaded = loader.load(ROOT / "config.yaml", environ=values)
     assert loaded.publish.target == "s3://markets"
     assert (loaded.publish.cloudfront_distribution, loaded.source.schema_) == (None, None)
@@ -307,14 +331,12 @@ def test_the_cron_job_never_overlaps_ends_and_can_write_what_it_writes() -> None
     spec = yaml.safe_load(the_block("yaml", "apiVersion: batch/v1"))["spec"]
     job = spec["jobTemplate"]["spec"]
     pod = job["template"]["spec"]
-    (container,) = pod["containers"]
     assert (spec["concurrencyPolicy"], pod["restartPolicy"]) == ("Forbid", "Never")
     assert 0 < job["activeDeadlineSeconds"] <= SCHEDULE * 60
-    assert {mount["name"] for mount in container["volumeMounts"]} == {volume["name"] for volume in pod["volumes"]}
-    program, *words = container["command"]
-    assert program == PROGRAM
-    given = parse(words).params
-    mounts = {mount["mountPath"] for mount in container["volumeMounts"]}
-    assert str(given["config_path"].parent) in mounts
-    assert given["overrides"] == ("output=/output",)
-    assert "/output" in mounts
+    containers = [*pod["initContainers"], *pod["containers"]]
+    assert [container["command"][:2] for container in containers] == [[PROGRAM, "build"], [PROGRAM, "publish"]]
+    for container in containers:
+        given = parse(container["command"][1:]).params
+        mounts = {mount["mountPath"] for mount in container["volumeMounts"]}
+        assert mounts == {str(given["config_path"].parent), "/output", "/tmp"}  # noqa: S108 - a mount
+        assert given["overrides"] == ("output=/output/site",)
