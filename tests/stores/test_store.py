@@ -23,19 +23,20 @@ from generator.stores.store import (
 )
 from tests.support.sites.builds import make_config
 from tests.support.stores import places
-from tests.support.stores.places import BUCKETS, CLIENTS, Client, Place, open_bucket, use_credentials
+from tests.support.stores.places import ATOMIC, BUCKETS, CLIENTS, Client, Place, open_bucket, use_credentials
 from tests.support.stores.s3.server import S3Server
 
 KEY = "v1/public/markets/snapshot.json"
 IMMUTABLE = keys.page("open/new", "g1", 20, 20)
 THREADS = 128
+DIRECTORY = ("directory", "", "")
 
 
 def named(parameter: tuple[str, str, str]) -> str:
     return "-".join(filter(None, parameter))
 
 
-@pytest.fixture(params=[("directory", "", ""), *BUCKETS], ids=named)
+@pytest.fixture(params=[DIRECTORY, *BUCKETS], ids=named)
 def place(request: pytest.FixtureRequest) -> Place:
     return places.place(request)
 
@@ -149,6 +150,7 @@ def test_an_unknown_etag_replaces_nothing(store: Store) -> None:
     assert body_of(store, KEY) == b"1"
 
 
+@pytest.mark.parametrize("place", [DIRECTORY, *ATOMIC], ids=named, indirect=True)
 @pytest.mark.parametrize("kind", ["new", "replaced"])
 def test_of_many_concurrent_puts_exactly_one_wins(kind: str, store: Store) -> None:
     wanted = If.ABSENT if kind == "new" else store.put(KEY, b"first", If.ABSENT)
