@@ -117,7 +117,7 @@ def test_no_checkout_leaves_its_token_behind() -> None:
 
 
 def test_every_job_has_an_end() -> None:
-    assert all(0 < int(job["timeout-minutes"]) <= 90 for job in jobs() if "uses" not in job)
+    assert all(0 < int(job["timeout-minutes"]) <= 60 for job in jobs() if "uses" not in job)
     (credentials,) = (step["with"] for step in STEPS if "role-to-assume" in step.get("with", {}))
     assert int(JOB["timeout-minutes"]) * 60 < int(credentials["role-duration-seconds"])
 
@@ -335,6 +335,8 @@ def test_the_cron_job_never_overlaps_ends_and_can_write_what_it_writes() -> None
     assert 0 < job["activeDeadlineSeconds"] <= SCHEDULE * 60
     containers = [*pod["initContainers"], *pod["containers"]]
     assert [container["command"][:2] for container in containers] == [[PROGRAM, "build"], [PROGRAM, "publish"]]
+    mounted = {mount["name"] for container in containers for mount in container["volumeMounts"]}
+    assert mounted == {volume["name"] for volume in pod["volumes"]}
     for container in containers:
         given = parse(container["command"][1:]).params
         mounts = {mount["mountPath"] for mount in container["volumeMounts"]}

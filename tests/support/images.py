@@ -36,13 +36,11 @@ class Container:
     name: str
     files: Path
 
-    def command(self, *words: str, volumes: Volumes = {}, environ: Mapping[str, str] = {}, user: str = "") -> list[str]:  # noqa: B006 - never changed
-        """The words that run a program in it, as the image's user unless another is named."""
+    def command(self, *words: str, volumes: Volumes = {}, environ: Mapping[str, str] = {}) -> list[str]:  # noqa: B006 - never changed
+        """The words that run a program in it, as the image's user."""
         mounts = [word for path, place in volumes.items() for word in ("--volume", f"{path}:{place}")]
         variables = [word for name, value in environ.items() for word in ("--env", f"{name}={value}")]
-        users = ["--user", user] if user else []
-        options = [*mounts, *variables, *users]
-        return ["buildah", "run", *options, self.name, "--", *words]
+        return ["buildah", "run", *mounts, *variables, self.name, "--", *words]
 
     def done(self, *words: str, **options: Any) -> str:
         """Run a program that must succeed; returns its stdout."""

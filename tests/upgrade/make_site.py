@@ -30,9 +30,10 @@ publish: {target: ./target}
 TAKEN_DOWN: Final = "taken-down.txt"
 
 
-def run(folder: Path, *words: str) -> None:
-    """Run the program in the folder; it must succeed."""
-    subprocess.run([sys.executable, "-m", "generator", *words], cwd=folder, check=True)
+def run(folder: Path, *words: str) -> str:
+    """Run the program in the folder as it ships; it must succeed. Returns what it printed."""
+    command = [sys.executable, "-m", "generator", *words]
+    return subprocess.run(command, cwd=folder, check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
 def fill(folder: Path) -> None:

@@ -2,8 +2,6 @@
 
 import json
 import re
-import subprocess
-import sys
 import tarfile
 from datetime import timedelta
 from pathlib import Path
@@ -13,7 +11,7 @@ import pytest
 
 from tests.support.edges.serving import UNLIMITED, served
 from tests.support.sites.builds import AS_OF, files, lasting, text_of
-from tests.upgrade.make_site import TAKEN_DOWN
+from tests.upgrade.make_site import TAKEN_DOWN, run
 
 SITES: Final = sorted(Path(__file__).parent.glob("site-*.tar.xz"))
 #: A build after the last one of the kept sites.
@@ -26,14 +24,6 @@ def site(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     with tarfile.open(request.param) as packed:
         packed.extractall(tmp_path, filter="data")
     return tmp_path
-
-
-def done(folder: Path, *words: str) -> str:
-    ran = subprocess.run(
-        [sys.executable, "-m", "generator", *words], cwd=folder, capture_output=True, text=True, check=False
-    )
-    assert ran.returncode == 0, ran.stderr
-    return ran.stdout
 
 
 def shows(folder: Path, text: str) -> list[str]:
@@ -54,9 +44,9 @@ def test_the_first_release_is_among_the_kept_sites() -> None:
 @pytest.mark.campaign(short=0)
 def test_a_kept_site_is_rebuilt_published_taken_from_and_verified(site: Path) -> None:
     taken = (site / TAKEN_DOWN).read_text()
-    assert "error" not in done(site, "check", "--allow-demo")
+    assert "error" not in run(site, "check", "--allow-demo")
     before, serial = files(site / "target"), state(site)
-    told = done(site, "rebuild", "--as-of", LATER)
+    told = run(site, "rebuild", "--as-of", LATER)
     # It reads what the earlier version left: what did not change is neither written nor uploaded again.
     (uploaded,) = re.findall(r"(\d+) objects? uploaded", told)
     assert 0 < int(uploaded) < len(before) / 2, told
@@ -66,23 +56,23 @@ def test_a_kept_site_is_rebuilt_published_taken_from_and_verified(site: Path) ->
     another = next(key for key in files(site / "target") if "/detail/" in key)
     name = Path(another).stem
     assert shows(site / "target", name)
-    done(site, "takedown", "--yes", name)
+    run(site, "takedown", "--yes", name)
     assert shows(site / "target", name) == []
-    done(site, "takedown", "--yes", "--undo", taken)
-    done(site, "rebuild", "--as-of", LATER)
+    run(site, "takedown", "--yes", "--undo", taken)
+    run(site, "rebuild", "--as-of", LATER)
     assert shows(site / "target", taken)
     assert shows(site / "target", name) == []
-    assert " 0 objects uploaded" in done(site, "publish", "--verify")
+    assert " 0 objects uploaded" in run(site, "publish", "--verify")
     with served(site, *UNLIMITED, "--set", f"source.url=sqlite:///{site / 'markets.db'}") as running:
-        verified = done(site, "verify", f"http://127.0.0.1:{running.port}/", "--rate", "1000000", "--wait", "0")
+        verified = run(site, "verify", f"http://127.0.0.1:{running.port}/", "--rate", "1000000", "--wait", "0")
     assert "answers as it must" in verified
 
 
 @pytest.mark.campaign(short=0)
 def test_it_gives_the_bytes_that_a_site_made_anew_has(site: Path) -> None:
-    done(site, "takedown", "--yes", "--undo", (site / TAKEN_DOWN).read_text())
-    done(site, "build", "--as-of", LATER)
-    done(site, "build", "--as-of", LATER, "--set", "output=anew")
+    run(site, "takedown", "--yes", "--undo", (site / TAKEN_DOWN).read_text())
+    run(site, "build", "--as-of", LATER)
+    run(site, "build", "--as-of", LATER, "--set", "output=anew")
     old, new = lasting(files(site / "output")), lasting(files(site / "anew"))
     assert {key for key in old.keys() & new.keys() if old[key] != new[key]} == set()
     # The market that came back is in the histories from the next day on.
