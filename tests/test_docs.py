@@ -242,6 +242,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str]]
         yield folder / "output", f"http://127.0.0.1:{server.port}"
 
 
+@pytest.mark.campaign(short=0)
 def test_the_example_of_the_api_guide_walks_a_list(demo: tuple[Path, str]) -> None:
     output, address = demo
     (example,) = re.findall(r"^```python\n(.*?)^```$", PAGES["docs/api.md"], re.DOTALL | re.MULTILINE)

@@ -247,6 +247,7 @@ def test_bad_data_is_gone_without_a_target_after_one_build(operator: Operator) -
     assert not any(b"bad text" in text_of(key, body) for key, body in files(built).items())
 
 
+@pytest.mark.campaign(short=0)
 def test_a_backup_keeps_markets_blocked_that_were_taken_down(operator: Operator) -> None:
     def all_is_lost() -> None:
         shutil.rmtree(operator.folder / "output")

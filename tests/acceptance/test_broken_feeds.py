@@ -208,7 +208,7 @@ BROKEN: Final[dict[Callable[[Patch], None], Scenario]] = {
 SCENARIOS: Final = (*dict.fromkeys(BROKEN.values()), a_backup_takes_its_place)
 
 
-@pytest.mark.campaign(short=2)
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("broken", BROKEN, ids=lambda broken: broken.__name__)
 def test_a_rule_that_is_removed_is_noticed(
     followed: Followed, broken: Callable[[Patch], None], monkeypatch: Patch
@@ -218,7 +218,7 @@ def test_a_rule_that_is_removed_is_noticed(
         BROKEN[broken](followed)
 
 
-@pytest.mark.campaign(short=1)
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.__name__)
 def test_nothing_is_noticed_while_all_rules_hold(followed: Followed, scenario: Scenario) -> None:
     scenario(followed)

@@ -161,7 +161,7 @@ def head_of(_site: PublishedSite) -> str:
     return keys.head(LIST)
 
 
-@pytest.mark.campaign(short=3)
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("harm", ["removed", "altered", "turned round"])
 @pytest.mark.parametrize("chosen", [shared_chunk, index_of, head_of])
 def test_what_hands_did_to_the_store_is_undone(
@@ -189,6 +189,7 @@ def test_what_was_deleted_from_the_folder_is_built_again(
     assert Path("output", key).read_bytes() == good
 
 
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("chosen", [index_of, lambda site: chunk_of(site, 200, LIST)])
 def test_what_was_altered_in_the_folder_is_not_uploaded(
     chunked: PublishedSite, chosen: Callable[[PublishedSite], str]
@@ -230,7 +231,7 @@ def test_a_takedown_from_the_store_alone_gives_what_a_build_without_the_market_g
     assert {key: body for key, body in chunked.built().items() if key.startswith(keys.LISTS)} == taken
 
 
-@pytest.mark.campaign(short=1)
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("harm", ["missing", "damaged"])
 @pytest.mark.parametrize("chosen", [lambda site: chunk_of(site, 200, LIST), index_of, head_of])
 def test_a_list_that_cannot_be_read_is_made_again_by_a_takedown(

@@ -149,6 +149,7 @@ def details(folder: Path) -> dict[str, Any]:
     return {detail["market"]["id"]: detail for detail in found}
 
 
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("dialect", TYPES)
 def test_sites_with_other_habits_are_mapped_by_the_recipes(
     dialect: str, executed: Callable[[str, str], str], tmp_path: Path

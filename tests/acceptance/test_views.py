@@ -120,6 +120,7 @@ def shown(published: Path, market_id: str) -> Any:
     return json.loads(path.read_bytes())
 
 
+@pytest.mark.campaign(short=0)
 def test_cents_basis_points_and_enums_reach_the_reader_in_our_units_and_words(published: Path) -> None:
     detail = shown(published, TRADING)
     assert detail["market"] == {

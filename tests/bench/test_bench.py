@@ -250,6 +250,7 @@ def test_the_lists_stage_a_build_and_the_naive_script_write_the_same_pages(runne
     assert seen(naive) == seen(whole / LISTS)
 
 
+@pytest.mark.campaign(short=0)
 def test_the_loop_of_cursors_writes_the_same_details_as_the_product(runner: Runner) -> None:
     path = databases.uniform(runner.root / "uniform.db", markets=3, points=20, fills=5)
     made = {name: runner.new(name) for name in ("stages", "direct_details")}

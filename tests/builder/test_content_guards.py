@@ -116,7 +116,7 @@ def command(folder: Path, *words: str) -> tuple[int, str]:
     return done.returncode, done.stdout + done.stderr
 
 
-@pytest.mark.campaign(short=3)
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("case", BROKEN)
 def test_a_view_that_breaks_is_refused_with_three_examples_unless_its_own_option_lets_it_through(
     folder: Path, case: str
@@ -168,7 +168,7 @@ def test_the_first_build_has_nothing_to_compare_with(folder: Path) -> None:
     built(folder)
 
 
-@pytest.mark.campaign
+@pytest.mark.campaign(short=0)
 def test_thirty_days_of_trading_are_never_refused(tmp_path: Path) -> None:
     days = rounds(3, 30)
     seed(tmp_path / "markets.db", as_of=AS_OF, markets=rounds(40, 120))

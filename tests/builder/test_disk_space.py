@@ -82,6 +82,7 @@ def test_check_names_the_bytes_that_are_lacking_and_a_build_fails_without_them(
     build_now(make_config(markets_folder, output=output))
 
 
+@pytest.mark.campaign(short=0)
 def test_the_next_build_needs_space_for_new_files_only(
     markets_folder: Path, database: sqlite3.Connection, disk: Disk
 ) -> None:

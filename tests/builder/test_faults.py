@@ -156,7 +156,7 @@ STAGING = [
 ]
 
 
-@pytest.mark.campaign
+@pytest.mark.campaign(short=0)
 def test_a_build_killed_at_any_call_leaves_the_old_state_or_the_new(
     world: World, builds: Builds, reader: Reader
 ) -> None:
@@ -397,6 +397,7 @@ def spawn(builds: Builds) -> subprocess.Popen[bytes]:
     return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
 
 
+@pytest.mark.campaign(short=0)
 def test_a_killed_worker_fails_the_build_and_changes_nothing(world: World, builds: Builds) -> None:
     builds.build()
     before = files(builds.output, "")
@@ -413,7 +414,7 @@ def test_a_killed_worker_fails_the_build_and_changes_nothing(world: World, build
 # ── a power cut ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.campaign(short=1)
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize(
     "fault",
     [Fault("sync"), Fault("generation", 12), Fault("generation", 30, after=True), Fault("manifest")],
@@ -505,6 +506,7 @@ def test_a_withdrawn_market_is_gone_at_once_and_other_lists_keep_their_walks(
         assert b"Is it withdrawn?" not in body
 
 
+@pytest.mark.campaign(short=0)
 def test_a_market_that_moved_between_lists_is_withdrawn_from_the_lists_it_left(
     world: World, builds: Builds, reader: Reader
 ) -> None:
@@ -520,6 +522,7 @@ def test_a_market_that_moved_between_lists_is_withdrawn_from_the_lists_it_left(
     check_whole(builds.output)
 
 
+@pytest.mark.campaign(short=0)
 def test_a_market_that_returns_is_there_again(world: World, builds: Builds, reader: Reader) -> None:
     builds.build()
     first = lasting(files(builds.output))
@@ -552,6 +555,7 @@ def test_data_that_returns_brings_its_generation_back(world: World, builds: Buil
     check_whole(builds.output)
 
 
+@pytest.mark.campaign(short=0)
 def test_two_builds_of_one_instant(world: World, builds: Builds, reader: Reader) -> None:
     builds.build()
     walks, before = hold(reader), builds.as_of

@@ -66,6 +66,7 @@ def read(site: VersionedSite, **settings: Any) -> Mapping[str, int]:
     return {name: found[name] for name in found if found[name]}
 
 
+@pytest.mark.campaign(short=0)
 def test_where_nothing_changed_nothing_is_read_but_ids_with_versions(site: VersionedSite) -> None:
     assert read(site, **EXTENDED)["rows"] == MARKETS
     assert read(site, **EXTENDED) == {"markets": MARKETS}
@@ -73,6 +74,7 @@ def test_where_nothing_changed_nothing_is_read_but_ids_with_versions(site: Versi
     assert site.build(**EXTENDED).details == DetailCounts(kept=MARKETS)
 
 
+@pytest.mark.campaign(short=0)
 def test_a_market_that_changed_is_read_alone_with_what_belongs_to_it(site: VersionedSite) -> None:
     site.build(**EXTENDED)
     site.edit(3, question="Will it snow?", prob=0.25)
@@ -117,7 +119,7 @@ CHANGES: Final[dict[str, Callable[[VersionedSite], object]]] = {
 }
 
 
-@pytest.mark.campaign(short=2)
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("change", CHANGES)
 def test_what_changes_is_found_and_found_again_where_it_must_be_reported(site: VersionedSite, change: str) -> None:
     site.build(**EXTENDED)
@@ -231,7 +233,7 @@ LIES: Final[dict[str, str]] = {
 }
 
 
-@pytest.mark.campaign(short=1)
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("lie", LIES)
 def test_an_audit_finds_a_row_that_changed_without_a_word_and_then_reads_all(site: VersionedSite, lie: str) -> None:
     site.build(**EXTENDED)
@@ -271,7 +273,7 @@ def test_nothing_of_a_market_that_was_taken_down_or_withdrawn_is_kept(site: Vers
     assert b"Secret" not in kept_of(site)
 
 
-@pytest.mark.campaign(short=2)
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("damage", ["another text", "another shape", "no file"])
 def test_without_what_was_kept_everything_is_read(site: VersionedSite, damage: str) -> None:
     site.build(**EXTENDED)

@@ -376,7 +376,7 @@ DAMAGES: Final[dict[str, Callable[[Path], object]]] = {
 }
 
 
-@pytest.mark.campaign(short=2)
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("most", [0, 1000], ids=["no excerpts", "excerpts"])
 @pytest.mark.parametrize("prob", [0.5, 0.25], ids=["same row", "another row"])
 def test_a_detail_that_somebody_lost_or_edited_is_read_and_written_again(

@@ -43,6 +43,7 @@ def test_the_summary_line_reads_exactly_so() -> None:
     )
 
 
+@pytest.mark.campaign(short=0)
 @pytest.mark.every_limit
 def test_the_summary_line_is_all_that_a_build_prints(tmp_path: Path, database: sqlite3.Connection) -> None:
     insert_market(database)
@@ -310,6 +311,7 @@ class Steps:
         pass
 
 
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("settings", [{}, {"variant": "extended", "search": "title"}])
 def test_progress_ends_when_the_work_is_done(
     tmp_path: Path, database: sqlite3.Connection, settings: dict[str, str]

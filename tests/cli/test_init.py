@@ -65,6 +65,7 @@ def test_a_folder_has_settings_sql_a_schedule_and_what_to_do_next(
     assert f"output/edge/{edge}/" in found["README.md"]
 
 
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("edge", EDGES)
 def test_the_layout_is_the_one_that_plan_recommends(tmp_path: Path, edge: str) -> None:
     init(tmp_path / "site", "sqlite", edge, "cron")
@@ -150,6 +151,7 @@ def test_the_lines_of_the_install_page_work_with_and_without_a_terminal(tmp_path
     assert (tmp_path / "site/crontab").exists()
 
 
+@pytest.mark.campaign(short=0)
 def test_the_steps_lead_from_a_database_to_a_site_that_cron_rebuilds(tmp_path: Path) -> None:
     """A SQLite site of another schema, and nginx: all but the deployment itself."""
     site = tmp_path / "site"

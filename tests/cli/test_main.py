@@ -43,6 +43,7 @@ def test_the_version_names_commit_and_python() -> None:
     assert (found[1] == "unknown") == (not (ROOT / ".git").exists())
 
 
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("shell", SHELLS)
 def test_a_shell_completes_commands_and_options(shell: str, tmp_path: Path) -> None:
     program = require(shell, reason="its completion is not tried")

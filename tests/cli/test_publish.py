@@ -121,6 +121,7 @@ def on_terminal(site: PublishedSite, *words: str, answer: str = "") -> tuple[int
     return commands.on_terminal(*words, *where, cwd=site.folder, answer=answer, **CREDENTIALS)
 
 
+@pytest.mark.campaign(short=0)
 def test_on_a_terminal_a_takedown_asks_before_it_removes(published_site: PublishedSite) -> None:
     code, printed, shown = on_terminal(published_site, "takedown", market_id(FX)[:8], answer="n\n")
     assert (code, printed) == (1, "")
@@ -134,7 +135,7 @@ def test_on_a_terminal_a_takedown_asks_before_it_removes(published_site: Publish
     assert "gone from " in printed.splitlines()[-1]
 
 
-@pytest.mark.campaign(short=1)
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("words", [("--yes", market_id(FX)), ("--undo", market_id(FX)), ()])
 def test_on_a_terminal_nobody_who_is_sure_is_asked(published_site: PublishedSite, words: tuple[str, ...]) -> None:
     code, _, shown = on_terminal(published_site, "takedown", *words)
@@ -142,6 +143,7 @@ def test_on_a_terminal_nobody_who_is_sure_is_asked(published_site: PublishedSite
     assert b"Remove" not in shown
 
 
+@pytest.mark.campaign(short=0)
 def test_progress_is_shown_on_a_terminal_only(published_site: PublishedSite) -> None:
     published_site.edit(1, question="Else?")
     code, printed, shown = on_terminal(published_site, "rebuild", "--as-of", hour(1))

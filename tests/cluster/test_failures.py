@@ -120,6 +120,7 @@ def test_an_interrupt_while_workers_render(unchanged: ClusterSite, workers: Clus
 # ── workers ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.campaign(short=0)
 def test_a_scheduler_without_workers(unchanged: ClusterSite, odd: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine, "PATIENCE_S", 0.2)
     assert f"the scheduler {odd.address} has no worker" in sentence(begin(unchanged, odd.address))
@@ -138,6 +139,7 @@ def test_workers_that_all_die(
         assert f"the scheduler {odd.address} has no worker" in sentence(begun)
 
 
+@pytest.mark.campaign(short=0)
 def test_a_worker_of_another_version(
     unchanged: ClusterSite, odd: Cluster, worker_environ: Mapping[str, str], tmp_path: Path
 ) -> None:
@@ -196,6 +198,7 @@ def test_the_transaction_that_exports_the_snapshot_is_ended_while_workers_render
     assert sentence(begun).endswith("run again")
 
 
+@pytest.mark.campaign(short=0)
 def test_a_snapshot_of_a_transaction_that_has_ended(
     unchanged: ClusterSite, workers: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -213,6 +216,7 @@ def test_sqlite(unchanged: ClusterSite, demo_rows: Path) -> None:
 # ── secrets ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.campaign(short=0)
 def test_nothing_of_the_databases_address_reaches_the_scheduler(demo: ClusterSite, workers: Cluster) -> None:
     with relayed(workers.port) as relay:
         demo.build(relay.address, "relayed")

@@ -57,7 +57,7 @@ def change(program: Path, run: str) -> None:
     worker.write_text(worker.read_text("utf-8") + run, "utf-8")
 
 
-@pytest.mark.campaign(short=1)
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_a_pickle_from_a_worker_runs_no_code_on_the_coordinator(
     demo: ClusterSite, odd: Cluster, program: Path, attack: str, monkeypatch: pytest.MonkeyPatch

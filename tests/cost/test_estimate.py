@@ -253,6 +253,7 @@ def test_a_second_build_of_the_same_data_leaves_report_and_estimate_alone(publis
     assert (file.stat().st_mtime_ns, file.read_bytes()) == before
 
 
+@pytest.mark.campaign(short=0)
 def test_another_schedule_is_estimated_at_once_and_what_was_learned_stays(published_site: PublishedSite) -> None:
     published_site.edit(1, question="Another question?")
     published_site.done("build", "--as-of", hour(1))

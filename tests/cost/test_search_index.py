@@ -91,6 +91,7 @@ def test_the_first_publish_puts_the_index_as_measured_and_estimated(searched: Pu
     assert estimated(searched).bytes == pytest.approx(sum(map(len, searched.built().values())), rel=0.01)
 
 
+@pytest.mark.campaign(short=0)
 def test_plan_predicts_which_objects_of_the_index_the_next_publish_puts(searched: PublishedSite) -> None:
     searched.done("publish")
     layout = searched.settings["layout"]

@@ -191,6 +191,7 @@ def test_quiet_markets_follow_the_traded_ones_with_few_rows(tmp_path: Path, monk
     assert len(created) > 190, "each has times of its own"
 
 
+@pytest.mark.campaign(short=0)
 def test_every_status_has_its_share(any_thousand: Path) -> None:
     shares = Counter(row["status"] for row in rows(any_thousand, "SELECT status FROM markets"))
     assert shares == {"open": 550, "closed": 150, "resolved": 250, "cancelled": 50}
@@ -301,6 +302,7 @@ def wire_market(row: dict[str, Any], member: dict[str, Any] | None) -> dict[str,
     }
 
 
+@pytest.mark.campaign(short=0)
 def test_every_visible_market_keeps_the_contract_with_all_its_rows(any_thousand: Path) -> None:
     orders, fills, points = (children(any_thousand, table) for table in ("orders", "fills", "probabilities"))
     members = {row["market_id"]: row for row in rows(any_thousand, "SELECT * FROM fx_members WHERE is_public")}

@@ -106,6 +106,7 @@ def error(answer: Answer) -> contract.ErrorResponse:
 # ── the table of requests ─────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.campaign(short=0)
 def test_every_case_of_the_table(worker: RunningWorker, demo_folder: Path, demo_output: Path, tmp_path: Path) -> None:
     core = router.render(make_config(demo_folder))
     cases = [case for case in on_the_wire(demo_output) if case.method not in UNKNOWN_METHODS]

@@ -63,6 +63,7 @@ def _parts(answer: Answer) -> tuple[int, Mapping[str, str], bytes]:
 # ── the two functions on the table ────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize(
     ("program", "query", "config"),
     full_tier(

@@ -63,7 +63,7 @@ def mismatches(edge: CloudFront, output: Path, cases: Sequence[Case] = ()) -> li
     return [problem for problem in wrong if problem]
 
 
-@pytest.mark.campaign(short=1)
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_every_case_of_the_table(variant: Variant, store: S3Server, outputs: Outputs, tmp_path: Path) -> None:
     output = outputs(variant, "chunks")
@@ -72,7 +72,7 @@ def test_every_case_of_the_table(variant: Variant, store: S3Server, outputs: Out
     assert store.count("GetObject") > 200
 
 
-@pytest.mark.campaign(short=1)
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize(
     ("before", "after"),
     [
@@ -109,7 +109,7 @@ def test_a_changed_rule_of_a_search_turns_the_table_red(
 # ── pages ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.campaign(short=1)
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("config", [CHUNKED, IN_BUCKET])
 def test_every_window_is_the_page_that_it_must_be(config: Config, store: S3Server, tmp_path: Path) -> None:
     generations = lists.put(tmp_path / "output", LISTS.values())

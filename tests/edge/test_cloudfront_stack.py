@@ -80,7 +80,7 @@ def test_settings_that_no_function_can_hold_are_refused_when_the_stack_is_deploy
 SEARCHED = AWKWARD.model_copy(update={"variant": "extended", "layout": "chunks", "search": "title"})
 
 
-@pytest.mark.campaign
+@pytest.mark.campaign(short=0)
 def test_cfn_lint_has_nothing_to_say(tmp_path: Path) -> None:
     configs = [PLAIN, IN_BUCKET, AWKWARD, AWKWARD.model_copy(update={"layout": "chunks"}), SEARCHED]
     templates = [rendered(config)["template.yaml"] for config in sample(configs, 1)]

@@ -38,6 +38,7 @@ def edge(request: pytest.FixtureRequest) -> Iterator[EdgeSite]:
         yield running
 
 
+@pytest.mark.campaign(short=0)
 def test_lists_and_documents_say_as_of_when_they_are(edge: EdgeSite) -> None:
     found = [edge.ask("all/new", 20), edge.ask(PAGES.name, 20), edge.client.send("GET", f"{MARKETS}/snapshot")]
     assert [answer.status for answer in found] == [200] * 3

@@ -68,6 +68,7 @@ def ask(edge: EdgeSite, key: str, method: str = "GET", **headers: str) -> Answer
     return answer
 
 
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("path", DOCUMENTS)
 def test_documents_have_their_types_and_the_headers_of_others(edge: EdgeSite, path: str) -> None:
     key = DOCUMENTS[path]

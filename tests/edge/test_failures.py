@@ -125,6 +125,7 @@ def test_nginx_does_not_blame_readers_for_files_that_it_may_not_read(built: Path
     assert is_json(files.send("GET", NOWHERE), 404)
 
 
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("lost", [moved, unreadable])
 def test_nginx_blames_no_reader_when_all_that_is_published_is_missing_or_closed_to_it(
     lost: Callable[[Path], AbstractContextManager[None]], built: Path, files: Client
@@ -169,7 +170,7 @@ def before_bucket(built: Path, fault: Fault) -> Iterator[Client]:
         yield client
 
 
-@pytest.mark.campaign(short=2)
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("failure", [307, 0, 400, 301, 429, 403, 503, 500])
 def test_nginx_shows_no_error_of_its_bucket(failure: int, built: Path) -> None:
     with before_bucket(built, lambda _: failure) as client:

@@ -35,6 +35,7 @@ def is_unavailable(answer: Answer) -> bool:
     return (answer.status, answer.body) == (503, body) and wanted.items() <= answer.headers.items()
 
 
+@pytest.mark.campaign(short=0)
 def test_a_first_page_made_of_an_object_that_is_too_large_is_a_503(edge: EdgeSite) -> None:
     overhead = len(chunks.Generation(ItemList("open/new", [padded(0)])).head())
     for name, size, is_there in (

@@ -96,7 +96,7 @@ CUT_RULES: Final = (
 )
 
 
-@pytest.mark.campaign(short=1)
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize(("rule", "changed"), CUT_RULES)
 def test_a_changed_rule_of_pages_that_are_cut_is_noticed(rule: str, changed: str, demo_folder: Path) -> None:
     with built(demo_folder / "markets.db", **CHUNKED) as (output, port):

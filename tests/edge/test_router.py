@@ -251,6 +251,7 @@ def test_no_rule_against_damage_is_superfluous(tmp_path: Path) -> None:
     assert [name for name, change in OF_DAMAGE.items() if not damaged_pages(core.replace(*change), tmp_path)] == []
 
 
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize(
     ("engine", "build"), ENGINES_OF_MUTATED, ids=lambda one: one if isinstance(one, str) else "-".join(one)
 )
@@ -275,7 +276,7 @@ def test_the_table_notices_every_changed_rule(
     assert not unnoticed
 
 
-@pytest.mark.campaign(short=1)
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_without_search_a_q_is_refused_with_the_reason(layout: Literal["pages", "chunks"], outputs: Outputs) -> None:
     output = outputs("extended", layout)
@@ -287,6 +288,7 @@ def test_without_search_a_q_is_refused_with_the_reason(layout: Literal["pages", 
     assert [found for case, result in zip(cases, results, strict=True) if (found := mismatch(case, result))] == []
 
 
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize(("engine", "layout"), full_tier(product(ENGINES, LAYOUTS), short=[("quickjs", "chunks")]))
 def test_the_table_notices_every_changed_rule_of_a_search(
     engine: str, layout: str, outputs: Outputs, tmp_path: Path
@@ -339,7 +341,7 @@ def test_a_changed_limit_leads_to_the_page_that_pages_cuts(tmp_path: Path) -> No
         assert result["key"] == keys.page(name, generation, pages.size_at(position, limit), position)
 
 
-@pytest.mark.campaign(short=1)
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("variant", CORES)
 def test_cursors_minted_by_the_build_lead_to_pages_of_the_build(
     variant: Variant, outputs: Outputs, tmp_path: Path

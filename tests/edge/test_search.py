@@ -82,6 +82,7 @@ def items(bodies: list[bytes]) -> list[bytes]:
     return search.items_of([{"body": body.decode()} for body in bodies])
 
 
+@pytest.mark.campaign(short=0)
 def test_every_search_of_the_table(edge: EdgeSite) -> None:
     for case in CASES:
         assert items(walk(edge, case.target())) == case.items(MARKETS), case
@@ -122,6 +123,7 @@ def test_other_words_and_other_lists_have_other_etags(edge: EdgeSite) -> None:
     assert ask(edge, "q=THE").headers["etag"] == ask(edge, "q=the").headers["etag"]
 
 
+@pytest.mark.campaign(short=0)
 def test_a_walk_goes_on_while_other_markets_are_published(edge: EdgeSite) -> None:
     case = Query("the", limit=9)
     first = ask(edge, case.target())
@@ -195,6 +197,7 @@ def read_by(objects: Mapping[str, str], query: str, place: int) -> set[str]:
     return {key for answer in answers for key in answer["read"] if keys.SEARCH not in key and keys.INDEX not in key}
 
 
+@pytest.mark.campaign(short=0)
 def test_what_is_lost_or_damaged_in_mid_search_is_no_mistake_of_the_reader(
     edge: EdgeSite, faulty: Mapping[str, str]
 ) -> None:
@@ -225,6 +228,7 @@ def test_a_withdrawal_interrupts_no_search(edge: EdgeSite) -> None:
 # ── headers ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.campaign(short=0)
 def test_the_headers_of_a_search_are_the_same_on_every_edge(edge: EdgeSite) -> None:
     objects = search.objects(MARKETS, edge.layout)
     first = "q=the&status=all&limit=5"

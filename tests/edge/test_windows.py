@@ -56,7 +56,7 @@ def some(edge: EdgeSite, cases: Iterable[_T], short: int) -> list[_T]:
 # ── walks ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.campaign(short=1)
+@pytest.mark.campaign(short=0)
 def test_every_list_is_walked_whole_with_every_kind_of_limit(edge: EdgeSite) -> None:
     for one in LISTS.values():
         for limit in some(edge, sample((7, 99, 20, 100), 2), 1):
@@ -65,7 +65,7 @@ def test_every_list_is_walked_whole_with_every_kind_of_limit(edge: EdgeSite) -> 
     assert walk(edge, one, repeat(1)) == len(one.items) > 100
 
 
-@pytest.mark.campaign(short=1)
+@pytest.mark.campaign(short=0)
 def test_a_reader_may_change_the_limit_at_every_request_and_gets_as_many_items(edge: EdgeSite) -> None:
     dice = random.Random(1)  # noqa: S311 - no secret
     walked = 0
@@ -75,7 +75,7 @@ def test_a_reader_may_change_the_limit_at_every_request_and_gets_as_many_items(e
     assert walked > 50
 
 
-@pytest.mark.campaign(short=1)
+@pytest.mark.campaign(short=0)
 def test_a_page_may_begin_and_end_anywhere_around_a_border(edge: EdgeSite, generations: dict[str, str]) -> None:
     asked = 0
     for name in some(edge, ("all/activity", "all/new", "open/ended", "open/volume"), 2):
@@ -89,6 +89,7 @@ def test_a_page_may_begin_and_end_anywhere_around_a_border(edge: EdgeSite, gener
     assert asked >= 40
 
 
+@pytest.mark.campaign(short=0)
 def test_items_may_be_long(edge: EdgeSite) -> None:
     texts = (f"{i} " + "ü🙂" * 5_000 for i in range(250))
     one = ItemList("all/popular", tuple(contract.encode({"question": text}) for text in texts))
@@ -100,6 +101,7 @@ def test_items_may_be_long(edge: EdgeSite) -> None:
         assert len(page) > 3_000_000
 
 
+@pytest.mark.campaign(short=0)
 def test_readers_at_the_same_time_do_not_disturb_each_other(edge: EdgeSite) -> None:
     port = edge.client.port
 
@@ -170,6 +172,7 @@ def damaged(edge: EdgeSite) -> Iterator[Answer]:
         yield edge.ask(one.name, 100, cursors.mint(one.name, made.name, 150))
 
 
+@pytest.mark.campaign(short=0)
 def test_no_damaged_object_becomes_a_page(edge: EdgeSite) -> None:
     found = [*damaged(edge)]
     assert len(found) == 21

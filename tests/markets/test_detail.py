@@ -226,7 +226,7 @@ def test_a_history_from_year_1_to_year_9999_is_thinned() -> None:
     assert {later - earlier for earlier, later in pairwise(shown)} <= {99, 100, 101}
 
 
-@pytest.mark.campaign(short=2)
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("count", [GRID, GRID + 1, 2 * GRID - 1, 2 * GRID, 2 * GRID + 1, 53_211])
 def test_a_history_longer_than_the_grid_is_thinned_the_same_in_any_order(count: int) -> None:
     rng = random.Random(count)  # noqa: S311 - the same every time

@@ -133,6 +133,7 @@ def test_a_row_is_named_as_people_call_it(quarantine: Quarantine) -> None:
     assert len(row.title) <= 80
 
 
+@pytest.mark.campaign(short=0)
 def test_what_several_collected_is_as_if_one_had(quarantine: Quarantine) -> None:
     parts = [Quarantine(), Quarantine()]
     for number in range(3 * NAMED_AT_MOST // 2):

@@ -76,7 +76,7 @@ HARMS = [
 ]  # fmt: skip
 
 
-@pytest.mark.campaign(short=4)
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("harm", HARMS)
 def test_manual_changes_to_the_store_are_undone(
     published_site: PublishedSite, harm: Callable[[PublishedSite], None]
@@ -160,7 +160,7 @@ def test_intact_retired_generations_are_kept(published_site: PublishedSite) -> N
     published_site.check()
 
 
-@pytest.mark.campaign(short=1)
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("harm", ["deleted", "damaged"])
 def test_a_lost_record_is_rewritten(published_site: PublishedSite, harm: str) -> None:
     published_site.edit(1, question="Else?")
@@ -226,7 +226,7 @@ def parts_of_index(site: PublishedSite) -> dict[str, str]:
 
 
 @in_one_layout
-@pytest.mark.campaign(short=2)
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("what", ["head", "root", "bucket", "vector", "table"])
 def test_manual_changes_to_the_search_index_are_undone(searched: PublishedSite, what: str) -> None:
     good, key = searched.objects(), parts_of_index(searched)[what]
@@ -266,7 +266,7 @@ def test_verifying_makes_the_record_of_a_searchable_site_anew(searched: Publishe
 
 
 @in_one_layout
-@pytest.mark.campaign(short=1)
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("field", [3, {"generation": "s", "count": 1, "bytes": 1, "chunks": [{}]}])
 def test_a_record_with_a_damaged_search_index_is_refused_and_made_anew(searched: PublishedSite, field: object) -> None:
     content = json.loads(searched.stored()[record.KEY])

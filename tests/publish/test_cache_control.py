@@ -63,7 +63,7 @@ def test_check_says_so(published_site: PublishedSite) -> None:
         assert sentence not in published_site.done("check", **purge).stdout
 
 
-@pytest.mark.campaign(short=1)
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_pages_that_were_put_while_a_cdn_was_set_are_not_promised_to_end_within_minutes(
     empty: PublishedSite, layout: str

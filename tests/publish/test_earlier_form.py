@@ -71,7 +71,7 @@ def check(site: PublishedSite) -> None:
     assert site.objects().keys() == site.built().keys() == built.objects.keys() | immutable(built)
 
 
-@pytest.mark.campaign(short=1)
+@pytest.mark.campaign(short=0)
 def test_a_rebuild_keeps_walks_and_session_and_uploads_only_what_changed(earlier: PublishedSite) -> None:
     before, feed, stored = whole(earlier).built, head(earlier), earlier.stored()
     existing = immutable(before)
@@ -90,13 +90,14 @@ def test_a_rebuild_keeps_walks_and_session_and_uploads_only_what_changed(earlier
     check(earlier)
 
 
-@pytest.mark.campaign(short=1)
+@pytest.mark.campaign(short=0)
 def test_a_build_of_the_same_data_changes_no_published_byte(earlier: PublishedSite) -> None:
     built, stored = files(earlier.folder / "output"), earlier.objects()
     earlier.done("rebuild", "--as-of", hour(2))
     assert (files(earlier.folder / "output"), earlier.objects()) == (built, stored)
 
 
+@pytest.mark.campaign(short=0)
 @in_one_layout
 def test_a_takedown_removes_a_market_without_a_build_before_it(earlier: PublishedSite) -> None:
     earlier.done("takedown", market_id(1))

@@ -111,7 +111,7 @@ def blocked_elsewhere(site: PublishedSite, number: int) -> None:
     site.put("blocked.json", json.dumps(decisions).encode())
 
 
-@pytest.mark.campaign(short=2)
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("reason", ["shrink", "older", "settings", "altered", "no build"])
 def test_whatever_a_guard_refuses_blocked_markets_are_withdrawn(published_site: PublishedSite, reason: str) -> None:
     refusal, settings = {
@@ -160,7 +160,7 @@ def test_a_dry_run_that_is_refused_withdraws_nothing(published_site: PublishedSi
 # Damaged or incomplete builds
 
 
-@pytest.mark.campaign(short=2)
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("step", ["detail", "page", "document", "first page"])
 @pytest.mark.parametrize("harm", ["missing", "altered"])
 def test_a_file_altered_since_the_build_is_refused(published_site: PublishedSite, step: str, harm: str) -> None:

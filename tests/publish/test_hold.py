@@ -156,6 +156,7 @@ def test_a_reason_and_a_release_contradict_each_other(published_site: PublishedS
 # ── what it stops, and what passes ────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize(
     "command",
     [
@@ -296,6 +297,7 @@ def test_a_hold_that_comes_while_a_run_begins_stops_it(
 target = pytest.fixture(name="target", params=[("directory", "", ""), *BUCKETS], ids="-".join)(place)
 
 
+@pytest.mark.campaign(short=0)
 def test_a_hold_is_set_and_ended_on_every_kind_of_target(target: Place) -> None:
     begun = Lease(target.open(), LEASE)
     begun.read()

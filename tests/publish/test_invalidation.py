@@ -292,6 +292,7 @@ def invalidations(distribution: str) -> list[list[str]]:
     ]
 
 
+@pytest.mark.campaign(short=0)
 def test_cloudfront_invalidates_everything_with_one_path_each_time(
     published_site: PublishedSite, cloudfront: str
 ) -> None:

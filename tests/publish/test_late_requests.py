@@ -60,6 +60,7 @@ def undo(site: PublishedSite) -> None:
     site.done("rebuild")
 
 
+@pytest.mark.campaign(short=0)
 def test_a_put_that_arrives_late_brings_no_withdrawn_market_back_for_good(published_site: PublishedSite) -> None:
     published_site.edit(MARKET, question="Question 5?", volume=77.0)
     with dropping(published_site, is_page) as dropped:
@@ -77,6 +78,7 @@ def test_a_put_that_arrives_late_brings_no_withdrawn_market_back_for_good(publis
     published_site.check()
 
 
+@pytest.mark.campaign(short=0)
 def test_a_deletion_that_arrives_late_is_repaired_by_the_next_rebuild(published_site: PublishedSite) -> None:
     before = published_site.objects().keys()
     with dropping(published_site, is_deletion) as dropped:
@@ -190,6 +192,7 @@ def test_a_takedown_that_puts_in_vain_what_late_deletions_remove_ends_and_says_s
     published_site.check()
 
 
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("is_verifying", [True, False])
 def test_what_a_late_put_showed_again_is_removed_from_caches_by_whichever_run_finds_it(
     published_site: PublishedSite,

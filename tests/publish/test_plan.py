@@ -380,7 +380,7 @@ def stored_keys(draw: st.DrawFn, published: Published) -> set[str]:
     return whole | {key for key in sorted(others) if draw(st.booleans())}
 
 
-@pytest.mark.campaign
+@pytest.mark.campaign(short=0)
 @settings(max_examples=rounds(100, 400), deadline=None)
 @given(manifests(), stores(), st.booleans())
 def test_a_carried_out_plan_leaves_the_build_and_the_retained_generations(
@@ -405,7 +405,7 @@ def test_a_carried_out_plan_leaves_the_build_and_the_retained_generations(
     assert not (purges and kept)
 
 
-@pytest.mark.campaign
+@pytest.mark.campaign(short=0)
 @settings(max_examples=rounds(50, 200), deadline=None)
 @given(manifests(), stores())
 def test_a_second_plan_is_empty(built: Manifest, before: tuple[Published, Model]) -> None:
@@ -416,7 +416,7 @@ def test_a_second_plan_is_empty(built: Manifest, before: tuple[Published, Model]
     assert again.is_empty(after)
 
 
-@pytest.mark.campaign
+@pytest.mark.campaign(short=0)
 @settings(max_examples=rounds(50, 200), deadline=None)
 @given(manifests(), stores())
 def test_no_generation_is_kept_that_may_hold_a_withdrawn_market(

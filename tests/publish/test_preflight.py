@@ -140,6 +140,7 @@ def test_a_record_of_a_newer_format_is_reported_as_a_publish_reports_it(publishe
     assert line.endswith("format 2, this program knows 1; upgrade this program")
 
 
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("body", [None, b"{}\n[]"], ids=["missing", "altered"])
 def test_a_damaged_shard_of_the_record_is_an_error_with_the_remedy(
     published_site: PublishedSite, body: bytes | None

@@ -2,11 +2,14 @@
 
 import json
 
+import pytest
+
 from tests.support.sites.publishing import FX, PublishedSite, hour
 from tests.support.sites.rows import market_id
 from tests.support.sites.searchable_site import Reads, engine, found, index_of
 
 
+@pytest.mark.campaign(short=0)
 def test_a_published_site_can_be_searched(searched: PublishedSite) -> None:
     searched.check()
     assert found(searched, "zyzz") == [market_id(1)]

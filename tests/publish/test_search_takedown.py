@@ -23,6 +23,7 @@ def left(site: PublishedSite) -> set[str]:
     return remains(site.stored()) | remains(files(site.folder / "output", ""))
 
 
+@pytest.mark.campaign(short=0)
 def test_no_object_has_a_word_of_a_market_that_was_taken_down(searched: PublishedSite) -> None:
     assert remains(searched.stored()) == remains(files(searched.folder / "output", "")) == {*RARE}
     searched.database.execute("ALTER TABLE markets RENAME TO away")
@@ -36,7 +37,7 @@ def test_no_object_has_a_word_of_a_market_that_was_taken_down(searched: Publishe
     searched.check()
 
 
-@pytest.mark.campaign(short=1)
+@pytest.mark.campaign(short=0)
 def test_no_object_has_a_word_of_a_market_that_is_no_longer_public(searched: PublishedSite) -> None:
     searched.edit(1, approval="rejected")
     searched.done("rebuild", "--as-of", hour(2))
@@ -44,7 +45,7 @@ def test_no_object_has_a_word_of_a_market_that_is_no_longer_public(searched: Pub
     assert found(searched, "dzixyzzy") == []
 
 
-@pytest.mark.campaign(short=1)
+@pytest.mark.campaign(short=0)
 def test_a_takedown_makes_the_index_of_a_build_without_the_market(searched: PublishedSite) -> None:
     searched.done("takedown", market_id(1), market_id(OPEN[-1]))
     made = index_of(searched.objects())
@@ -54,7 +55,7 @@ def test_a_takedown_makes_the_index_of_a_build_without_the_market(searched: Publ
     assert made == index_of(searched.built("fresh"))
 
 
-@pytest.mark.campaign(short=1)
+@pytest.mark.campaign(short=0)
 def test_a_takedown_ends_walks_in_earlier_indexes(searched: PublishedSite) -> None:
     edge, query = engine(searched), "q=committee&status=all&limit=1"
     cursor = json.loads(edge.walk(Reads(searched), query)[0]["body"])["nextCursor"]
@@ -64,7 +65,7 @@ def test_a_takedown_ends_walks_in_earlier_indexes(searched: PublishedSite) -> No
     assert json.loads(answer["body"])["details"][0]["path"] == ["cursor"]
 
 
-@pytest.mark.campaign(short=1)
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("damage", [None, b"[\n]", b"<Error/>"])
 def test_an_index_that_cannot_be_read_is_made_again(searched: PublishedSite, damage: bytes | None) -> None:
     spoilt = [key for key, body in searched.objects().items() if keys.SEARCH in key and b"zyva" in body]
@@ -140,7 +141,7 @@ def test_a_retired_index_of_a_site_without_search_ends_with_a_takedown(searched:
     searched.check()
 
 
-@pytest.mark.campaign(short=1)
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("is_complete", [True, False])
 def test_a_takedown_from_a_folder_makes_the_index_of_a_build_without_the_market(
     searched: PublishedSite, *, is_complete: bool

@@ -48,7 +48,7 @@ def regret(site: PublishedSite) -> None:
 # ── purges ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.campaign(short=1)
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("purge", ["rebuild", "publish"])
 def test_a_purge_deletes_the_steps_that_show_an_earlier_text(published_site: PublishedSite, purge: str) -> None:
     regret(published_site)
@@ -125,6 +125,7 @@ class Serials:
         return str(found["session"])
 
 
+@pytest.mark.campaign(short=0)
 def test_no_serial_names_two_states_after_an_older_build_was_published(published_site: PublishedSite) -> None:
     """Twice from the same copy, as a session that is made from the state alone would be the same."""
     serials = Serials()
@@ -225,7 +226,7 @@ def test_the_newest_build_begins_a_new_session_after_an_older_one(published_site
     assert (head(published_site)["serial"], head(published_site)["steps"]) == (1, [])
 
 
-@pytest.mark.campaign(short=1)
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("gone", [(), (3,)])
 def test_a_session_goes_on_over_builds_that_were_not_published(
     published_site: PublishedSite, gone: tuple[int, ...]
@@ -255,7 +256,7 @@ def test_an_older_build_of_the_same_markets_keeps_the_session(published_site: Pu
 # ── dry runs ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.campaign(short=1)
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("options", [("--purge-retired", "--allow-older"), ("--purge-retired",), ("--allow-older",)])
 def test_a_dry_run_lists_what_a_new_session_takes_and_changes_nothing(
     published_site: PublishedSite, options: tuple[str, ...]

@@ -63,7 +63,7 @@ def drop(site: PublishedSite) -> None:
 # By a rebuild
 
 
-@pytest.mark.campaign(short=1)
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("hide", [revoke, unlist, drop])
 def test_the_next_rebuild_withdraws_a_market_that_is_no_longer_public(
     published_site: PublishedSite, hide: Callable[[PublishedSite], None]
@@ -479,7 +479,7 @@ def test_the_site_has_markets_of_every_status(published_site: PublishedSite) -> 
 # Whatever else is broken
 
 
-@pytest.mark.campaign(short=1)
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("body", [None, b"{}{"])
 def test_without_a_record_details_go_and_the_takedown_says_what_remains(
     published_site: PublishedSite, body: bytes | None
@@ -513,7 +513,7 @@ def test_without_a_record_nothing_of_an_unblocked_market_is_deleted(published_si
     assert published_site.objects() == before
 
 
-@pytest.mark.campaign(short=1)
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("key", [keys.first_page("open/new", 100), keys.SNAPSHOT, keys.feed("new", "json"), keys.BUILD])
 def test_what_is_missing_is_made_again(published_site: PublishedSite, key: str) -> None:
     retire(published_site)

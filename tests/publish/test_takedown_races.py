@@ -46,7 +46,7 @@ def blocking(number: int) -> BlockedList:
     return BlockedList().decided([market_id(number)], is_blocked=True, now=NOW)
 
 
-@pytest.mark.campaign(short=1)
+@pytest.mark.campaign(short=0)
 def test_a_takedown_that_ends_during_a_rebuild_of_unchanged_markets_does_not_stop_it(filed: PublishedSite) -> None:
     config = make_config(
         filed.folder, publish__target=filed.target, publish__endpoint_url=filed.server.url, publish__cache_fill=0
@@ -62,6 +62,7 @@ def test_a_takedown_that_ends_during_a_rebuild_of_unchanged_markets_does_not_sto
     filed.check()
 
 
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize(("filed", "place"), full_tier(CASES, short=[("parquet", 0)]), indirect=["filed"])
 def test_a_takedown_that_begins_during_a_rebuild_stops_neither(filed: PublishedSite, place: int) -> None:
     filed.edit(3, volume=77.0)
@@ -73,6 +74,7 @@ def test_a_takedown_that_begins_during_a_rebuild_stops_neither(filed: PublishedS
     filed.check()
 
 
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize(("filed", "place"), full_tier(CASES, short=[("parquet", 4)]), indirect=["filed"])
 def test_two_takedowns_at_once_both_succeed(filed: PublishedSite, place: int) -> None:
     """The second one blocks its market, and then waits for the first."""

@@ -99,7 +99,7 @@ def test_the_remains_of_a_killed_build_are_searched_too(published_site: Publishe
     assert {key: found.get(key) for key in expected} == expected
 
 
-@pytest.mark.campaign(short=3)
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("harm", ["missing", "damaged"])
 @pytest.mark.parametrize("what", ["first page", "page", "build record", "feed", "head of the dump", "dump"])
 def test_what_cannot_be_read_is_made_again(published_site: PublishedSite, harm: str, what: str) -> None:

@@ -45,7 +45,7 @@ def folder_of(key: str) -> str:
     return key.removeprefix("v1/dumps/").rpartition("/")[0]
 
 
-@pytest.mark.campaign(short=1)
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("number", [1, RESOLVED])
 def test_a_takedown_rewrites_just_the_files_that_hold_the_market(filed: PublishedSite, number: int) -> None:
     before = in_files(filed.objects())
@@ -62,6 +62,7 @@ def test_a_takedown_rewrites_just_the_files_that_hold_the_market(filed: Publishe
     filed.check()
 
 
+@pytest.mark.campaign(short=0)
 def test_a_takedown_makes_the_files_of_a_build_without_the_market(filed: PublishedSite) -> None:
     filed.done("takedown", market_id(1), market_id(OPEN[-1]))
     made = {key: body for key, body in filed.objects().items() if key.endswith(".parquet")}
@@ -88,7 +89,7 @@ def test_without_the_extra_a_takedown_deletes_all_parquet_files_and_says_so(
     assert set[str]().union(*in_files(filed.objects()).values()) == LISTED - {market_id(1)}
 
 
-@pytest.mark.campaign(short=1)
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("damage", [lambda _: b"", lambda body: bytes(len(body))], ids=["empty", "zeroes"])
 def test_files_that_cannot_be_read_are_made_again_if_they_held_the_market(
     filed: PublishedSite, damage: Callable[[bytes], bytes]

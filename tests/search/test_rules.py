@@ -354,6 +354,7 @@ def test_the_rules_that_every_harness_must_show_are_among_these() -> None:
     assert len(CHANGED_SEARCH_RULES) == 5
 
 
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize(("name", "layout"), [*product(MUTATIONS, ["chunks"]), *product(OF_PAGES, ["pages"])])
 def test_a_broken_rule_is_noticed(name: str, layout: str) -> None:
     rule, broken = (MUTATIONS if layout == "chunks" else OF_PAGES)[name]

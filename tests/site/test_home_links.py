@@ -135,6 +135,7 @@ def test_keys_that_no_link_needs_are_kept_and_published_by_nothing(place: Workpl
     assert keys_told(plain, before) == []
 
 
+@pytest.mark.campaign(short=0)
 def test_a_state_from_before_keys_is_taken_down_from_and_gets_keys_with_the_next_build(
     place: Workplace, output: str
 ) -> None:

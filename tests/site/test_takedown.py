@@ -32,13 +32,13 @@ _PHASES: Final = (Phase.explicit, Phase.reuse, Phase.generate)
 SORTS_OF_SITES: Final[list[tuple[str, str]]] = [(layout, variant) for layout in LAYOUTS for variant in VARIANTS]
 #: A publish is killed before one in so many writes, as each kill takes seconds; the explorer plays them all. Each sort
 #: of site begins so many writes later than the one before.
-_BETWEEN_KILLS: Final = 80
+_BETWEEN_KILLS: Final = 160
 _FIRST_KILL: Final = 5
-_LATER: Final = 10
+_LATER: Final = 20
 of_every_sort: Final = pytest.mark.parametrize(("layout", "variant"), SORTS_OF_SITES)
 
 
-@pytest.mark.campaign(short=1)
+@pytest.mark.campaign(short=0)
 @of_every_sort
 def test_a_takedown_leaves_what_a_build_without_the_markets_makes(layout: str, variant: str) -> None:
     compare(rich_site(layout, variant))
@@ -55,7 +55,7 @@ SPECIAL: Final[dict[str, Callable[[RandomSite], RandomSite]]] = {
 }
 
 
-@pytest.mark.campaign(short=1)
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("name", SPECIAL)
 def test_a_takedown_leaves_what_a_build_without_the_markets_makes_where(name: str) -> None:
     compare(SPECIAL[name](rich_site(COMPACT, "extended")))
@@ -67,7 +67,7 @@ def test_a_takedown_refills_feeds_from_the_whole_list() -> None:
     compare(rich_site(COMPACT, "core", count=60, size=6))
 
 
-@pytest.mark.campaign(short=1)
+@pytest.mark.campaign(short=0)
 @of_every_sort
 def test_a_takedown_leaves_what_a_build_without_the_markets_makes_of_any_site(layout: str, variant: str) -> None:
     # The same sites in every run, so that no change fails by chance.

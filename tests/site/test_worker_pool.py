@@ -68,6 +68,7 @@ def my_workers() -> list[int]:
     return [child.pid for child in multiprocessing.active_children() if child.pid]
 
 
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("count", [1, 2, 7])
 @pytest.mark.parametrize("units", [0, 1, 3, 100])
 def test_every_unit_gives_its_result_once(units: int, count: int) -> None:
@@ -105,6 +106,7 @@ def test_an_idle_worker_takes_the_next_unit_whatever_its_estimated_cost() -> Non
     assert sorted(done.values()) == [1, 20]
 
 
+@pytest.mark.campaign(short=0)
 def test_more_units_than_a_pipe_holds_are_all_done() -> None:
     with WorkerPool(double, range(100_001), cost, 3) as pool:
         assert sum(pool.results()) == 2 * sum(range(100_001))

@@ -39,7 +39,7 @@ def lifelike(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.campaign(short=1)
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize(("timestamp", "number"), [("timestamp", "numeric"), ("timestamptz", "double precision")])
 def test_the_same_rows_give_the_same_bytes_whatever_the_server_is_set_to(
     lifelike: Path, tmp_path: Path, make_postgres: Callable[..., Postgres], timestamp: str, number: str

@@ -56,7 +56,7 @@ def refused(_: Any) -> Valid:
     raise SlowPathError
 
 
-@pytest.mark.campaign
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("relation", GOOD)
 @settings(deadline=None, max_examples=rounds(25, 200))
 @given(data=st.data())

@@ -71,6 +71,7 @@ def assert_unseen_until_the_next_build(settings: Config, meddler: Silent) -> Non
     assert (after["orderBook"]["bids"][0]["amount"], after["probHistory"]) == (77, [])
 
 
+@pytest.mark.campaign(short=0)
 def test_postgresql_shows_a_build_one_instant(
     tmp_path: Path, make_postgres: Callable[..., Postgres], database: sqlite3.Connection
 ) -> None:
@@ -139,6 +140,7 @@ class Onlooker(Silent):
         self.most = max(self.most, self._served.connection.execute(count).fetchone()[0])
 
 
+@pytest.mark.campaign(short=0)
 def test_sqlite_with_a_write_ahead_log_shows_a_build_one_instant(tmp_path: Path, database: sqlite3.Connection) -> None:
     insert_many_markets(database)
     assert database.execute("PRAGMA journal_mode = WAL").fetchone() == ("wal",)

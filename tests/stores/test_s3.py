@@ -169,6 +169,7 @@ def test_the_longest_request_is_shorter_than_a_quarter_of_the_lease(lease: str, 
 # Refusals and failures
 
 
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("code", REFUSALS)
 def test_a_refusal_names_what_was_refused_why_and_the_remedy(code: str, s3: S3Server, bucket: Bucket) -> None:
     status, said = REFUSALS[code]
@@ -190,6 +191,7 @@ def test_every_operation_reports_a_refusal(name: str, s3: S3Server, bucket: Buck
         CALLS[name](bucket)
 
 
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("failure", FAILURES)
 def test_a_transient_failure_is_distinguished_and_left_to_the_caller(
     failure: str, s3: S3Server, bucket: Bucket
@@ -551,6 +553,7 @@ def python(code: str) -> str:
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, timeout=60).stdout
 
 
+@pytest.mark.campaign(short=0)
 def test_a_command_without_a_bucket_does_not_import_its_libraries() -> None:
     bucket = {"boto3", "botocore", "obstore"}
     code = f"import sys, generator.cli.build, generator.cli.publish; print({bucket} & set(sys.modules))"

@@ -84,6 +84,7 @@ def test_an_object_that_was_never_put_is_absent(store: Store) -> None:
     assert list(store.list("")) == []
 
 
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("key", [KEY, IMMUTABLE])
 def test_get_returns_what_was_put(key: str, store: Store) -> None:
     for body in (b"{}", b"", bytes(range(256)) * 40, "“ß€𝄞”".encode()):
@@ -95,6 +96,7 @@ def test_get_returns_what_was_put(key: str, store: Store) -> None:
         assert [(listed.key, listed.size, listed.etag) for listed in store.list("")] == [(key, len(body), etag)]
 
 
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("key", [KEY, IMMUTABLE])
 def test_a_put_without_a_condition_replaces(key: str, store: Store) -> None:
     assert store.put(key, b"a longer first text", If.ALWAYS) != store.put(key, b"second", If.ALWAYS)
@@ -126,6 +128,7 @@ def test_only_the_latest_etag_allows_a_replacement(store: Store) -> None:
     assert body_of(store, KEY) == b"4"
 
 
+@pytest.mark.campaign(short=0)
 def test_an_etag_from_another_client_is_valid(place: Place, store: Store) -> None:
     store.put(KEY, b"1", If.ABSENT)
     other = place.open()

@@ -104,6 +104,7 @@ def arrived(items: list[bytes], dice: random.Random) -> None:
     items.insert(0, item(dice.randrange(10**9)))
 
 
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize(
     ("change", "expected", "most"),
     [(moved, 2.1, 8), (deleted, 1.1, 6), (arrived, 1.05, 4)],

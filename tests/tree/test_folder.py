@@ -90,6 +90,7 @@ def check_untouched(before: dict[str, bytes], output: Path) -> None:
 # ── disks ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.campaign(short=0)
 def test_a_full_disk_changes_nothing(world: World, disk: Disk) -> None:
     disk.mount("size=128m")
     output = built(world, disk.path / "output")
@@ -145,6 +146,7 @@ def test_a_read_only_disk_is_named(world: World, disk: Disk) -> None:
     check_untouched(before, output)
 
 
+@pytest.mark.campaign(short=0)
 def test_files_that_may_not_grow_change_nothing(world: World, output: Path) -> None:
     before = files(output, "")
     world.advance()
@@ -228,7 +230,7 @@ def test_a_file_where_shards_belong_is_refused_before_anything_is_written(world:
     check_untouched(before, output)
 
 
-@pytest.mark.campaign(short=2)
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize(
     ("content", "words"),
     [
@@ -274,7 +276,7 @@ def test_a_manifest_of_a_newer_version_is_not_called_damaged_and_the_blocked_lis
 # ── tampering ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.campaign(short=2)
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize(
     "key",
     [
@@ -374,7 +376,7 @@ def test_a_link_in_place_of_the_lock_file_is_refused(tmp_path: Path) -> None:
     assert [path.name for path in output.iterdir()] == [".lock"]
 
 
-@pytest.mark.campaign(short=1)
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("place", ["v1", keys.DETAILS, f"{keys.LISTS}/open/new/first", "edge/nginx"])
 def test_a_link_in_place_of_a_folder_is_refused_before_anything_is_written(
     world: World, output: Path, place: str

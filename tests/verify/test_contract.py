@@ -60,7 +60,7 @@ def told(found: ContractVerification) -> list[str]:
 # ── faults ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.campaign(short=8)
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_is_found_and_named(fault: str) -> None:
     verdict, words = NAMED[fault]
@@ -72,7 +72,7 @@ def test_a_fault_is_found_and_named(fault: str) -> None:
     assert found.mismatches[0].verdict == max(one.verdict for one in found.mismatches), "the worst is first"
 
 
-@pytest.mark.campaign(short=3)
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("fault", sorted({*FAULTS} - {"HTML 429", "gap at a page border"}))
 def test_a_fault_is_found_while_the_server_changes(fault: str) -> None:
     with Dynamic(fault=fault, change_every=11) as server:
@@ -84,6 +84,7 @@ def test_a_fault_is_found_while_the_server_changes(fault: str) -> None:
 # ── a server that is right ────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("count", [2, 5, 120, 1000])
 def test_nothing_is_wrong_with_a_server_that_is_right(count: int) -> None:
     with Dynamic(count=count) as server:
@@ -94,7 +95,7 @@ def test_nothing_is_wrong_with_a_server_that_is_right(count: int) -> None:
     assert ("no list has a second page, so no cursor was used elsewhere" in found.left_out) == (count == 2)
 
 
-@pytest.mark.campaign(short=2)
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("every", [1, 2, 3, 5, 8, 13, 29])
 def test_nothing_is_wrong_with_a_server_that_changes(every: int) -> None:
     with Dynamic(change_every=every) as server:
@@ -212,6 +213,7 @@ def verified(*arguments: str) -> Any:
     return commands.run("verify", "--contract", "--rate", "1000000", *arguments)
 
 
+@pytest.mark.campaign(short=0)
 def test_the_command_says_in_one_line_that_a_server_keeps_the_contract() -> None:
     with Dynamic() as server:
         ended = verified(server.url, "--hidden", server.hidden_id)

@@ -119,6 +119,7 @@ def raw_head(server: Dynamic) -> bytes:
 # ── the right server ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("sort", SORT_KEYS)
 @pytest.mark.parametrize("limit", [1, 7, 100])
 def test_walks_are_the_sorted_rows(right: Reader, sort: str, limit: int) -> None:
@@ -449,6 +450,7 @@ def test_every_fault_has_a_proof() -> None:
     assert list(PROOFS) == list(FAULTS)
 
 
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_shows_and_only_where_it_is_asked_for(fault: str) -> None:
     limit_after = 0 if fault == "HTML 429" else None

@@ -106,6 +106,7 @@ def test_every_page_and_every_detail_of_a_site_can_be_verified(site: Served, pro
     assert len(details) > 50
 
 
+@pytest.mark.campaign(short=0)
 def test_the_command_says_so_in_one_line(site: Served) -> None:
     ended = commands.run("verify", f"http://127.0.0.1:{site.port}/", *AT_ONCE, "--sample", "3")
     assert ended.returncode == 0, ended.stderr
@@ -202,7 +203,7 @@ ALTERED: Final[dict[str, tuple[str, Change, Verdict, str]]] = {
 }  # fmt: skip
 
 
-@pytest.mark.campaign(short=4)
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("kind", ALTERED)
 def test_an_altered_answer_is_named(proxy: Proxy, kind: str) -> None:
     pattern, change, verdict, text = ALTERED[kind]
@@ -233,6 +234,7 @@ def with_header(name: str, value: str, pattern: str = _LISTS) -> Callable[[str, 
     return alter
 
 
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize(
     ("name", "value", "text"),
     [
@@ -292,6 +294,7 @@ def moving(folder: Path, site: Served, tmp_path: Path) -> Iterator[Moving]:
         yield Moving(tmp_path, proxy, site.port)
 
 
+@pytest.mark.campaign(short=0)
 def test_a_copy_of_an_earlier_state_is_stale_and_has_an_age(moving: Moving) -> None:
     moving.edit("UPDATE markets SET volume = volume + 1 WHERE status = 'open'")
     moving.build()
@@ -319,6 +322,7 @@ def test_an_item_that_no_state_had_is_wrong_even_where_others_are_stale(moving: 
     assert {one.verdict for one in mismatches(moving.proxy.url)} == {Verdict.WRONG}
 
 
+@pytest.mark.campaign(short=0)
 def test_a_market_that_was_withdrawn_and_is_still_shown_is_named(moving: Moving) -> None:
     with connected(moving.proxy.port) as client:
         gone = json.loads(client.send("GET", "/v1/public/markets?sort=new").body)["items"][0]["id"]
@@ -347,7 +351,7 @@ _CACHED: Final = {
 }  # fmt: skip
 
 
-@pytest.mark.campaign(short=1)
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("kind", [*_CACHED][::2])
 def test_copies_that_a_cache_has_until_they_expire_are_not_accused(moving: Moving, kind: str) -> None:
     _age_some(moving)
@@ -355,7 +359,7 @@ def test_copies_that_a_cache_has_until_they_expire_are_not_accused(moving: Movin
     assert mismatches(moving.proxy.url, 10) == []
 
 
-@pytest.mark.campaign(short=1)
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("kind", [*_CACHED][:-1:2])
 def test_copies_that_do_not_expire_are_told_with_what_they_are(moving: Moving, kind: str) -> None:
     moving.edit("UPDATE markets SET volume = volume + 1, prob = prob * 0.99 WHERE status = 'open' AND rowid % 2 = 0")
@@ -397,7 +401,7 @@ def flipped(body: bytes, after: bytes) -> bytes:
     return body[:place] + bytes([body[place] ^ 1]) + body[place + 1 :]
 
 
-@pytest.mark.campaign(short=5)
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("kind", FLIPPED)
 def test_a_byte_that_is_not_as_it_was_is_named(proxy: Proxy, kind: str) -> None:
     pattern, after = FLIPPED[kind]
@@ -452,6 +456,7 @@ STEPS: Final = {
 }  # fmt: skip
 
 
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("kind", STEPS)
 def test_steps_that_lead_elsewhere_or_nowhere_are_named(proxy: Proxy, kind: str) -> None:
     body, text = STEPS[kind]
@@ -565,7 +570,7 @@ ROWS: Final[dict[str, tuple[str, Callable[[Iterable[bytes]], list[bytes]], str]]
 OF_OLDER: Final = {"markets": Verdict.WRONG, "one more market": Verdict.WRONG, "prices of fills": Verdict.STALE}
 
 
-@pytest.mark.campaign(short=5)
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("is_older", [False, True], ids=["of this build", "of an earlier one"])
 @pytest.mark.parametrize("kind", ROWS)
 def test_rows_in_parquet_that_neither_dump_nor_detail_has_are_named(
@@ -604,7 +609,7 @@ def test_a_parquet_file_of_other_columns_is_named(folder: Path, proxy: Proxy) ->
     )]  # fmt: skip
 
 
-@pytest.mark.campaign(short=1)
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("minutes", [4, -30], ids=["newer", "late"])
 def test_fills_that_came_after_the_files_of_the_day_are_not_missed(moving: Moving, minutes: int) -> None:
     moving.edit(
@@ -695,6 +700,7 @@ WITHOUT_DUMP: Final[dict[str, tuple[str, Change, str]]] = {
 }  # fmt: skip
 
 
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("kind", WITHOUT_DUMP)
 def test_without_a_dump_lists_are_compared_with_each_other_and_with_details(proxy: Proxy, kind: str) -> None:
     pattern, change, text = WITHOUT_DUMP[kind]

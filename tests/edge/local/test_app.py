@@ -63,6 +63,7 @@ def test_a_changed_rule_is_noticed(
         assert 0 < len(mismatches(tmp_path / "output", client)) < CASES[variant]
 
 
+@pytest.mark.campaign(short=0)
 def test_every_list_is_walked_in_the_databases_order(demo_folder: Path, client: Client) -> None:
     lengths = []
     for status in STATUS_FILTERS:

@@ -63,6 +63,7 @@ ESCAPES: Final = (
 )
 
 
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("path", ESCAPES)
 def test_no_path_leads_to_what_is_not_published(server: Served, path: str) -> None:
     received = exchange(server.port, f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode("latin-1"))

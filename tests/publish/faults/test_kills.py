@@ -127,7 +127,7 @@ def test_a_run_killed_at_any_request_loses_nothing(
     prepared.between()
     before = scene.objects()
     struck = places(victims.run(prepared.arguments))
-    strikes = sample(thinned(struck, kind_of, 0.1, seed=case.__name__), 2)
+    strikes = sample(thinned(struck, kind_of, 0.05, seed=case.__name__), 2)
     finish(scene, prepared, None)
     later = scene.site("later", 9, m2={"question": "Later?"}, **{f"m{number}": None for number in prepared.hidden})
     for number, strike in enumerate(strikes):

@@ -70,7 +70,7 @@ def scene(tmp_path: Path, s3: S3Server) -> Iterator[Scene]:
 # ── concurrent ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.campaign(short=1)
+@pytest.mark.campaign(short=0)
 @ON_BOTH
 def test_of_two_publishers_one_wins_every_time(scene: Scene) -> None:
     scene.publish_everything()
@@ -140,7 +140,7 @@ def race(scene: Scene, sites: list[SiteContent], rng: random.Random, *, is_close
 # ── frozen ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.campaign(short=1)
+@pytest.mark.campaign(short=0)
 @ON_BOTH
 def test_a_publisher_frozen_past_its_lease_does_no_harm(scene: Scene, *, has_shards: bool) -> None:
     scene.publish_everything()
@@ -214,6 +214,7 @@ def test_a_process_that_was_stopped_and_continues_does_no_harm(scene: Scene) -> 
             check_lists(scene, fast.state)
 
 
+@pytest.mark.campaign(short=0)
 def test_a_put_that_arrives_after_a_takeover_is_undone_by_the_next_run(scene: Scene) -> None:
     """Equal content has an equal digest as its ETag, so the condition of a late put holds."""
     old, slow = scene.site("a", 0), scene.site("b", 1, m4={"question": "Slow?"})
@@ -224,6 +225,7 @@ def test_a_put_that_arrives_after_a_takeover_is_undone_by_the_next_run(scene: Sc
     check_whole(scene.objects(), fast)
 
 
+@pytest.mark.campaign(short=0)
 def test_a_page_that_arrives_after_its_market_was_withdrawn_is_gone_after_the_next_run(scene: Scene) -> None:
     old, slow = scene.site("a", 0), scene.site("b", 1, m1={"question": "Slow?"})
     fast = scene.site("c", 2, m6=None)
@@ -235,7 +237,7 @@ def test_a_page_that_arrives_after_its_market_was_withdrawn_is_gone_after_the_ne
     check_hidden(scene.objects(), 6)
 
 
-@pytest.mark.campaign(short=1)
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("layout", layouts.LAYOUTS)
 @pytest.mark.parametrize("request_", ["Put detail", "Put page", "Put first"])
 def test_whatever_of_a_new_market_arrives_after_its_takedown_is_gone_after_the_next_run(
@@ -254,7 +256,7 @@ def test_whatever_of_a_new_market_arrives_after_its_takedown_is_gone_after_the_n
     assert report.uploaded + report.deleted > 0, "this tests nothing if nothing arrived late"
 
 
-@pytest.mark.campaign(short=1)
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("part", ["bucket", "root", "head"])
 def test_whatever_of_an_index_arrives_after_a_takedown_is_gone_after_the_next_run(scene: Scene, part: str) -> None:
     """The index has words of a new market that nothing else has."""
@@ -295,6 +297,7 @@ def chunk_of_index(name: str) -> str:
     return keys.chunk(keys.SEARCH, name)
 
 
+@pytest.mark.campaign(short=0)
 def test_what_publishers_that_were_cut_short_may_still_put_is_forgotten_after_an_hour(scene: Scene) -> None:
     old, slow = scene.site("a", 0), scene.site("b", 1, m1={"question": "Slow?"})
     scene.publish(old)
@@ -353,7 +356,7 @@ def test_runs_that_are_always_killed_do_not_fill_the_bucket(scene: Scene, layout
     check_whole(scene.objects(), site)
 
 
-@pytest.mark.campaign(short=1)
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("layout", layouts.LAYOUTS)
 def test_runs_that_always_die_after_first_pages_moved_keep_what_walks_are_in_and_no_more(
     scene: Scene, layout: str
@@ -521,7 +524,7 @@ def silence(scene: Scene, nth: int, *, is_applied: bool) -> None:
     scene.server.before = before
 
 
-@pytest.mark.campaign(short=1)
+@pytest.mark.campaign(short=0)
 @pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize("fault", ["slow_down", "dropped", "applied_but_failed", "applied_but_dropped", "cut_short"])
 def test_when_three_of_ten_requests_fail_everything_is_published(scene: Scene, fault: str) -> None:

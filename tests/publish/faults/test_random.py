@@ -80,7 +80,7 @@ def edited(scene: Scene, rng: random.Random, minute: int, hidden: int) -> SiteCo
     return scene.site(name, minute, **changes | ({f"m{hidden}": None} if hidden else {}))
 
 
-@pytest.mark.campaign
+@pytest.mark.campaign(short=0)
 def test_a_store_that_denies_listing_versions_never_keeps_the_cdn_from_being_invalidated(
     scene: Scene, victims: Victims
 ) -> None:
@@ -113,7 +113,7 @@ def test_a_store_that_denies_listing_versions_never_keeps_the_cdn_from_being_inv
 # ── at file calls ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.campaign
+@pytest.mark.campaign(short=0)
 def test_a_publish_into_a_directory_killed_at_any_file_call_loses_nothing(scene: Scene, victims: Victims) -> None:
     target = scene.folder / "site"
     reader = Reader.of_folder(target)
@@ -141,7 +141,7 @@ def test_a_publish_into_a_directory_killed_at_any_file_call_loses_nothing(scene:
     assert victims.kills > rounds(2, 20)
 
 
-@pytest.mark.campaign
+@pytest.mark.campaign(short=0)
 def test_a_directory_that_is_rewritten_after_two_kills_never_loses_a_live_page(scene: Scene, victims: Victims) -> None:
     target = scene.folder / "site"
     reader = Reader.of_folder(target)

@@ -59,7 +59,7 @@ def published(scene: Scene) -> SiteContent:
 # ── altered objects ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.campaign(short=1)
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("share", range(5))
 def test_altered_objects_are_found_and_repaired(scene: Scene, published: SiteContent, share: int) -> None:
     objects = dict(scene.objects())
@@ -110,7 +110,7 @@ def older(body: bytes) -> bytes:
     return json.dumps(json.loads(body) | {"format": 0}).encode()
 
 
-@pytest.mark.campaign(short=2)
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("spoil", [damaged, foreign, future, older], ids=lambda spoil: spoil.__name__)
 def test_an_unreadable_record_stops_everything(
     scene: Scene, published: SiteContent, spoil: Callable[[bytes], bytes]
@@ -178,7 +178,7 @@ def test_an_empty_site_is_published_with_the_option(scene: Scene, published: Sit
 # ── clocks ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.campaign(short=1)
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("offset", [3600, -3600], ids=["ahead", "behind"])
 def test_a_store_whose_clock_is_an_hour_off_retires_by_its_own_clock(scene: Scene, offset: int) -> None:
     scene.pass_time(offset)

@@ -152,6 +152,7 @@ def check_quiet_without(scene: Scene, number: int) -> None:
     check_hidden(objects, number)
 
 
+@pytest.mark.campaign(short=0)
 def test_a_takedown_that_completes_during_a_build_is_never_undone_not_even_for_a_moment(scene: Scene) -> None:
     """The build has read the blocked list, and reads the record only after the takedown."""
     scene.publish_everything()
@@ -195,7 +196,7 @@ def test_after_a_killed_move_between_layouts_a_takedown_brings_no_withdrawn_mark
     check_quiet_without(scene, 6)
 
 
-@pytest.mark.campaign(short=1)
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("layout", layouts.LAYOUTS)
 def test_a_takedown_between_two_states_leaves_lists_and_searches_of_one(scene: Scene, layout: str) -> None:
     """A publisher was killed between first pages: the lists, and the index, are of two states."""

@@ -623,18 +623,12 @@ PLAYED_ELSEWHERE = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    "play",
-    [
-        pytest.param(play, marks=[pytest.mark.campaign(short=0)] * (play in PLAYED_ELSEWHERE), id=play.__name__)
-        for play in ROUNDS
-    ],
-)
+@pytest.mark.campaign(short=0)
 def test_the_protocol_passes_every_round(scene: Scene, play: Callable[[Scene, Variant], None]) -> None:
     play(scene, REAL)
 
 
-@pytest.mark.campaign(short=1)
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize(
     ("play", "has_shards"),
     [*zip(ROUNDS, cycle([True, False]))],
@@ -648,7 +642,7 @@ def test_the_protocol_passes_every_round_with_all_kinds_of_objects(
     play(scene, REAL)
 
 
-@pytest.mark.campaign(short=2)
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("rule", BROKEN)
 def test_a_publisher_that_breaks_a_rule_is_caught(scene: Scene, rule: str) -> None:
     variant, play, caught = BROKEN[rule]
@@ -666,7 +660,7 @@ def play_often(scene: Scene, play: Callable[[Scene, Variant], None], variant: Va
         play(again, variant)
 
 
-@pytest.mark.campaign(short=1)
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("play", [race, freeze], ids=lambda play: play.__name__)
 def test_a_store_that_ignores_conditions_is_caught(scene: Scene, play: Callable[[Scene, Variant], None]) -> None:
     scene.server.behaviour.change({"ignores_conditions": True})
