@@ -254,6 +254,7 @@ def test_the_example_of_the_api_guide_walks_a_list(demo: tuple[Path, str]) -> No
     assert int(done.stdout) == lists["all/popular"] > 74
 
 
+@pytest.mark.campaign(short=0)
 def test_every_request_shown_is_answered_and_every_search_finds_something(demo: tuple[Path, str]) -> None:
     curl = require("curl", reason="the requests shown in the docs are not made")
     shown = [

@@ -261,6 +261,7 @@ def test_a_backup_keeps_markets_blocked_that_were_taken_down(operator: Operator)
     assert not operator.shows(market_id(1))
 
 
+@pytest.mark.campaign(short=0)
 def test_losing_the_record(operator: Operator) -> None:
     (operator.target / "manifest.json").unlink()
     assert "no record of this program" in operator.refused(1, "rebuild")
@@ -317,6 +318,7 @@ def test_the_metrics_of_several_sites_differ_in_a_label(operator: Operator) -> N
     assert samples == [sample for family in text_string_to_metric_families(own) for sample in family.samples]
 
 
+@pytest.mark.campaign(short=0)
 def test_the_eight_lines_for_the_night_suffice(operator: Operator) -> None:
     """Typed as they stand, for a market with the example's words and the id that `find` prints."""
     lines = {to: words_after_program(command.strip("`")) for to, command, _ in rows_of(PAGES[NIGHT])[2:10]}
@@ -345,6 +347,7 @@ def test_the_eight_lines_for_the_night_suffice(operator: Operator) -> None:
     assert "Prices of 2 June are wrong" in operator.refused(3, "rebuild")
 
 
+@pytest.mark.campaign(short=0)
 def test_sites_in_one_bucket_leave_each_other_alone(published_site: PublishedSite) -> None:
     two = {"publish__target": "s3://markets/two", "base_url": "https://two.example.com", "output": "two"}
     for arguments in (["rebuild"], ["publish", "--verify"]):
@@ -358,6 +361,7 @@ def test_sites_in_one_bucket_leave_each_other_alone(published_site: PublishedSit
     }
 
 
+@pytest.mark.campaign(short=0)
 def test_a_clock_that_was_ahead(operator: Operator) -> None:
     operator.done("rebuild", "--as-of", "2999-01-01T00:00:00Z")
     assert "minutes from now" in operator.refused(1, "check", "--published")

@@ -130,6 +130,7 @@ def test_chunks_stay_as_long_as_a_generation_that_names_them_is_kept(chunked: Pu
     chunked.check()
 
 
+@pytest.mark.campaign(short=0)
 def test_what_was_is_found_again_without_an_upload(chunked: PublishedSite) -> None:
     chunked.edit(200, question="Edited?")
     chunked.done("rebuild", "--as-of", hour(2))
@@ -178,6 +179,7 @@ def test_what_hands_did_to_the_store_is_undone(
     chunked.check()
 
 
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("chosen", [shared_chunk, index_of, head_of])
 def test_what_was_deleted_from_the_folder_is_built_again(
     chunked: PublishedSite, chosen: Callable[[PublishedSite], str]
@@ -208,6 +210,7 @@ def test_what_was_altered_in_the_folder_is_not_uploaded(
 # ── taken down ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.campaign(short=0)
 def test_a_takedown_reaches_heads_chunks_and_what_is_retired(chunked: PublishedSite) -> None:
     chunked.edit(200, question="Question 200, edited?")
     chunked.done("rebuild", "--as-of", hour(2))

@@ -179,6 +179,7 @@ def test_sites_with_other_habits_are_mapped_by_the_recipes(
     assert {remark.topic for remark in report.remarks} == {"no_resolution"}
 
 
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("dialect", TYPES)
 def test_the_price_of_a_scoring_rule_is_that_of_its_definition_up_to_any_extreme(
     dialect: str, postgres: Server

@@ -169,6 +169,7 @@ def test_cents_basis_points_and_enums_reach_the_reader_in_our_units_and_words(pu
     ]
 
 
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize(
     ("market_id", "status", "resolution", "accepts", "pause"),
     [
@@ -440,6 +441,7 @@ def test_a_condition_that_fails_on_purpose_sees_no_hidden_row(reader: Any, exist
     assert seen == (8,)
 
 
+@pytest.mark.campaign(short=0)
 @pytest.mark.workers
 def test_fewer_connections_than_a_build_wants_make_the_same_build(
     existing_site: ExistingSite, published: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

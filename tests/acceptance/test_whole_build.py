@@ -351,6 +351,7 @@ def changed(one: dict[str, bytes], other: dict[str, bytes]) -> set[str]:
     return {key for key in one.keys() | other.keys() if one.get(key) != other.get(key)}
 
 
+@pytest.mark.campaign(short=0)
 def test_a_later_as_of_changes_only_what_must_change(forty: Path) -> None:
     outputs = [forty / "output", forty / "later"]
     build_now(make_config(forty), AS_OF)

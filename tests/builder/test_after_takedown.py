@@ -115,6 +115,7 @@ def page(place: Workplace) -> str:
     return (place.folder / "output" / INSPECTION).read_text("utf-8")
 
 
+@pytest.mark.campaign(short=0)
 def test_the_page_leads_to_the_new_session_of_the_change_feed(place: Workplace) -> None:
     place.done("takedown", *place.site.ids)
     head = json.loads((place.folder / "output" / keys.head(keys.CHANGES)).read_bytes())

@@ -136,6 +136,7 @@ def test_a_view_that_breaks_is_refused_with_three_examples_unless_its_own_option
     assert files_of(folder) != before
 
 
+@pytest.mark.campaign(short=0)
 def test_the_options_of_the_command_line_let_it_through(folder: Path) -> None:
     break_view(folder, "fills")
     with closing(sqlite3.connect(folder / "markets.db")) as database:
@@ -148,6 +149,7 @@ def test_the_options_of_the_command_line_let_it_through(folder: Path) -> None:
         assert overrides_of(given) == BuildOverrides(**{name: True})
 
 
+@pytest.mark.campaign(short=0)
 def test_dry_runs_say_the_same_as_the_build(folder: Path) -> None:
     break_view(folder, "markets")
     _, refusal = command(folder, "build", "--as-of", NOW)

@@ -46,6 +46,7 @@ def refused(folder: Path, output: Path) -> None:
         build_now(make_config(folder, output=output))
 
 
+@pytest.mark.campaign(short=0)
 def test_check_names_the_files_that_are_lacking_and_a_build_fails_without_them(
     markets_folder: Path, disk: Disk
 ) -> None:

@@ -464,6 +464,7 @@ def test_walks_end_exact_while_builds_follow_one_another(world: World, builds: B
     assert finished == 4 * (5 * 8 - 10)
 
 
+@pytest.mark.campaign(short=0)
 def test_a_walk_ends_exact_page_by_page_between_builds(world: World, builds: Builds, reader: Reader) -> None:
     builds.build()
     whole = world.state()["all/new"]
@@ -479,6 +480,7 @@ def test_a_walk_ends_exact_page_by_page_between_builds(world: World, builds: Bui
     assert rounds == (len(whole) - 1) // 20 > 1
 
 
+@pytest.mark.campaign(short=0)
 def test_a_withdrawn_market_is_gone_at_once_and_other_lists_keep_their_walks(
     world: World, builds: Builds, reader: Reader
 ) -> None:
@@ -537,6 +539,7 @@ def test_a_market_that_returns_is_there_again(world: World, builds: Builds, read
     assert [key for key in first if again.get(key) != first[key]] == [keys.BUILD]
 
 
+@pytest.mark.campaign(short=0)
 def test_data_that_returns_brings_its_generation_back(world: World, builds: Builds, reader: Reader) -> None:
     builds.build()
     first = manifest_of(builds)
@@ -570,6 +573,7 @@ def test_two_builds_of_one_instant(world: World, builds: Builds, reader: Reader)
     assert changes(content, files(builds.output, "")) == []
 
 
+@pytest.mark.campaign(short=0)
 def test_the_lifetime_of_a_killed_builds_generations_starts_with_the_next_build(
     world: World, builds: Builds, reader: Reader
 ) -> None:
@@ -583,6 +587,7 @@ def test_the_lifetime_of_a_killed_builds_generations_starts_with_the_next_build(
     assert finish(reader, walks) == len(walks)
 
 
+@pytest.mark.campaign(short=0)
 def test_first_pages_that_a_killed_change_of_layout_leaves_lead_into_no_generation_that_ages(
     world: World, builds: Builds, reader: Reader
 ) -> None:
@@ -640,6 +645,7 @@ def test_a_second_build_is_refused_until_the_first_is_dead(
     wait_until(lambda: not processes_of(pid))
 
 
+@pytest.mark.campaign(short=0)
 def test_orphaned_workers_neither_hold_the_lock_nor_leave_files(world: World, builds: Builds, reader: Reader) -> None:
     builds.build()
     world.advance()

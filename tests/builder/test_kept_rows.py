@@ -86,6 +86,7 @@ def test_a_market_that_changed_is_read_alone_with_what_belongs_to_it(site: Versi
     assert read(site, **EXTENDED) == {"markets": MARKETS}
 
 
+@pytest.mark.campaign(short=0)
 def test_a_version_of_details_alone_saves_no_row_of_markets(site: VersionedSite) -> None:
     site.database.execute("UPDATE markets SET market_version = NULL")
     site.build()
@@ -157,6 +158,7 @@ def test_a_market_that_closes_by_the_clock_is_read_then(site: VersionedSite) -> 
     assert read(site, later=-30)["rows"] == MARKETS, "nothing is known of what an earlier clock shows"
 
 
+@pytest.mark.campaign(short=0)
 def test_a_fill_that_leaves_the_window_has_its_market_read(site: VersionedSite) -> None:
     site.trade(3, created_at="2026-01-30 12:12:00.000000")
     site.build(**EXACT)
@@ -187,6 +189,7 @@ def test_several_parts_of_named_markets_give_the_same(site: VersionedSite, monke
     assert_as_fresh(site, **EXTENDED)
 
 
+@pytest.mark.campaign(short=0)
 def test_while_an_id_is_not_unique_everything_is_read_and_each_row_reported_once(
     site: VersionedSite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -255,6 +258,7 @@ def kept_of(site: VersionedSite) -> bytes:
     return b"".join(path.read_bytes() for path in [site.output / files.FINGERPRINTS, *site.output.glob("details/*")])
 
 
+@pytest.mark.campaign(short=0)
 def test_nothing_of_a_market_that_was_taken_down_or_withdrawn_is_kept(site: VersionedSite) -> None:
     for number in (3, 4):
         site.edit(number, question="It is what?")
@@ -294,6 +298,7 @@ def test_without_what_was_kept_everything_is_read(site: VersionedSite, damage: s
     assert read(site, **EXTENDED) == {"markets": MARKETS}
 
 
+@pytest.mark.campaign(short=0)
 def test_the_dump_and_the_page_are_the_same_without_rows(site: VersionedSite) -> None:
     settings = {"dumps__ndjson": True, "feeds__enabled": True, "dumps__parquet": True, **EXTENDED}
     site.build(**settings)

@@ -256,6 +256,7 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return found
 
 
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("has_versions", [False, True])
 def test_bytes_that_are_in_place_do_not_come_from_another_machine_and_damaged_ones_do(
     versioned_site: VersionedSite, sent: list[int], *, has_versions: bool
@@ -400,6 +401,7 @@ TOUCHES: Final[dict[str, Callable[[Path, Path], object]]] = {
 }
 
 
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("touch", TOUCHES)
 def test_a_detail_that_was_touched_but_has_its_bytes_is_not_read(built: VersionedSite, touch: str) -> None:
     before, mode = every_file(built.output), built.path(0).stat().st_mode

@@ -68,6 +68,7 @@ def test_notices_beside_results_are_json_too(published_site: PublishedSite) -> N
     assert (line["level"], line["message"]) == ("result", "0 markets are blocked")
 
 
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize(
     "words",
     [

@@ -177,6 +177,7 @@ def test_plan_ends_with_the_verdict_for_the_target(
     assert verdict in last(plan(*(word for setting in settings for word in ("--set", setting))))
 
 
+@pytest.mark.campaign(short=0)
 def test_plan_says_what_is_missing_in_the_database(published_site: PublishedSite) -> None:
     published_site.database.execute("DROP TABLE orders")
     result = run("plan", cwd=published_site.folder)
@@ -244,6 +245,7 @@ def test_builds_with_few_changes_are_published_again(charged: PublishedSite) -> 
     charged.done("publish", guards__max_monthly_cost="10", schedule="60")
 
 
+@pytest.mark.campaign(short=0)
 def test_withdrawn_markets_disappear_although_the_guard_refuses(charged: PublishedSite) -> None:
     charged.done("publish")
     charged.edit(OPEN[0], approval="rejected")

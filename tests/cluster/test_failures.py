@@ -208,6 +208,7 @@ def test_a_snapshot_of_a_transaction_that_has_ended(
     assert "snapshot" in sentence(begin(unchanged, workers.address))
 
 
+@pytest.mark.campaign(short=0)
 def test_sqlite(unchanged: ClusterSite, demo_rows: Path) -> None:
     begun = begin(unchanged, "tcp://127.0.0.1:1", url=f"sqlite:///{demo_rows}")
     assert "cluster needs PostgreSQL" in sentence(begun)

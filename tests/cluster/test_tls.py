@@ -66,6 +66,7 @@ def running(program: str, *words: str, environ: Environment, folder: Path) -> It
             it.kill()
 
 
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize(
     ("scheme", "given", "told"),
     [

@@ -125,6 +125,7 @@ def test_a_build_learns_how_large_steps_are(published_site: PublishedSite) -> No
     assert {load.step_bytes for load in found.basis.loads.values()} == {len(step)}
 
 
+@pytest.mark.campaign(short=0)
 def test_plan_counts_parquet_files_and_how_many_of_them_the_first_build_of_a_day_replaces(empty: PublishedSite) -> None:
     def planned(moment: str) -> tuple[int, int, int]:
         lines = empty.done("plan", "--as-of", moment).stdout.splitlines()

@@ -223,6 +223,7 @@ def test_plan_predicts_the_puts_of_the_next_publish_and_writes_nothing(published
     assert int(line.split()[-2].replace(",", "")) == len(puts) > 1_000
 
 
+@pytest.mark.campaign(short=0)
 def test_a_build_learns_what_such_builds_put(published_site: PublishedSite) -> None:
     published_site.edit(1, question="Another question?")
     published_site.server.log.clear()

@@ -80,6 +80,7 @@ def test_only_what_is_new_of_an_index_is_put_and_retired(layout: str) -> None:
 # ── against real builds and publishes ─────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.campaign(short=0)
 def test_the_first_publish_puts_the_index_as_measured_and_estimated(searched: PublishedSite) -> None:
     config = make_config(searched.folder, **searched.settings)
     dry = dry_run_of(config, datetime.fromisoformat(FIRST), output=searched.folder / "none")

@@ -131,6 +131,7 @@ def test_every_case_of_other_builds(build: str, demo_folder: Path, outputs: Outp
     assert not wrong, "\n".join([f"{len(wrong)} of {len(cases)}", *wrong[:10]])
 
 
+@pytest.mark.campaign(short=0)
 def test_methods_that_workerd_does_not_know_never_reach_the_worker(worker: RunningWorker, demo_output: Path) -> None:
     cases = [case for case in on_the_wire(demo_output) if case.method in UNKNOWN_METHODS]
     assert {case.method for case in cases} == UNKNOWN_METHODS

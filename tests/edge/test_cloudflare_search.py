@@ -164,6 +164,7 @@ def test_the_costliest_searches_stay_within_what_a_worker_may_ask_for(worker: Wo
         assert max(map(taken, answers)) == USUAL <= MOST
 
 
+@pytest.mark.campaign(short=0)
 def test_a_search_of_an_index_that_ends_meanwhile_begins_anew(worker: Worker) -> None:
     before, after = costly("chunks"), costly("chunks", first=1)
     head, edge = keys.head(keys.SEARCH), InQuickjs(search.core())
@@ -198,6 +199,7 @@ def settled(worker: Worker, query: str) -> Answer:
     return worker.ask(query)
 
 
+@pytest.mark.campaign(short=0)
 def test_spellings_of_a_search_share_a_copy_and_other_searches_have_their_own(worker: Worker) -> None:
     objects = search.objects(SMALL)
     worker.hold(objects)

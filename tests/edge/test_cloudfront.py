@@ -106,7 +106,7 @@ def test_a_mutation_of_the_function_turns_the_table_red(
     assert is_red(lambda: mismatches(mutant, requests(demo_output), "njs", query))
 
 
-@pytest.mark.campaign(short=1)
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize(("rule", "changed"), CHANGED_EXTENDED_RULES)
 def test_a_changed_rule_of_the_extended_function_turns_the_table_red(
     rule: str, changed: str, extended_output: Path, tmp_path: Path

@@ -71,6 +71,7 @@ def is_unavailable(answer: Answer) -> bool:
 # ── size ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.campaign(short=0)
 def test_a_page_that_is_too_large_for_cloudfront_is_short_and_leads_on(edge: CloudFront, store: S3Server) -> None:
     published = put_all(store, [Market((f"needle {number} {LONG}",), rank=number) for number in range(100)])
     queries = [f"status=all&sort=new&limit=100{words}" for words in ("", "&q=needle")]

@@ -140,6 +140,7 @@ def memory_of_workers(folder: Path) -> int:
     return sum(int(peak[1]) for peak in peaks if peak)
 
 
+@pytest.mark.campaign(short=0)
 def test_a_request_of_8_kb_of_letters_sent_as_they_are_takes_the_memory_of_one_of_1_kb(demo_folder: Path) -> None:
     with folder_for_anybody() as folder:
         (folder / "markets.db").write_bytes((demo_folder / "markets.db").read_bytes())

@@ -81,6 +81,7 @@ def test_documents_have_their_types_and_the_headers_of_others(edge: EdgeSite, pa
     assert (head.status, head.body, head.headers["content-type"]) == (200, b"", first.headers["content-type"])
 
 
+@pytest.mark.campaign(short=0)
 def test_the_root_without_its_slash_is_no_document(edge: EdgeSite) -> None:
     for path in ("v1", "v1/index.json", "v1//"):
         assert ask(edge, path).status == 404

@@ -144,6 +144,7 @@ def test_nginx_blames_no_reader_when_all_that_is_published_is_missing_or_closed_
     assert is_json(files.send("GET", NO_SLUG), 404)
 
 
+@pytest.mark.campaign(short=0)
 def test_nginx_without_prices_says_that_there_are_none(built: Path, files: Client) -> None:
     with moved(built / "output" / keys.PRICES):
         assert is_json(files.send("GET", f"/{keys.PRICES}"), 404)
@@ -192,6 +193,7 @@ def test_nginx_before_an_empty_bucket_is_unavailable(built: Path) -> None:
             assert is_json(client.send("GET", target), 503), target
 
 
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("absent", [403, 404])
 def test_nginx_knows_what_its_bucket_does_not_have(absent: int, built: Path) -> None:
     gone, page = later_page(built / "output")

@@ -6,6 +6,8 @@ import socket
 from contextlib import ExitStack, closing
 from typing import Final
 
+import pytest
+
 from generator.api import contract, keys
 from generator.edge import nginx as nginx_values
 from generator.edge import responses
@@ -33,6 +35,7 @@ def is_ended(connection: socket.socket) -> bool:
         return True
 
 
+@pytest.mark.campaign(short=0)
 def test_half_sent_requests_of_one_address_leave_room_for_others_and_end_soon() -> None:
     soon = "client_header_timeout 10s;", "client_header_timeout 2s;"
     with empty_nginx("bucket.conf", ONE_WORKER, soon) as port, ExitStack() as stack:

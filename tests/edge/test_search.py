@@ -88,6 +88,7 @@ def test_every_search_of_the_table(edge: EdgeSite) -> None:
         assert items(walk(edge, case.target())) == case.items(MARKETS), case
 
 
+@pytest.mark.campaign(short=0)
 def test_a_q_whose_letters_are_not_encoded_is_read_as_utf_8(edge: EdgeSite) -> None:
     for q in ("élec", "選挙", "𠮷野", "WILL THÉ".replace(" ", "+")):
         plain, encoded = ask(edge, f"q={q}&status=all"), ask(edge, f"q={quote(q, safe='+')}&status=all")

@@ -238,6 +238,7 @@ def test_manual_changes_to_the_search_index_are_undone(searched: PublishedSite, 
     assert found(searched, "zyzzyva") == [market_id(1)]
 
 
+@pytest.mark.campaign(short=0)
 @in_one_layout
 def test_what_nobody_knows_of_beside_the_search_index_is_deleted(searched: PublishedSite) -> None:
     good = searched.objects()

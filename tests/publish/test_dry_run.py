@@ -190,6 +190,7 @@ def test_a_dry_run_of_a_first_publish_asks_nothing_of_single_objects(empty: Publ
     assert f"upload {len(empty.built())} objects" in summary
 
 
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("command", ["publish", "rebuild"])
 def test_a_dry_run_leaves_out_markets_that_were_blocked_on_another_machine(
     published_site: PublishedSite, command: str
@@ -233,6 +234,7 @@ def test_a_dry_run_reads_only_what_it_would_upload(
     assert keys.detail(market_id(1)) in read_names
 
 
+@pytest.mark.campaign(short=0)
 def test_a_dry_run_of_a_rebuild_goes_on_from_the_folder(published_site: PublishedSite) -> None:
     published_site.done("rebuild", "--as-of", hour(1))
     said = published_site.done("rebuild", "--dry-run", "--as-of", hour(1)).stdout.splitlines()

@@ -187,6 +187,7 @@ def test_a_run_that_knows_no_cdn_leaves_a_failed_invalidation_to_others(
     assert len(noted(command[1])) == 2
 
 
+@pytest.mark.campaign(short=0)
 def test_the_lease_is_renewed_while_the_command_runs_and_versions_are_deleted(
     published_site: PublishedSite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -369,6 +370,7 @@ def test_the_missing_permission_to_ask_about_an_invalidation_is_named(
         cdn.wait()
 
 
+@pytest.mark.campaign(short=0)
 @pytest.mark.usefixtures("cloudfront")
 def test_a_command_is_run_although_cloudfront_refuses(command: tuple[str, Path], tmp_path: Path) -> None:
     config = make_config(tmp_path, publish__cloudfront_distribution="E0000000000000", publish__purge_command=command[0])

@@ -113,6 +113,7 @@ def test_more_requests_without_an_answer_than_the_record_can_name_are_looked_for
     published_site.check()
 
 
+@pytest.mark.campaign(short=0)
 def test_what_was_answered_is_not_remembered_and_what_was_not_is_forgotten_after_an_hour(
     published_site: PublishedSite,
 ) -> None:

@@ -247,6 +247,7 @@ def test_the_markets_of_a_first_publish_that_was_killed_are_known(scene: Scene) 
         assert published.built.markets == site.manifest.markets
 
 
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("when", ["announced", "put"])
 def test_no_shard_outlives_a_site_that_became_too_small_for_shards_while_it_got_them(scene: Scene, when: str) -> None:
     small = scene.site("a", 0)

@@ -157,6 +157,7 @@ def test_the_bucket_is_not_listed_in_the_normal_case(published_site: PublishedSi
 # Retention
 
 
+@pytest.mark.campaign(short=0)
 def test_a_retired_generation_is_deleted_by_the_first_publish_after_its_lifetime(
     published_site: PublishedSite,
 ) -> None:
@@ -205,6 +206,7 @@ def test_machines_with_and_without_as_of_that_take_turns_do_not_fill_the_bucket(
     assert max(retired) == max(retired[: rounds(5, 8)]), retired  # cursors live for six hours
 
 
+@pytest.mark.campaign(short=0)
 def test_a_walk_begun_before_a_publish_stays_exact(published_site: PublishedSite) -> None:
     published_site.done("rebuild", "--as-of", hour(0))
     lists = {name: walk(published_site, name) for name in (LIST, "all/new", "all/volume", "archive/ended")}

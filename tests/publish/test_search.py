@@ -18,12 +18,14 @@ def test_a_published_site_can_be_searched(searched: PublishedSite) -> None:
     assert market_id(FX) not in found(searched, "question"), "no list has it"
 
 
+@pytest.mark.campaign(short=0)
 def test_an_unchanged_rebuild_writes_nothing(searched: PublishedSite) -> None:
     before = searched.objects()
     searched.done("rebuild", "--as-of", hour(1))
     assert searched.objects() == before
 
 
+@pytest.mark.campaign(short=0)
 def test_a_walk_goes_on_while_the_site_is_published(searched: PublishedSite) -> None:
     edge, query = engine(searched), "q=committee&status=all&limit=1&sort=volume"
     first = edge.walk(Reads(searched), query)[0]
@@ -34,6 +36,7 @@ def test_a_walk_goes_on_while_the_site_is_published(searched: PublishedSite) -> 
     assert found(searched, "committee", "&sort=volume") == [market_id(3), market_id(1)]
 
 
+@pytest.mark.campaign(short=0)
 def test_a_site_that_ends_search_has_no_index(searched: PublishedSite) -> None:
     searched.done("rebuild", "--as-of", hour(2), search="off")
     searched.done("rebuild", "--as-of", hour(12), search="off")

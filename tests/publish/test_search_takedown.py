@@ -78,6 +78,7 @@ def test_an_index_that_cannot_be_read_is_made_again(searched: PublishedSite, dam
     searched.check()
 
 
+@pytest.mark.campaign(short=0)
 @in_one_layout
 def test_no_index_that_an_edit_replaced_comes_back_with_a_takedown(searched: PublishedSite) -> None:
     """The lists are the same, as they show no description; the index that is published now cannot be read."""
@@ -91,6 +92,7 @@ def test_no_index_that_an_edit_replaced_comes_back_with_a_takedown(searched: Pub
     searched.check()
 
 
+@pytest.mark.campaign(short=0)
 @in_one_layout
 def test_a_market_is_taken_down_by_its_slug_and_comes_back(searched: PublishedSite) -> None:
     searched.done("publish", "--purge-retired")
@@ -106,6 +108,7 @@ def test_a_market_is_taken_down_by_its_slug_and_comes_back(searched: PublishedSi
     assert index_of(searched.objects()) == before
 
 
+@pytest.mark.campaign(short=0)
 @in_one_layout
 def test_a_folder_built_before_a_takedown_elsewhere_is_published_without_the_word(searched: PublishedSite) -> None:
     searched.edit(2, description="Nobody decides about quaggas.")
@@ -132,6 +135,7 @@ def test_after_a_takedown_no_machine_brings_the_word_back(searched: PublishedSit
     assert remains(files(searched.folder / "other", "")) == set()
 
 
+@pytest.mark.campaign(short=0)
 @in_one_layout
 def test_a_retired_index_of_a_site_without_search_ends_with_a_takedown(searched: PublishedSite) -> None:
     searched.done("rebuild", "--as-of", hour(2), search="off")

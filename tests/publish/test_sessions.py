@@ -69,6 +69,7 @@ def test_a_purge_deletes_the_steps_that_show_an_earlier_text(published_site: Pub
     assert (head(published_site)["session"], len(head(published_site)["steps"])) == (found["session"], 1)
 
 
+@pytest.mark.campaign(short=0)
 def test_a_second_purge_begins_no_other_session(published_site: PublishedSite) -> None:
     regret(published_site)
     published_site.done("rebuild", "--as-of", hour(3), "--purge-retired")
@@ -189,6 +190,7 @@ def test_no_step_leads_elsewhere_after_a_copy_of_the_folder_has_come_to_the_same
     assert head(published_site)["session"] != session
 
 
+@pytest.mark.campaign(short=0)
 def test_a_store_that_is_slow_once_does_not_keep_a_restored_folder_from_being_published(
     published_site: PublishedSite,
 ) -> None:
@@ -212,6 +214,7 @@ def test_a_store_that_is_slow_once_does_not_keep_a_restored_folder_from_being_pu
     assert head(published_site)["session"] != session
 
 
+@pytest.mark.campaign(short=0)
 def test_the_newest_build_begins_a_new_session_after_an_older_one(published_site: PublishedSite) -> None:
     serials = Serials()
     copy_output(published_site.folder / "output", published_site.folder / "good")

@@ -281,6 +281,7 @@ def test_an_unknown_name_is_refused_and_nothing_is_blocked(published_site: Publi
     assert not published_site.run("takedown").stdout.startswith(market_id(1))
 
 
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("form", ["{id:.8}", "{id:.13}", "https://example.org/v1/public/markets/{id}"])
 def test_a_market_goes_by_the_beginning_of_its_id_and_by_its_address(published_site: PublishedSite, form: str) -> None:
     published_site.settings["base_url"] = "https://example.org"
@@ -306,6 +307,7 @@ def test_a_takedown_can_be_repeated(published_site: PublishedSite) -> None:
         published_site.check()
 
 
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("command", [("takedown",), ("publish",), ("rebuild", "--as-of", hour(1))])
 def test_every_takedown_and_publish_deletes_the_details_of_blocked_markets_again(
     published_site: PublishedSite, command: tuple[str, ...]

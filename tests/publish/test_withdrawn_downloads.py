@@ -75,6 +75,7 @@ def test_a_dump_that_cannot_be_read_is_made_again_by_a_publish_without_a_market_
     check_as_built_without(published_site, 1)
 
 
+@pytest.mark.campaign(short=0)
 def test_what_neither_the_dump_nor_a_detail_tells_is_left_out_and_the_takedown_says_so(
     published_site: PublishedSite,
 ) -> None:
@@ -103,6 +104,7 @@ def test_without_a_dump_lists_that_cannot_be_read_are_made_again(
     check_as_built_without(published_site, 1)
 
 
+@pytest.mark.campaign(short=0)
 def test_without_a_dump_lists_stay_as_they_were_before_a_publish_that_was_killed_among_details(
     published_site: PublishedSite,
 ) -> None:

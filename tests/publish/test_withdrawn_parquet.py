@@ -74,6 +74,7 @@ def test_a_takedown_makes_the_files_of_a_build_without_the_market(filed: Publish
     assert {key: body for key, body in made.items() if rows(body) or key in fresh} == fresh
 
 
+@pytest.mark.campaign(short=0)
 def test_without_the_extra_a_takedown_deletes_all_parquet_files_and_says_so(
     filed: PublishedSite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -124,6 +125,7 @@ def test_verify_puts_a_file_again(filed: PublishedSite, damage: bytes | None) ->
     filed.check()
 
 
+@pytest.mark.campaign(short=0)
 def test_a_takedown_ends_well_after_a_publish_that_was_killed_between_the_head_of_the_dump_and_the_commit(
     filed: PublishedSite,
 ) -> None:

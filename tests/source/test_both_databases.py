@@ -74,6 +74,7 @@ def test_the_extended_variant_is_the_same_from_both_databases(
     assert_same_files(tmp_path / "postgresql", tmp_path / "sqlite")
 
 
+@pytest.mark.campaign(short=0)
 def test_indexes_change_nothing_but_the_time(lifelike: Path, tmp_path: Path) -> None:
     (tmp_path / "markets.db").write_bytes((lifelike / "markets.db").read_bytes())
     with closing(sqlite3.connect(tmp_path / "markets.db", isolation_level=None)) as connection:

@@ -77,6 +77,7 @@ def test_sqlite_is_never_asked_for_a_hidden_value(tmp_path: Path, database: sqli
     assert (tmp_path / "mined" / "details.json").exists(), "the version was read"
 
 
+@pytest.mark.campaign(short=0)
 def test_postgresql_is_never_asked_for_a_hidden_value(
     tmp_path: Path, make_postgres: Callable[..., Postgres], database: sqlite3.Connection
 ) -> None:

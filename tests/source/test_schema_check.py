@@ -266,6 +266,7 @@ def test_rows_that_belong_to_no_public_market_are_told_and_none_of_them_is_named
     assert "fills: has rows" not in str(warnings(folder))
 
 
+@pytest.mark.campaign(short=0)
 def test_prices_that_are_all_published_as_null_are_told(folder: Path, database: sqlite3.Connection) -> None:
     insert_market(database, 1)
     assert warnings(folder) == []

@@ -363,6 +363,7 @@ def thousands(s3: S3Server, bucket: Bucket) -> list[str]:
     return keys
 
 
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("client", ["obstore"], indirect=True)
 def test_listings_and_deletions_take_a_thousand_objects_per_request(
     thousands: list[str], s3: S3Server, bucket: Bucket
@@ -423,6 +424,7 @@ def test_old_versions_are_purged_and_current_objects_stay(s3: S3Server, bucket: 
     assert versions(s3) == [("other.json", b"3"), ("other.json", b"2"), ("other.json", b"1"), ("v1/kept.json", b"3")]
 
 
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("size", [1, 2, 3, 4])
 def test_old_versions_on_many_pages_are_purged(size: int, s3: S3Server, bucket: Bucket) -> None:
     versioned(s3, bucket, "Enabled")

@@ -69,6 +69,7 @@ def test_a_deletion_that_is_refused_in_a_successful_answer_is_named_without_its_
     )
 
 
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize(
     ("fault", "remedy"),
     [

@@ -153,6 +153,7 @@ def test_an_unknown_etag_replaces_nothing(store: Store) -> None:
     assert body_of(store, KEY) == b"1"
 
 
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("place", [DIRECTORY, *ATOMIC], ids=named, indirect=True)
 @pytest.mark.parametrize("kind", ["new", "replaced"])
 def test_of_many_concurrent_puts_exactly_one_wins(kind: str, store: Store) -> None:

@@ -110,6 +110,7 @@ def test_a_full_disk_changes_nothing(world: World, disk: Disk) -> None:
     Reader.of_folder(output).check(world.state())
 
 
+@pytest.mark.campaign(short=0)
 def test_leftovers_of_a_killed_build_are_deleted_to_free_a_full_disk(world: World, disk: Disk) -> None:
     disk.mount("size=128m")
     output = built(world, disk.path / "output")
@@ -121,6 +122,7 @@ def test_leftovers_of_a_killed_build_are_deleted_to_free_a_full_disk(world: Worl
     check_whole(output)
 
 
+@pytest.mark.campaign(short=0)
 def test_a_disk_without_inodes_changes_nothing(world: World, disk: Disk) -> None:
     disk.mount("size=128m,nr_inodes=3000")
     output = built(world, disk.path / "output")
@@ -221,6 +223,7 @@ def test_a_folder_with_foreign_files_is_left_alone(world: World) -> None:
     assert not list(output.glob(".staging-*"))
 
 
+@pytest.mark.campaign(short=0)
 def test_a_file_where_shards_belong_is_refused_before_anything_is_written(world: World, output: Path) -> None:
     (output / "shards").write_text("mine")
     before = files(output, "")
@@ -498,6 +501,7 @@ def test_private_files_of_an_older_version_become_private(tmp_path: Path) -> Non
 # ── times ──
 
 
+@pytest.mark.campaign(short=0)
 def test_what_a_build_replaces_or_brings_back_is_later_by_a_second(world: World, output: Path) -> None:
     """As an ETag of nginx is the time in seconds and the size."""
     ahead = int((output / ".lock").stat().st_mtime) + 100

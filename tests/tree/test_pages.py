@@ -96,6 +96,7 @@ def test_a_walk_that_changes_its_limit_has_neither_gap_nor_duplicate(count: int,
     assert seen == walk.items
 
 
+@pytest.mark.campaign(short=0)
 def test_there_is_a_page_for_every_position_and_limit() -> None:
     for limit in LIMITS:
         for position in range(1, 5_000):
@@ -125,6 +126,7 @@ def short_pages(limit: int) -> list[int]:
     return [counts[position] for position in range(1, 5_000)]
 
 
+@pytest.mark.campaign(short=0)
 def test_after_a_change_of_limit_follow_two_short_pages_on_average_and_ten_at_worst() -> None:
     counts = {limit: short_pages(limit) for limit in LIMITS}
     every = [count for of_limit in counts.values() for count in of_limit]

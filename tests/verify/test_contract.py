@@ -105,6 +105,7 @@ def test_nothing_is_wrong_with_a_server_that_changes(every: int) -> None:
     assert told(found) == []
 
 
+@pytest.mark.campaign(short=0)
 def test_a_refusal_that_is_right_is_waited_for() -> None:
     with Dynamic(limit_after=40, limited=1) as server:
         found = held(server.url)
@@ -222,6 +223,7 @@ def test_the_command_says_in_one_line_that_a_server_keeps_the_contract() -> None
     assert "there is no OpenAPI document at /v1/openapi.json" in ended.stderr
 
 
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize(("fault", "code"), [("slash is served", 9), ("wrong order", 8)])
 def test_the_worst_finding_makes_the_exit_code(fault: str, code: int) -> None:
     with Dynamic(fault=fault) as server:

@@ -465,6 +465,7 @@ def test_gaps_are_at_every_limit(limit: int) -> None:
         assert _has_gaps(reader, limit)
 
 
+@pytest.mark.campaign(short=0)
 def test_repeating_walks_end_at_every_limit() -> None:
     with reading("duplicate after a tie") as reader:
         for limit in (1, 2, 100):

@@ -249,6 +249,7 @@ def test_headers_that_browsers_need_are_missed(proxy: Proxy, name: str, value: s
     assert all(text in one.text for one in found)
 
 
+@pytest.mark.campaign(short=0)
 def test_an_answer_that_fails_is_told_with_its_status(proxy: Proxy) -> None:
     proxy.alter = lambda target, answer: replace(answer, status=500) if target.endswith("/snapshot") else answer
     (found,) = mismatches(proxy.url)
@@ -597,6 +598,7 @@ def test_rows_in_parquet_that_neither_dump_nor_detail_has_are_named(
     assert {one.verdict for one in found} == {verdict} - {None}
 
 
+@pytest.mark.campaign(short=0)
 def test_a_parquet_file_of_other_columns_is_named(folder: Path, proxy: Proxy) -> None:
     head = DumpHead.found_by(lambda key: (folder / "output" / key).read_bytes())
     assert head
@@ -626,12 +628,14 @@ def test_fills_that_came_after_the_files_of_the_day_are_not_missed(moving: Movin
     assert in_parquet(moving.proxy.url) == []
 
 
+@pytest.mark.campaign(short=0)
 def test_an_edge_that_cannot_search_is_not_accused(proxy: Proxy) -> None:
     refusal = contract.encode(contract.invalid("q", variant="extended"))
     proxy.alter = lambda target, answer: replace(answer, status=400, body=refusal) if "q=" in target else answer
     assert mismatches(proxy.url, 20) == []
 
 
+@pytest.mark.campaign(short=0)
 def test_what_the_index_names_must_be_there(proxy: Proxy) -> None:
     proxy.alter = lambda target, answer: replace(answer, status=404) if "/feeds/" in target else answer
     assert {one.verdict for one in mismatches(proxy.url)} == {Verdict.BROKEN}
@@ -651,6 +655,7 @@ def test_a_site_that_closes_the_connection_of_some_requests_is_told(site: Served
     assert found.text.startswith("does not answer (")
 
 
+@pytest.mark.campaign(short=0)
 def test_terminals_never_get_what_a_site_makes_up(proxy: Proxy) -> None:
     proxy.alter = lambda target, answer: (
         replace(answer, body=changed(answer.body, _in_items(**{"\x1b[2J": 1})))
@@ -727,6 +732,7 @@ def test_a_dump_that_is_not_the_one_of_its_head_is_named(proxy: Proxy) -> None:
         mismatches(proxy.url)
 
 
+@pytest.mark.campaign(short=0)
 def test_a_site_that_asks_to_wait_is_waited_for(proxy: Proxy) -> None:
     said = list[str]()
 

@@ -29,6 +29,7 @@ NATIVE: Final = {
 }
 
 
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize(
     ("url", "sentence"),
     [
@@ -75,7 +76,7 @@ def test_a_port_where_nobody_listens_is_refused(built_site: BuiltSite) -> None:
     assert "hunter2" not in stderr
 
 
-@pytest.mark.campaign(short=2)
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("verbose", [(), ("-v",)])
 @pytest.mark.parametrize("place", ["password", "query"])
 def test_a_wrong_password_is_refused_and_never_printed(
@@ -170,6 +171,7 @@ def barred(new_database: Callable[[], str], postgres: Server) -> Iterator[tuple[
         yield connection, postgres.url(name, quote(role))
 
 
+@pytest.mark.campaign(short=0)
 def test_views_that_the_user_may_not_read_are_named_once_with_the_grant(
     built_site: BuiltSite, barred: tuple[Any, str]
 ) -> None:
@@ -186,6 +188,7 @@ def test_views_that_the_user_may_not_read_are_named_once_with_the_grant(
     assert [error.partition(", ")[0] for error in built_site.errors(url)] == ["3 of 3 markets would disappear"]
 
 
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("place", ["source.schema", "search_path"])
 def test_a_schema_that_the_user_may_not_use_is_named_once_with_the_grant(
     built_site: BuiltSite, barred: tuple[Any, str], place: str

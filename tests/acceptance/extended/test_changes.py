@@ -15,6 +15,7 @@ from tests.support.sites.builds import AS_OF, EXTENDED, build_now, files, lastin
 from tests.support.sites.rows import insert_category, insert_market, market_id
 
 
+@pytest.mark.campaign(short=0)
 def test_a_withdrawn_market_is_gone_by_id_by_slug_and_from_its_categories_past_and_present(
     extended_site: ExtendedSite,
 ) -> None:

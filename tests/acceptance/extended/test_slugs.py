@@ -3,6 +3,8 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from generator.api import keys
 from tests.acceptance.extended.site import ExtendedSite, home
 from tests.support.commands import run
@@ -10,6 +12,7 @@ from tests.support.sites.builds import files
 from tests.support.sites.rows import insert_market, market_id
 
 
+@pytest.mark.campaign(short=0)
 def test_id_and_slug_give_the_same_bytes(extended_output: Path) -> None:
     published = files(extended_output)
     by_slug = {key: body for key, body in published.items() if key.startswith(keys.SLUGS)}

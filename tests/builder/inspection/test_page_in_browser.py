@@ -484,6 +484,7 @@ def test_live_calls_show_request_and_response(live: Watched, server: Served) -> 
     assert live.complaints == []
 
 
+@pytest.mark.campaign(short=0)
 def test_a_refused_call_shows_the_error_of_the_api(live: Watched) -> None:
     live.page.fill("#call-limit", "101")
     status, body = send(live)
@@ -492,6 +493,7 @@ def test_a_refused_call_shows_the_error_of_the_api(live: Watched) -> None:
     assert live.page.is_disabled("#call-next")
 
 
+@pytest.mark.campaign(short=0)
 def test_a_search_asks_the_api_for_the_words_and_shows_its_answer(live: Watched, server: Served) -> None:
     page = live.page
     page.fill("#query", "quest 1")
@@ -509,6 +511,7 @@ def test_a_search_asks_the_api_for_the_words_and_shows_its_answer(live: Watched,
     assert send(live)[1]["details"][0]["path"] == ["q"]
 
 
+@pytest.mark.campaign(short=0)
 def test_one_market_and_the_documents_can_be_requested(live: Watched) -> None:
     live.page.select_option("#call", label="one market")
     live.page.fill("#call-market", market_id(11))

@@ -39,6 +39,7 @@ def mismatches(output: Path, client: Client) -> list[str]:
     return [problem for problem in found if problem]
 
 
+@pytest.mark.campaign(short=0)
 def test_every_case_of_the_table(demo_output: Path, client: Client) -> None:
     assert mismatches(demo_output, client) == []
 

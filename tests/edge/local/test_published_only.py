@@ -72,6 +72,7 @@ def test_no_path_leads_to_what_is_not_published(server: Served, path: str) -> No
     assert contract.ErrorResponse.model_validate_json(body).error in ("invalid request", "not found")
 
 
+@pytest.mark.campaign(short=0)
 def test_no_link_leads_out_of_what_is_published(folder: Path) -> None:
     (folder / "secret.json").write_text("SECRET")
     detail = next(folder.glob("output/v1/public/markets/detail/*/*.json"))

@@ -58,6 +58,7 @@ def test_a_walk_whose_generation_was_purged_has_to_start_again(folder: Path) -> 
         assert walk(client, repeat(5)) == in_order(folder / "markets.db", "open", "popular")
 
 
+@pytest.mark.campaign(short=0)
 def test_a_list_without_a_first_page_is_unavailable(folder: Path) -> None:
     (folder / "output" / keys.first_page("open/popular", 20)).unlink()
     with served(folder) as server, connected(server.port) as client:
@@ -65,6 +66,7 @@ def test_a_list_without_a_first_page_is_unavailable(folder: Path) -> None:
     assert (broken.status, broken.body) == (503, contract.encode(contract.FIXED_ERRORS[503]))
 
 
+@pytest.mark.campaign(short=0)
 def test_a_router_that_was_built_anew_is_used_at_once(folder: Path) -> None:
     with served(folder) as server, connected(server.port) as client:
         assert client.send("GET", MARKETS).status == 200

@@ -86,6 +86,7 @@ def test_every_header_is_sent_once(server: Served, path: str) -> None:
     assert len(names) == len(set(names))
 
 
+@pytest.mark.campaign(short=0)
 def test_each_request_is_one_line_of_the_log_and_cannot_forge_another(folder: Path) -> None:
     with served(folder) as server, connected(server.port) as client:
         client.send("GET", f"{MARKETS}?limit=3&q")
@@ -146,6 +147,7 @@ def test_a_port_that_is_taken_is_named(server: Served, demo_folder: Path) -> Non
     assert elsewhere.stderr.startswith("error: cannot listen on nowhere.invalid: ")
 
 
+@pytest.mark.campaign(short=0)
 def test_listening_to_the_whole_network_is_no_secret(folder: Path) -> None:
     with served(folder, "--host", "0.0.0.0") as server, connected(server.port) as client:  # noqa: S104 - that is it
         assert client.send("GET", MARKETS).status == 200

@@ -277,6 +277,7 @@ def test_whatever_of_an_index_arrives_after_a_takedown_is_gone_after_the_next_ru
     check_lists(scene, old.state)
 
 
+@pytest.mark.campaign(short=0)
 def test_a_delete_that_arrives_after_its_chunk_was_published_again_is_undone_by_the_next_run(scene: Scene) -> None:
     """Equal content has an equal key, so what was due is live again."""
     scene.layouts = dict.fromkeys("abc", layouts.COMPACT)
@@ -316,6 +317,7 @@ def test_what_publishers_that_were_cut_short_may_still_put_is_forgotten_after_an
 # ── long ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.campaign(short=0)
 def test_a_long_publish_does_not_shorten_the_lifetime_of_cursors(scene: Scene) -> None:
     """A generation is retired when first pages lead to another, not when that was planned."""
     old, new = scene.site("a", 0), scene.site("b", 1, m1={"question": "New?"})

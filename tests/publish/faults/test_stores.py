@@ -80,6 +80,7 @@ def test_altered_objects_are_found_and_repaired(scene: Scene, published: SiteCon
     assert len(altered) > 10
 
 
+@pytest.mark.campaign(short=0)
 def test_altered_objects_are_replaced_by_the_next_change_too(scene: Scene, published: SiteContent) -> None:
     objects = dict(scene.objects())
     for key in published.manifest.objects:
@@ -133,6 +134,7 @@ def test_an_unreadable_record_stops_everything(
         assert scene.server.objects() == before
 
 
+@pytest.mark.campaign(short=0)
 def test_a_deleted_record_is_rewritten_by_verify(scene: Scene, published: SiteContent) -> None:
     objects = {key: found for key, found in scene.objects().items() if key != record.KEY}
     scene.reset(objects)
@@ -195,6 +197,7 @@ def test_a_store_whose_clock_is_an_hour_off_retires_by_its_own_clock(scene: Scen
     assert retired(scene) == len(LISTS) * 2 // 3
 
 
+@pytest.mark.campaign(short=0)
 def test_a_clock_set_back_between_two_runs_deletes_nothing_early(scene: Scene) -> None:
     for minute, step in enumerate((0, 3600, -7200, 1800)):
         scene.pass_time(step)

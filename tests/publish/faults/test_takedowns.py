@@ -225,6 +225,7 @@ def test_a_takedown_between_two_states_leaves_lists_and_searches_of_one(scene: S
     check_lists(scene, again.state)
 
 
+@pytest.mark.campaign(short=0)
 def test_a_takedown_that_was_killed_and_runs_again_keeps_the_index(scene: Scene) -> None:
     """When it runs again, some lists lack the market already, and the index may belong to these or to the others."""
     scene.publish_everything()
@@ -258,6 +259,7 @@ def writes_of(scene: Scene, site: SiteContent) -> list[str]:
     return found
 
 
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("broken", ["all/popular", "all/volume"])
 def test_a_list_that_cannot_be_read_is_made_again(scene: Scene, broken: str) -> None:
     """So is the search index, which leads into both."""

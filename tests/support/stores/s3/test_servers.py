@@ -68,6 +68,7 @@ def delete_versions(client: "S3Client", bucket: str, pages: Iterable[Any]) -> No
             client.delete_object(Bucket=bucket, Key=version["Key"], VersionId=version["VersionId"])
 
 
+@pytest.mark.campaign(short=0)
 def test_it_answers_as_moto_does(s3: S3Server, moto: Endpoint) -> None:
     with closing(Endpoint(s3.url).client()) as client, closing(moto.client()) as other:
         assert [*conversation(client, BUCKET)] == [*conversation(other, moto.new_bucket())]
