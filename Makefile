@@ -39,9 +39,9 @@ demo: .venv/run  ## Make up a database of markets and build every answer of the 
 serve: .venv/run  ## Serve output/ on http://127.0.0.1:8000 through the router that is deployed
 	@$(BIN)/public-markets serve
 
-test: lint types tests  ## Check style, types and behaviour in some minutes: campaigns are cut short
+test: lint types tests  ## Check style, types and behaviour in five minutes: all but the long tests
 
-test-all: campaigns  ## Run the campaigns of `make test` at full length: kills, races, second-opinion stores
+test-all: campaigns  ## Run the long tests at full length: kills, races, second-opinion stores
 
 lint: .venv/test
 	$(BIN)/ruff check .
@@ -51,7 +51,7 @@ types: .venv/test
 	$(BIN)/mypy
 
 tests: .venv/test tests/node/node_modules/ready
-	@echo "tier: short, everything with campaigns cut short"
+	@echo "tier: short, everything but the long tests"
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --durations=25
 
 # Neighbouring tests share servers, so each worker gets a run of them; idle workers then take over from busy ones.

@@ -88,6 +88,7 @@ def test_every_walk_is_the_list_in_both_layouts(chunked: PublishedSite) -> None:
     assert {(name, limit): walk(chunked, name, limit) for name in LISTS for limit in (7, 100)} == shown
 
 
+@pytest.mark.campaign(short=0)
 def test_a_site_has_one_pointer_for_each_list_and_a_hundredth_of_the_objects(chunked: PublishedSite) -> None:
     chunked.check()
     pointers = {key for key in chunked.objects() if keys.is_first_page(key)}
@@ -117,6 +118,7 @@ def test_an_arrival_writes_and_uploads_one_chunk_of_each_list_that_grows(chunked
     assert f": {len(puts)} files written" in result.stdout
 
 
+@pytest.mark.campaign(short=0)
 def test_chunks_stay_as_long_as_a_generation_that_names_them_is_kept(chunked: PublishedSite) -> None:
     began, before = Walk(chunked, LIST, 20).begin(), walk(chunked, LIST)
     chunked.edit(200, question="Edited?")
@@ -224,6 +226,7 @@ def test_a_takedown_reaches_heads_chunks_and_what_is_retired(chunked: PublishedS
         began.finish()
 
 
+@pytest.mark.campaign(short=0)
 def test_a_takedown_from_the_store_alone_gives_what_a_build_without_the_market_gives(chunked: PublishedSite) -> None:
     chunked.forget_output()
     chunked.done("takedown", market_id(200))

@@ -199,6 +199,7 @@ def test_the_price_of_a_scoring_rule_is_that_of_its_definition_up_to_any_extreme
     assert [float(value) for ((value,),) in made] == pytest.approx(shares)
 
 
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("dialect", TYPES)
 def test_a_market_without_a_closing_time_closes_when_it_ended_or_never(dialect: str, postgres: Server) -> None:
     (recipe,) = BLOCKS["No closing time"]

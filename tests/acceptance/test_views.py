@@ -187,6 +187,7 @@ def test_every_state_has_its_word(
     assert (market["acceptingBets"], market["tradingPauseReason"]) == (accepts, pause)
 
 
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("notice", ["", " ", "\t\r\n", "\u00a0", "\u3000"])
 def test_a_market_that_is_halted_with_a_blank_notice_accepts_no_bets(existing_site: ExistingSite, notice: str) -> None:
     with closing(existing_site.server.connect(existing_site.name)) as owner, owner.transaction(force_rollback=True):

@@ -128,6 +128,7 @@ def test_the_page_leads_to_the_new_session_of_the_change_feed(place: Workplace) 
     )
 
 
+@pytest.mark.campaign(short=0)
 def test_a_takedown_that_was_killed_leaves_no_page_and_the_next_one_makes_it(
     place: Workplace, monkeypatch: pytest.MonkeyPatch
 ) -> None:

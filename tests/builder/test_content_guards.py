@@ -163,6 +163,7 @@ def test_dry_runs_say_the_same_as_the_build(folder: Path) -> None:
     assert (code, f"error: {refusal}" in said) == (1, True), said
 
 
+@pytest.mark.campaign(short=0)
 def test_the_first_build_has_nothing_to_compare_with(folder: Path) -> None:
     for case in ("fills", "markets", "orders"):
         break_view(folder, case)

@@ -130,6 +130,7 @@ def test_parts_that_workers_cannot_read_are_read_by_the_parent(markets_folder: P
         assert all_keys(executors.staged(work, reader, Silent())) == KEYS
 
 
+@pytest.mark.campaign(short=0)
 def test_a_worker_that_cannot_connect_leaves_its_part_to_others(
     markets_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

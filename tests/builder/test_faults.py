@@ -661,6 +661,7 @@ def test_orphaned_workers_neither_hold_the_lock_nor_leave_files(world: World, bu
     check_whole(builds.output)
 
 
+@pytest.mark.campaign(short=0)
 def test_the_lock_file_of_a_dead_build_does_not_block(world: World, builds: Builds) -> None:
     builds.output.mkdir()
     (builds.output / ".lock").write_text(f"{os.getpid()}\n")

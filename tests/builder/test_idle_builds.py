@@ -97,6 +97,7 @@ LOSSES: Final[dict[str, Callable[[VersionedSite], object]]] = {
 }
 
 
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("loss", LOSSES)
 def test_without_the_page_all_details_are_opened_and_it_is_the_same(site: VersionedSite, loss: str) -> None:
     before = page(site)

@@ -265,5 +265,5 @@ def test_any_sequence_of_changes_gives_the_bytes_of_a_full_build(
     history = History(site, seed * len(SITES) + place, monkeypatch, tells_rows=tells_rows)
     history.settings |= {**SITES[kind], "guards.max_invalid": 1, "guards.max_shrink": 1}
     history.build()
-    for _ in range(rounds(2, 8)):
+    for _ in range(rounds(2, 5)):
         history.step()

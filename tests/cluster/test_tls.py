@@ -90,6 +90,7 @@ def test_a_client_without_a_certificate_of_the_cluster_is_refused_and_told_what_
     gc.collect()  # a client that was not closed would warn
 
 
+@pytest.mark.campaign(short=0)
 def test_a_client_with_a_certificate_is_served(encrypted: Encrypted, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engine, "PATIENCE_S", 0.1)
     with (

@@ -206,6 +206,7 @@ def test_a_thousand_markets_ask_a_thousand_questions_in_twenty_categories(any_th
     assert "u.s. 2024 elections" in categories
 
 
+@pytest.mark.campaign(short=0)
 def test_each_market_has_one_to_four_categories_in_order(any_thousand: Path) -> None:
     places = defaultdict(list)
     for row in rows(any_thousand, "SELECT * FROM market_categories ORDER BY market_id, position"):

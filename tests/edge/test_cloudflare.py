@@ -163,6 +163,7 @@ def test_a_changed_rule_is_noticed(  # noqa: PLR0917 - three are a table's colum
 # ── objects ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.campaign(short=0)
 def test_a_walk_is_the_list_as_the_files_have_it(worker: RunningWorker, demo_output: Path) -> None:
     files = [json.loads((demo_output / key).read_bytes()) for key in walked_keys(demo_output)]
     status, sort = WALKED.split("/")

@@ -221,6 +221,7 @@ def test_spellings_of_a_search_share_a_copy_and_other_searches_have_their_own(wo
         assert (gets(found := worker.ask(other)) > 0, found.body.decode()) == (True, answer["body"]), other
 
 
+@pytest.mark.campaign(short=0)
 def test_a_purge_after_a_withdrawal_ends_the_copies_of_searches_and_of_lists(worker: Worker) -> None:
     worker.hold(published(SMALL))
     queries = [f"{words}status=all&sort=new&limit=3" for words in ("q=needle&", "q=n%C3%A9edle&", "")]

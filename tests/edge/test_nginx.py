@@ -125,6 +125,7 @@ def test_a_running_nginx_goes_along_when_its_site_moves_to_the_other_layout_and_
             assert ids(first) + rest == whole
 
 
+@pytest.mark.campaign(short=0)
 def test_the_reads_that_a_page_needs_are_no_requests_of_the_reader(demo_folder: Path) -> None:
     with (
         built(demo_folder / "markets.db", rate_limit__requests="20", rate_limit__window="60 s", **CHUNKED) as (

@@ -248,6 +248,7 @@ def test_what_nobody_knows_of_beside_the_search_index_is_deleted(searched: Publi
     assert searched.objects() == good
 
 
+@pytest.mark.campaign(short=0)
 @in_one_layout
 def test_a_lost_object_of_a_retired_index_ends_that_index(searched: PublishedSite) -> None:
     (retired,) = [entry for entry in searched.record().built.retired if entry.list == keys.SEARCH]

@@ -86,6 +86,7 @@ def test_without_target_and_folder_a_takedown_applies_to_the_first_build(publish
     assert not [key for key, body in published_site.built().items() if market_id(FX).encode() in body]
 
 
+@pytest.mark.campaign(short=0)
 def test_an_undone_takedown_takes_effect_with_the_next_build(published_site: PublishedSite) -> None:
     before = published_site.objects()
     published_site.done("takedown", market_id(1))
@@ -108,6 +109,7 @@ def test_a_takedown_undone_on_another_machine_is_undone_here(published_site: Pub
     assert published_site.traces(FX, output=False) == []
 
 
+@pytest.mark.campaign(short=0)
 def test_a_damaged_blocked_list_stops_every_command(published_site: PublishedSite) -> None:
     published_site.done("takedown", market_id(FX))
     good = published_site.stored()["blocked.json"]

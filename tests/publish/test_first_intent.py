@@ -120,6 +120,7 @@ def test_a_market_named_by_its_address_with_a_slug_is_looked_up_in_its_detail(sl
     assert 0 < len(requests) < LIMIT
 
 
+@pytest.mark.campaign(short=0)
 def test_a_slug_without_an_address_is_looked_up_in_the_whole_record_as_it_may_be_a_key_of_another_market(
     slugged: tuple[Watched, Config], database: sqlite3.Connection
 ) -> None:

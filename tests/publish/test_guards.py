@@ -75,6 +75,7 @@ def test_an_empty_database_does_not_empty_the_site(published_site: PublishedSite
     assert {key: body for key, body in published_site.stored().items() if key != "blocked.json"} == before
 
 
+@pytest.mark.campaign(short=0)
 def test_markets_that_were_taken_down_do_not_count_as_lost(published_site: PublishedSite) -> None:
     published_site.done("takedown", *map(market_id, OPEN[:4]))
     hide(published_site, FX)

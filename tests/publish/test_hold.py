@@ -341,6 +341,7 @@ def altered(site: PublishedSite, **fields: object) -> None:
     site.put(record.KEY, json.dumps({**json.loads(site.stored()[record.KEY]), **fields}).encode())
 
 
+@pytest.mark.campaign(short=0)
 def test_a_hold_in_a_damaged_record_still_holds_and_can_be_released(published_site: PublishedSite) -> None:
     found = hold(published_site)
     altered(published_site, etags="nonsense")

@@ -217,6 +217,7 @@ def test_a_store_so_slow_that_putting_all_shards_outlasts_the_lease_is_published
         check_whole(scene.objects(), site)
 
 
+@pytest.mark.campaign(short=0)
 def test_verification_deletes_the_shards_of_a_record_that_was_lost(scene: Scene) -> None:
     with sharded():
         scene.publish(scene.site("a", 0))
@@ -378,6 +379,7 @@ def is_put_of(request: Request, part: str) -> bool:
     return request.operation == "PutObject" and part in f"/{request.key}"
 
 
+@pytest.mark.campaign(short=0)
 def test_a_publisher_at_work_is_respected_although_a_shard_is_missing(scene: Scene) -> None:
     with sharded():
         old, new = scene.site("a", 0), scene.site("b", 1, m1={"question": "New?"})

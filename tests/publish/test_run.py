@@ -245,6 +245,7 @@ def test_an_unchanged_build_on_a_fresh_machine_costs_no_more(published_site: Pub
     published_site.check()
 
 
+@pytest.mark.campaign(short=0)
 def test_two_machines_publish_in_turn(published_site: PublishedSite) -> None:
     copy_output(published_site.folder / "output", published_site.folder / "other")
     for step in range(1, 4):
@@ -255,6 +256,7 @@ def test_two_machines_publish_in_turn(published_site: PublishedSite) -> None:
     assert "Step 3?" in walk(published_site, "open/new")
 
 
+@pytest.mark.campaign(short=0)
 def test_a_purge_deletes_every_retired_generation(published_site: PublishedSite) -> None:
     old = generation(published_site)
     published_site.edit(1, question="Regretted text?")
@@ -271,6 +273,7 @@ def test_a_purge_deletes_every_retired_generation(published_site: PublishedSite)
 # Versions
 
 
+@pytest.mark.campaign(short=0)
 def test_a_purge_deletes_old_versions_of_edited_texts(published_site: PublishedSite) -> None:
     published_site.server.bucket.versioning = "Enabled"
     published_site.edit(FX, question="Regretted text?")
@@ -286,6 +289,7 @@ def test_a_purge_deletes_old_versions_of_edited_texts(published_site: PublishedS
 # Outages
 
 
+@pytest.mark.campaign(short=0)
 @pytest.mark.usefixtures("impatient")
 def test_an_outage_says_nothing_of_a_published_site_where_there_is_none(empty: PublishedSite) -> None:
     empty.server.before = lambda request: SLOW_DOWN if "first/" in request.key else None
@@ -331,6 +335,7 @@ def test_two_prefixes_of_a_bucket_are_two_sites(published_site: PublishedSite) -
     published_site.check()
 
 
+@pytest.mark.campaign(short=0)
 def test_large_files_are_uploaded_one_at_a_time(published_site: PublishedSite, monkeypatch: pytest.MonkeyPatch) -> None:
     """All of them at once would be in memory, and share the line until none is done in time."""
     put, at_once, most, patience_s = Bucket.put, set[str](), 0, float(PATIENCE_S)

@@ -249,6 +249,7 @@ def test_a_session_goes_on_over_builds_that_were_not_published(
     assert (head(published_site)["session"], head(published_site)["serial"]) == (session, serial + 1)
 
 
+@pytest.mark.campaign(short=0)
 def test_an_older_build_of_the_same_markets_keeps_the_session(published_site: PublishedSite) -> None:
     before = head(published_site)
     published_site.done("rebuild", "--as-of", hour(2))
@@ -276,6 +277,7 @@ def test_a_dry_run_lists_what_a_new_session_takes_and_changes_nothing(
     assert figures(FORECAST, summary) == figures(SUMMARY, done)
 
 
+@pytest.mark.campaign(short=0)
 def test_a_purge_names_the_head_that_it_cannot_begin_with(published_site: PublishedSite) -> None:
     regret(published_site)
     (published_site.folder / "output" / keys.head(keys.DUMPS)).unlink()

@@ -114,6 +114,7 @@ def test_a_walk_in_a_withdrawn_generation_ends_and_starts_again(published_site: 
     assert len(walk(published_site, "open/new")) == len(OPEN) - 1
 
 
+@pytest.mark.campaign(short=0)
 def test_walks_in_lists_that_never_held_it_continue(published_site: PublishedSite) -> None:
     for number in (CLOSED, RESOLVED, CANCELLED):
         published_site.edit(number, status="closed", resolution=None, resolved_at=None)
@@ -129,6 +130,7 @@ def test_walks_in_lists_that_never_held_it_continue(published_site: PublishedSit
 # By the command
 
 
+@pytest.mark.campaign(short=0)
 def test_the_command_needs_no_database_and_no_build(published_site: PublishedSite) -> None:
     retire(published_site)
     Path("markets.db").unlink()
@@ -378,6 +380,7 @@ def test_an_unresponsive_store_is_an_error(published_site: PublishedSite, monkey
 # Concurrent publishers
 
 
+@pytest.mark.campaign(short=0)
 def test_a_publish_respects_a_takedown_that_happens_meanwhile(published_site: PublishedSite) -> None:
     done: list[int] = []
 
@@ -428,6 +431,7 @@ def test_a_takedown_waits_for_a_publisher_and_says_so_once(
 # Directories
 
 
+@pytest.mark.campaign(short=0)
 def test_a_directory_is_cleared_too(published_site: PublishedSite) -> None:
     published_site.target = "./www"
     published_site.done("publish")
@@ -525,6 +529,7 @@ def test_what_is_missing_is_made_again(published_site: PublishedSite, key: str) 
     published_site.check()
 
 
+@pytest.mark.campaign(short=0)
 def test_what_is_missing_elsewhere_stops_no_takedown(published_site: PublishedSite) -> None:
     """No list of cancelled markets shows it, so none of them is put."""
     retire(published_site)

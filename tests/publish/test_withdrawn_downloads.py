@@ -131,6 +131,7 @@ def test_without_a_dump_lists_stay_as_they_were_before_a_publish_that_was_killed
     assert published_site.traces(1, output=False) == []
 
 
+@pytest.mark.campaign(short=0)
 def test_a_takedown_after_a_killed_publish_begins_a_session_that_no_follower_is_in(
     published_site: PublishedSite,
 ) -> None:

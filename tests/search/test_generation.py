@@ -86,6 +86,7 @@ def test_a_changed_word_changes_three_buckets_at_most() -> None:
         assert 1 <= len(changed(MANY, edited)) <= 3
 
 
+@pytest.mark.campaign(short=0)
 def test_a_new_market_changes_the_buckets_of_its_words_and_the_vectors() -> None:
     objects = len(bodies(of(MANY)))
     fresh = changed(MANY, [*MANY, Market(("kaneing",), rank=5)])

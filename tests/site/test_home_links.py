@@ -106,6 +106,7 @@ def test_a_key_that_changes_changes_feeds_and_parquet_and_nothing_else(place: Wo
         assert references.ids_meant(name, config, record(place, store)) == {market_id(3)}
 
 
+@pytest.mark.campaign(short=0)
 def test_a_setting_that_changes_changes_the_same_and_the_documents_that_say_it(place: Workplace, output: str) -> None:
     before = place.objects(output)
     for template, names in (("https://example.org/{slug}", True), ("", False)):
@@ -121,6 +122,7 @@ def test_a_setting_that_changes_changes_the_same_and_the_documents_that_say_it(p
         urls_in_parquet(after)
 
 
+@pytest.mark.campaign(short=0)
 def test_keys_that_no_link_needs_are_kept_and_published_by_nothing(place: Workplace, output: str) -> None:
     place.settings, store = {"market_url": ""}, f"{output}-store"
     place.build(FIRST, output=output)

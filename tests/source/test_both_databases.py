@@ -86,6 +86,7 @@ def test_indexes_change_nothing_but_the_time(lifelike: Path, tmp_path: Path) -> 
     assert_same_files(tmp_path / "output", lifelike / "output")
 
 
+@pytest.mark.campaign(short=0)
 def test_types_that_sqlite_does_not_know_are_as_good_as_its_own(lifelike: Path, tmp_path: Path) -> None:
     (tmp_path / "markets.db").write_bytes((lifelike / "markets.db").read_bytes())
     declared = {

@@ -58,6 +58,7 @@ MINES: Final = (
 )  # fmt: skip
 
 
+@pytest.mark.campaign(short=0)
 def test_sqlite_is_never_asked_for_a_hidden_value(tmp_path: Path, database: sqlite3.Connection) -> None:
     hide_some(database)
     plain = build_now(make_config(tmp_path))

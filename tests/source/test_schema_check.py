@@ -159,6 +159,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.campaign(short=0)
 @pytest.mark.every_limit
 def test_the_command_ends_with_what_a_build_will_make(folder: Path, database: sqlite3.Connection) -> None:
     insert_market(database, 1)
@@ -226,6 +227,7 @@ def warnings(folder: Path, *arguments: str) -> list[str]:
     return [line for line in done.stdout.splitlines() if line.startswith("warning: ")]
 
 
+@pytest.mark.campaign(short=0)
 def test_a_database_without_public_markets_is_not_called_fine(folder: Path, database: sqlite3.Connection) -> None:
     none = "warning: rows: no market can be published"
     assert warnings(folder) == [f"{none}; the relation markets is empty"]

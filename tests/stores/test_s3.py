@@ -562,6 +562,7 @@ def test_a_command_without_a_bucket_does_not_import_its_libraries() -> None:
     assert python(code) == "set()\n"
 
 
+@pytest.mark.campaign(short=0)
 def test_publish_imports_nothing_that_only_a_build_or_metrics_need() -> None:
     unused = {"generator.builder", "sqlalchemy", "jinja2", "prometheus_client"}
     code = f"""

@@ -71,6 +71,7 @@ def sizes(items: Sequence[bytes]) -> list[int]:
     return [sum(len(one) + 2 for one in chunk) for chunk in cut(items)]
 
 
+@pytest.mark.campaign(short=0)
 @settings(deadline=None, max_examples=40)
 @given(st.lists(st.tuples(st.integers(1, 40), st.integers(1, 30_000)), max_size=40), st.integers(0, 9))
 def test_no_chunk_of_several_items_is_larger_than_an_edge_reads(runs: list[tuple[int, int]], giants: int) -> None:

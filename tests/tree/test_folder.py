@@ -139,6 +139,7 @@ def test_nothing_is_written_to_a_disk_that_is_already_full(world: World, disk: D
     assert [path.name for path in (disk.path / "output").iterdir()] == [".lock"]
 
 
+@pytest.mark.campaign(short=0)
 def test_a_read_only_disk_is_named(world: World, disk: Disk) -> None:
     disk.mount("size=128m")
     output = built(world, disk.path / "output")
@@ -443,6 +444,7 @@ def test_files_that_name_what_is_not_public_are_readable_by_the_operator_only(wo
     assert modes(output) == dict.fromkeys(PRIVATE, 0o600)
 
 
+@pytest.mark.campaign(short=0)
 def test_everything_else_is_readable_by_a_web_server(output: Path) -> None:
     before = os.umask(0o022)
     os.umask(before)
@@ -450,6 +452,7 @@ def test_everything_else_is_readable_by_a_web_server(output: Path) -> None:
     assert {stat.S_IMODE(path.stat().st_mode) for path in served} == {0o666 & ~before, 0o777 & ~before}
 
 
+@pytest.mark.campaign(short=0)
 def test_files_that_nobody_else_can_read_are_mended_where_a_build_looks_at_them(world: World, output: Path) -> None:
     first_pages = [path for path in output.rglob("*.json") if keys.is_first_page(path.relative_to(output).as_posix())]
     details, generations = [*(output / keys.DETAILS).rglob("*.json")], [*(output / keys.LISTS).glob("*/*/p*/")]
@@ -468,6 +471,7 @@ def test_files_that_nobody_else_can_read_are_mended_where_a_build_looks_at_them(
     assert stat.S_IMODE(elsewhere.stat().st_mode) == 0o600, "links are not followed"
 
 
+@pytest.mark.campaign(short=0)
 def test_folders_that_nobody_else_can_enter_are_mended_with_what_is_in_them(world: World, output: Path) -> None:
     """As a copy under umask 077 leaves them."""
     mode = (output / API_VERSION).stat().st_mode
@@ -525,6 +529,7 @@ def test_what_a_build_replaces_or_brings_back_is_later_by_a_second(world: World,
 # ── ages ──
 
 
+@pytest.mark.campaign(short=0)
 def test_cursors_live_as_long_as_promised_however_long_a_build_takes(world: World) -> None:
     """Their generation is retired when readers can no longer begin in it, not when the build that does it begins."""
     config = make_config(world.folder)
@@ -553,6 +558,7 @@ def test_a_second_build_of_the_same_data_touches_nothing(world: World, output: P
     assert moved == []
 
 
+@pytest.mark.campaign(short=0)
 def test_only_later_builds_look_through_the_folder_for_what_others_left(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:

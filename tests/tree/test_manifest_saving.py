@@ -281,6 +281,7 @@ def check_kills(output: Path, *, is_split: bool) -> None:
     assert number > 10
 
 
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("is_split", [True, False], ids=["from-shards", "from-one-file"])
 def test_a_build_killed_at_any_call_leaves_a_whole_manifest_that_the_next_build_replaces(
     output: Path, monkeypatch: pytest.MonkeyPatch, *, is_split: bool

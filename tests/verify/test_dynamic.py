@@ -253,6 +253,7 @@ def test_a_cursor_is_bound_to_its_list_and_to_every_letter(right: Reader) -> Non
     assert right.ask(f"?cursor={cursor}&limit=1").status == 200
 
 
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize(
     ("method", "target", "status"),
     [

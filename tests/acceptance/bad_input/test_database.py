@@ -96,6 +96,7 @@ def test_a_wrong_password_is_refused_and_never_printed(
     assert built_site.everything() == built_site.before
 
 
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("name", ["no_such_database", ""])
 def test_a_database_name_that_is_missing_or_wrong_is_refused(
     built_site: BuiltSite, postgres: Server, name: str

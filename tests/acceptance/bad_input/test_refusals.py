@@ -34,6 +34,7 @@ def test_every_mistake_in_the_configuration_is_reported_at_once(built_site: Buil
     ]
 
 
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize(
     ("arguments", "code", "sentence"),
     [

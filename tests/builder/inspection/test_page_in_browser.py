@@ -301,6 +301,7 @@ def test_after_a_takedown_the_page_opens_without_the_markets(
     assert (watched.complaints, watched.foreign) == ([], [])
 
 
+@pytest.mark.campaign(short=0)
 def test_without_scripts_the_page_still_describes_the_build(rebuilt_folder: Path, browser: Browser) -> None:
     with window(browser, scripts=False) as opened:
         watched = opened.open(on_disk(rebuilt_folder))
@@ -422,6 +423,7 @@ def crowded(tmp_path_factory: pytest.TempPathFactory) -> str:
 PHONE_HEIGHT: Final = 5_000
 
 
+@pytest.mark.campaign(short=0)
 def test_a_crowded_page_fits_a_narrow_phone(crowded: str, browser: Browser) -> None:
     with window(browser, size=(360, 740)) as opened:
         watched = opened.open(crowded)
@@ -521,6 +523,7 @@ def test_one_market_and_the_documents_can_be_requested(live: Watched) -> None:
     assert "freshMarkets" in send(live)[1]
 
 
+@pytest.mark.campaign(short=0)
 def test_over_http_the_whole_market_is_shown(live: Watched) -> None:
     read(live, 1)
     expect(live.page.locator("#market-body")).to_contain_text("Bids, best first (9)")

@@ -151,6 +151,7 @@ def test_a_body_is_no_reason_to_hang(client: Client) -> None:
     assert client.send("GET", MARKETS, Transfer_Encoding="chunked").status == 200
 
 
+@pytest.mark.campaign(short=0)
 def test_an_api_below_a_path_is_served_below_that_path(tmp_path: Path, database: sqlite3.Connection) -> None:
     build_now(make_config(tmp_path, base_url="https://example.org/api"))
     with served(tmp_path, "--set", "base_url=https://example.org/api") as server, connected(server.port) as client:

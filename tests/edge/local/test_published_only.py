@@ -89,6 +89,7 @@ def test_no_link_leads_out_of_what_is_published(folder: Path) -> None:
         assert client.send("GET", MARKETS).status == 200
 
 
+@pytest.mark.campaign(short=0)
 def test_the_way_in_shows_the_first_calls_until_there_is_an_inspection_page(folder: Path) -> None:
     (folder / "output" / "index.html").unlink()
     with served(folder) as server, connected(server.port) as client:
@@ -168,6 +169,7 @@ def test_nothing_else_is_below_the_pages(client: Client, name: str) -> None:
     assert (answer.status, json.loads(answer.body)) == (404, {"error": "not found"})
 
 
+@pytest.mark.campaign(short=0)
 def test_files_to_take_away_are_read_at_their_own_address_only_and_never_through_a_link(folder: Path) -> None:
     (real,) = (folder / "output" / "v1" / "dumps" / "markets").glob("*.ndjson.gz")
     key = real.relative_to(folder / "output").as_posix()

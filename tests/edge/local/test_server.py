@@ -66,6 +66,7 @@ def test_slow_and_garbled_clients_harm_nobody(folder: Path) -> None:
         assert "Traceback" not in server.logged()
 
 
+@pytest.mark.campaign(short=0)
 def test_what_is_no_http_gets_the_contracts_error(server: Served) -> None:
     lines = ["GET", "garbage", "GET / x HTTP/1.1", "GET / HTTP/2.0", "GET / HTTP/x", f"GET /{'a' * 70_000} HTTP/1.1"]
     lines += [f"GET {MARKETS}?q={'x' * 10_000_000} HTTP/1.1"]
@@ -103,6 +104,7 @@ def test_each_request_is_one_line_of_the_log_and_cannot_forge_another(folder: Pa
     assert len(lines[3]) < 1200
 
 
+@pytest.mark.campaign(short=0)
 def test_it_says_where_it_serves_and_that_it_stopped(folder: Path) -> None:
     with served(folder) as server:
         address = f"http://127.0.0.1:{server.port}{MARKETS}"
@@ -120,6 +122,7 @@ def test_without_a_build_it_says_how_to_make_one(tmp_path: Path) -> None:
     assert len(result.stderr.splitlines()) == 1
 
 
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize(
     ("text", "sentence"), [("(", "cannot be run (SyntaxError"), ("", "cannot be run"), (b"\xff", "cannot")]
 )

@@ -82,7 +82,7 @@ def test_of_two_publishers_one_wins_every_time(scene: Scene) -> None:
     outcomes: list[tuple[int, int]] = []
     with Walkers(scene, old.state, *(site.state for site in new)) as walkers:
         walkers.withdraw(is_withdrawing=True)
-        for number in range(rounds(4, 40)):
+        for number in range(rounds(4, 30)):
             if number >= 14 and fewest_wins(outcomes) > 0:
                 break
             scene.reset(before)
@@ -150,7 +150,7 @@ def test_a_publisher_frozen_past_its_lease_does_no_harm(scene: Scene, *, has_sha
     scene.publish(old)
     before = scene.objects()
     start, total = span_of_work(scene, slow)
-    freezes = rounds(2, 15)
+    freezes = rounds(2, 10)
     numbers = range(has_shards, freezes, 2)  # half of the moments with each form of the record
     with Walkers(scene, old.state, slow.state, fast.state) as walkers:
         for number in numbers:
@@ -201,7 +201,7 @@ def test_a_process_that_was_stopped_and_continues_does_no_harm(scene: Scene) -> 
     scene.publish(old)
     before = scene.objects()
     start, total = span_of_work(scene, slow)
-    stops = rounds(2, 5)
+    stops = rounds(2, 3)
     with closing(Victims(scene)) as victims:
         for number in range(stops):
             scene.reset(before)
@@ -366,7 +366,7 @@ def test_runs_that_always_die_after_first_pages_moved_keep_what_walks_are_in_and
     has_everything(scene, layout)
     scene.publish(scene.site("a", 0))
     sizes, walks, turns = [], list[Walk](), rounds(2, 4)
-    for number in range(rounds(6, 16)):
+    for number in range(rounds(6, 10)):
         site = scene.site("b", number, m1={"question": f"Edition {number}?"}, m4=None)
         publish_without_build(scene, site)
         check_known(scene.objects())
@@ -389,7 +389,7 @@ def test_a_site_whose_every_second_run_is_cut_short_keeps_what_walks_are_in_and_
     has_everything(scene, layout)
     scene.publish(scene.site("a", 0))
     sizes, walks, turns = [], list[Walk](), rounds(2, 4)
-    for number in range(1, rounds(11, 22)):
+    for number in range(1, rounds(11, 16)):
         site = scene.site("b", number, m1={"question": f"Edition {number}?"}, m4=None)
         if number % 2:
             scene.publish(site)
@@ -428,7 +428,7 @@ def test_the_record_does_not_repeat_what_each_killed_run_touched(scene: Scene, l
     has_everything(scene, layout)
     scene.publish(scene.site("a", 0))
     touched = []
-    for number in range(rounds(4, 10)):
+    for number in range(rounds(4, 7)):
         site = scene.site("b", number, m1={"question": f"Edition {number % 3}?"}, m4=None)
         with pytest.raises(DiedError):
             publish_site(site, DiesAfter(scene.store(site.config), 8))
@@ -547,6 +547,7 @@ def test_when_three_of_ten_requests_fail_everything_is_published(scene: Scene, f
 # ── leases ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.campaign(short=0)
 def test_reading_the_record_does_not_extend_a_lease(scene: Scene) -> None:
     site = scene.site("a", 0)
     scene.publish(site)

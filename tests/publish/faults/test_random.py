@@ -34,7 +34,7 @@ from tests.support.sites.rows import market_id
 @pytest.mark.campaign(short=0)
 @pytest.mark.parametrize(
     ("kills", "has_all", "has_shards"),
-    [(30, False, True), (8, True, True), (8, True, False)],
+    [(20, False, True), (6, True, True), (6, True, False)],
     indirect=["has_shards"],
     ids=["lists", "all kinds", "all kinds, record whole"],
 )
@@ -91,7 +91,7 @@ def test_a_store_that_denies_listing_versions_never_keeps_the_cdn_from_being_inv
     settings = (f"publish.purge_command=sh -c 'echo done >> {notes}'", "publish.cache_fill=0")
     overrides = [part for setting in settings for part in ("--set", setting)]
     arguments = scene.arguments("publish", "b", "--allow-shrink", *overrides)
-    for _ in range(rounds(1, 6)):
+    for _ in range(rounds(1, 4)):
         scene.reset(before)
         scene.server.bucket.versioning = "Enabled"
         scene.server.behaviour.refuses_versions = True
@@ -145,7 +145,7 @@ def test_a_publish_into_a_directory_killed_at_any_file_call_loses_nothing(scene:
 def test_a_directory_that_is_rewritten_after_two_kills_never_loses_a_live_page(scene: Scene, victims: Victims) -> None:
     target = scene.folder / "site"
     reader = Reader.of_folder(target)
-    rng, most = random.Random(1), rounds(2, 10)
+    rng, most = random.Random(1), rounds(2, 6)
 
     def publish(name: str) -> list[str]:
         return [*scene.arguments("publish", name, "--allow-shrink"), "--set", f"publish.target={target}"]

@@ -145,6 +145,7 @@ def test_a_deleted_record_is_rewritten_by_verify(scene: Scene, published: SiteCo
     check_whole(scene.objects(), published)
 
 
+@pytest.mark.campaign(short=0)
 def test_an_outdated_record_is_repaired_by_verify(scene: Scene) -> None:
     first, second = scene.site("a", 0), scene.site("b", 1, m1={"question": "New?"}, m3=None)
     scene.publish(first)

@@ -138,8 +138,8 @@ def mixed(rounds: int, short: int, *, has_shards: bool) -> list[Share]:
 
 
 def is_chosen(number: int) -> bool:
-    """Whether a round is played: of four for each step one, in turn, and not always the same for every fourth step."""
-    return number % 4 == (number // 4 + number // 16) % 4
+    """Whether a round is played: of six for each step one, in turn, and not always the same for every sixth step."""
+    return number % 6 == (number // 6 + number // 36) % 6
 
 
 def check_quiet_without(scene: Scene, number: int) -> None:
@@ -234,7 +234,7 @@ def test_a_takedown_that_was_killed_and_runs_again_keeps_the_index(scene: Scene)
     scene.publish(old)
     before = scene.objects()
     store = scene.store(scene.config("elsewhere"))
-    for writes in range(rounds(20, 8), rounds(21, 60)):
+    for writes in range(rounds(20, 8), rounds(21, 40)):
         scene.reset(before)
         mortal = DiesAfter(store, writes)
         with suppress(DiedError):
