@@ -81,7 +81,7 @@ def test_a_takedown_during_a_publish_wins(tmp_path: Path, *, has_shards: bool) -
                 check_lists(scene, without(again.state, HIDDEN))
                 tries += 1
 
-    shares = mixed(300, 8, has_shards=has_shards)
+    shares = mixed(300, 10, has_shards=has_shards)
     run_all(tmp_path, shares, play)
     assert tries == sum(number % EVERY == 0 for share in shares for number in share.rounds) > 0
 
