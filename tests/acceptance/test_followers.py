@@ -17,7 +17,7 @@ from tests.support.sites.publishing import EVERY, PublishedSite
 from tests.support.sites.rows import insert_point, market_id
 
 #: Seconds after which the campaign has seen enough.
-_LONG_ENOUGH_S: Final = rounds(20.0, 150.0)
+_LONG_ENOUGH_S: Final = rounds(20.0, 300.0)
 
 
 @pytest.fixture
@@ -158,7 +158,7 @@ def changes(followed: Followed) -> None:
 @pytest.mark.campaign(short=0)
 def test_followers_have_what_the_site_has_whatever_happens(followed: Followed) -> None:
     events, weights = [event for event, _ in _EVENTS], [weight for _, weight in _EVENTS]
-    most = rounds(3, 30)
+    most = rounds(3, 60)
     order = events[:most] + followed.draw.choices(events, weights, k=most - len(events[:most]))
     end = time.monotonic() + _LONG_ENOUGH_S
     for number, event in enumerate(order):

@@ -617,13 +617,8 @@ BROKEN = {
 }
 
 
-#: Rounds for the long tier: other tests play the same with the publisher itself.
-PLAYED_ELSEWHERE = (
-    race, freeze, take_down, take_down_first, put_late, leave_detail, lose_answer, walk, deny_versions, name_cdn_later
-)  # fmt: skip
-
-
 @pytest.mark.campaign(short=0)
+@pytest.mark.parametrize("play", ROUNDS, ids=lambda play: play.__name__)
 def test_the_protocol_passes_every_round(scene: Scene, play: Callable[[Scene, Variant], None]) -> None:
     play(scene, REAL)
 
