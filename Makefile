@@ -51,12 +51,10 @@ types: .venv/test
 	$(BIN)/mypy
 
 tests: .venv/test tests/node/node_modules/ready
-	@echo "tier: short, everything but the long tests"
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --durations=25
 
 # Neighbouring tests share servers, so each worker gets a run of them; idle workers then take over from busy ones.
 campaigns: .venv/test tests/node/node_modules/ready
-	@echo "tier: full, the campaigns alone at full length"
 	TEST_ALL=1 $(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m campaign --durations=25
 
 structure: .venv/test  ## Show how large packages are, and which names, functions and modules to look at

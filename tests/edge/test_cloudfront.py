@@ -16,7 +16,7 @@ from generator.config.settings import Config
 from generator.edge import cloudfront as edge_cloudfront
 from generator.edge import responses, router
 from generator.edge.compaction import compact
-from tests.support.campaigns import every_pair, full_tier
+from tests.support.campaigns import every_pair
 from tests.support.edges.cases import CHANGED_EXTENDED_RULES, Case, http_mismatch, requests
 from tests.support.edges.cloudfront import (
     AWKWARD,
@@ -66,13 +66,10 @@ def _parts(answer: Answer) -> tuple[int, Mapping[str, str], bytes]:
 @pytest.mark.campaign(short=0)
 @pytest.mark.parametrize(
     ("program", "query", "config"),
-    full_tier(
-        every_pair(
-            ("njs", "node"),
-            ("raw", "parsed"),
-            (PLAIN, IN_BUCKET, AWKWARD.model_copy(update={"base_url": PLAIN.base_url}), EXTENDED),
-        ),
-        short=[("njs", "raw", PLAIN), ("node", "parsed", EXTENDED)],
+    every_pair(
+        ("njs", "node"),
+        ("raw", "parsed"),
+        (PLAIN, IN_BUCKET, AWKWARD.model_copy(update={"base_url": PLAIN.base_url}), EXTENDED),
     ),
 )
 def test_every_case_of_the_table(program: str, query: Query, config: Config, outputs: Outputs, tmp_path: Path) -> None:

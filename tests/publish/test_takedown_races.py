@@ -9,7 +9,6 @@ from generator.publish import blocklist, takedown
 from generator.publish.protocol import Target
 from generator.stores.factory import open_store
 from generator.tree.blocklist import BlockedList
-from tests.support.campaigns import full_tier
 from tests.support.sites.builds import NOW, Silent, make_config
 from tests.support.sites.publishing import PublishedSite, fill_parquet, hour
 from tests.support.sites.rows import market_id
@@ -63,7 +62,7 @@ def test_a_takedown_that_ends_during_a_rebuild_of_unchanged_markets_does_not_sto
 
 
 @pytest.mark.campaign(short=0)
-@pytest.mark.parametrize(("filed", "place"), full_tier(CASES, short=[("parquet", 0)]), indirect=["filed"])
+@pytest.mark.parametrize(("filed", "place"), CASES, indirect=["filed"])
 def test_a_takedown_that_begins_during_a_rebuild_stops_neither(filed: PublishedSite, place: int) -> None:
     filed.edit(3, volume=77.0)
     after_requests(filed, place + 1, lambda: blocklist.merge(filed.store(), blocking(1)))
@@ -75,7 +74,7 @@ def test_a_takedown_that_begins_during_a_rebuild_stops_neither(filed: PublishedS
 
 
 @pytest.mark.campaign(short=0)
-@pytest.mark.parametrize(("filed", "place"), full_tier(CASES, short=[("parquet", 4)]), indirect=["filed"])
+@pytest.mark.parametrize(("filed", "place"), CASES, indirect=["filed"])
 def test_two_takedowns_at_once_both_succeed(filed: PublishedSite, place: int) -> None:
     """The second one blocks its market, and then waits for the first."""
     after_requests(filed, place + 1, lambda: blocklist.merge(filed.store(), blocking(1)))

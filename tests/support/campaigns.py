@@ -83,8 +83,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_report_header() -> str:
-    full, short = "campaigns at full length", "campaigns cut short (make test-all runs them at full length)"
-    return f"tier: {full if IS_FULL else short}"
+    short = "short, all but the long tests, which `make test-all` runs"
+    return f"tier: {'full, the long tests too' if IS_FULL else short}"
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -17,7 +17,6 @@ from generator.verify.reader import SiteReader
 from generator.verify.run import verify
 from tests.bench import databases
 from tests.support import commands
-from tests.support.campaigns import full_tier
 from tests.support.edges.edge_sites import EDGES, edge_site
 from tests.support.edges.servers import Answer
 from tests.support.readers import lists
@@ -34,7 +33,6 @@ SITES: Final[Mapping[str, tuple[str, dict[str, Any], tuple[str, ...]]]] = {
     "pages, core": ("pages", {}, ("nginx", "serve")),
 }
 CASES: Final = tuple((kind, name) for kind, (_, _, edges) in SITES.items() for name in edges)
-SHORT: Final = [("chunks, extended", "nginx")]
 _MARKETS: Final = 60
 
 
@@ -51,7 +49,7 @@ def require_nothing_wrong(url: str, sample: int = 4) -> None:
 
 @pytest.mark.campaign(short=0)
 @pytest.mark.every_limit
-@pytest.mark.parametrize(("kind", "name"), full_tier(CASES, short=SHORT))
+@pytest.mark.parametrize(("kind", "name"), CASES)
 def test_nothing_is_wrong_with_a_site_on_an_edge(demo_folder: Path, tmp_path: Path, name: str, kind: str) -> None:
     layout, settings, _ = SITES[kind]
     databases.copy_first(demo_folder / "markets.db", _MARKETS, tmp_path / "markets.db")
