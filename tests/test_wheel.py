@@ -179,7 +179,7 @@ def test_one_line_serves_a_demo_where_nothing_is_installed(wheel: Path, tmp_path
             with urlopen(told.split()[-1]) as answer:  # noqa: S310 - it begins with http://127.0.0.1
                 assert json.load(answer)["items"]
         finally:
-            os.killpg(process.pid, signal.SIGINT)
+            os.killpg(process.pid, signal.SIGTERM)  # a shell in the background has programs ignore SIGINT
     assert {path.name for path in tmp_path.iterdir()} <= {"demo.db", "output", "pipx"}
 
 
