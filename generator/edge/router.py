@@ -156,6 +156,7 @@ def _path_values(config: Config) -> dict[str, Any]:
         "documents": dict(_documents(config)),
         "prices": keys.PRICES if config.prices_file else None,
         "shapes": shapes,
+        "days": f"{keys.ARCHIVE}/" if config.archive.days else "",
         "longest_folder": max(map(len, shapes), default=0),
         "file_digest_length": downloads.NAME_LENGTH,
     }

@@ -13,6 +13,7 @@ from generator.publish import blocklist as store_blocklist
 from generator.publish import guards, withdrawal
 from generator.publish.lease import Lease
 from generator.publish.plan import NO_DOUBTS, Doubts
+from generator.site import published
 from generator.stores.store import Store
 from generator.tree import blocklist, sessions
 from generator.tree.blocklist import BlockedList
@@ -69,8 +70,12 @@ class BuiltFolder:
         return self
 
     def purged(self) -> Self:
-        """Delete every retired generation and all steps of the change feed, which begins a new session."""
-        return replace(self, built=sessions.purge(self.folder, self.built, self.lifetime))
+        """Delete every retired generation, all steps of the change feed, which begins a new session, and old texts.
+
+        Every archived day gets the texts of now.
+        """
+        built, warnings = published.purge(self.folder, self.built, self.lifetime)
+        return replace(self, built=built, warnings=(*self.warnings, *warnings))
 
     def with_new_session(self) -> Self:
         """Begin a new session of the change feed."""

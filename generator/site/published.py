@@ -7,6 +7,7 @@ as the edges that serve it were deployed with them.
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import partial
 from itertools import chain
 from operator import itemgetter
@@ -24,11 +25,16 @@ from generator.errors import ConfigError, OutputError
 from generator.markets import detail
 from generator.models import replaced
 from generator.progress import SILENT, Progress
+from generator.site import archive
+from generator.site.archive import Archive
 from generator.site.catalog import Catalog
 from generator.site.listed import Takedown
 from generator.site.make import Details, Maker, Outline
-from generator.tree import families, list_reader
+from generator.tree import families, list_reader, sessions, staging
+from generator.tree import files as tree_files
 from generator.tree.artifact import Artifact
+from generator.tree.download import Download, NewFiles
+from generator.tree.folder import Output
 from generator.tree.manifest import Manifest
 from generator.tree.staging import Rendered, Staged
 from generator.tree.workplace import Workplace
@@ -87,7 +93,26 @@ class PublishedState:
         left_out = len(self.manifest.markets.keys() - ids - catalog.ids()) if self.manifest.complete else 0
         if left_out:
             warnings = (*warnings, _LEFT_OUT.format(counted(left_out, "market")))
+        if made.downloads.archive:
+            warnings = (*warnings, *made.downloads.archive.told())
         return Withdrawn(made.rendered, warnings)
+
+    def with_current_texts(self) -> "Withdrawn | None":
+        """Stage the archive with the texts that markets have now; None if there is none."""
+        config, built = self.settings(), self.manifest
+        before, dumped = archive.found(self.folder, built.generations()), DumpHead.found_by(self.folder.read)
+        if not config.archive.days or before is None or dumped is None:
+            return None
+        files = NewFiles(self.folder)
+        made = Archive(files, config, self.catalog()).with_texts(before, dumped)
+        family = staging.stage_generation(self.folder, built.generations(), Download(made.head, files.staged))
+        staged = Staged(objects=dict(built.objects))
+        staged.add(family.first_pages)
+        update = {"current": {**built.current, family.name: family.current}, "objects": staged.objects}
+        after = replaced(built, **update, retired=(), markets={})
+        beside = self.folder.read(tree_files.DUMP_PARTS)
+        rendered = Rendered({family.name: family}, staged, after, built.markets, dump_parts=beside)
+        return Withdrawn(rendered, tuple(made.told()))
 
     def catalog(self) -> Catalog:
         """All published markets, members of FX families included.
@@ -158,6 +183,16 @@ class PublishedState:
         for key, body in zip(unknown, self.read_all(unknown), strict=True):
             if body is not None:
                 staged.put(self.folder, Artifact(key, body))
+
+
+def purge(folder: Output, before: Manifest, lifetime: timedelta) -> tuple[Manifest, tuple[str, ...]]:
+    """Delete old texts from a folder: generations that are not current, all steps, what archived days have.
+
+    These get the texts of now. Returns the folder's new manifest, and what to say.
+    """
+    made = PublishedState(before, folder, partial(map, folder.read)).with_current_texts()
+    rest = staging.place(folder, before, made.rendered, lifetime).manifest if made else before
+    return sessions.purge(folder, rest, lifetime), made.warnings if made else ()
 
 
 class Withdrawn(NamedTuple):

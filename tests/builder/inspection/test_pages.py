@@ -66,7 +66,7 @@ def pages(tmp_path: Path, config: Config | None = None, **report: Any) -> dict[s
     """The pages of one market, with additional fields in the report."""
     made = Report(as_of=NOW, source="sqlite:///markets.db", built=1)
     excerpts = Excerpts(Catalog([public_market()], as_of=NOW, hidden=0))
-    nothing = Downloads(None, None, has_prices=False)
+    nothing = Downloads(None, None, None, has_prices=False)
     rendered = inspection.render(config or make_config(tmp_path), {**made.content(), **report}, excerpts, nothing)
     return {name: body.decode() for name, body in rendered}
 
