@@ -88,10 +88,12 @@ def of(name: str, generation: str) -> Family:
 def rank(key: str) -> int:
     """The place of a mutable object in publication order.
 
-    Details, documents, the head of the dump, first pages and other heads, `build.json`.
+    Details, documents, archived days and the head of the dump, first pages and other heads, `build.json`.
     """
     if keys.is_detail(key):
         return _DETAIL
+    if keys.is_archived_day(key):
+        return _DUMP
     return _RANKS.get(key, _HEAD if keys.is_first_page(key) else _DOCUMENT)
 
 
