@@ -3,19 +3,23 @@
 Contents are immutable; `without` returns the content that the folder has then.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from functools import partial
 from typing import Any, Protocol, Self
 
+from generator.api import keys
 from generator.errors import OutputError
 from generator.publish import blocklist as store_blocklist
 from generator.publish import guards, withdrawal
 from generator.publish.lease import Lease
 from generator.publish.plan import NO_DOUBTS, Doubts
-from generator.site import published
+from generator.site import archive
+from generator.site import published as published_site
+from generator.site.published import PublishedState
 from generator.stores.store import Store
-from generator.tree import blocklist, sessions
+from generator.tree import blocklist, sessions, staging
 from generator.tree.blocklist import BlockedList
 from generator.tree.folder import Output
 from generator.tree.manifest import Manifest
@@ -74,12 +78,28 @@ class BuiltFolder:
 
         Every archived day gets the texts of now.
         """
-        built, warnings = published.purge(self.folder, self.built, self.lifetime)
+        built, warnings = published_site.purge(self.folder, self.built, self.lifetime)
         return replace(self, built=built, warnings=(*self.warnings, *warnings))
+
+    def with_days_of(self, published: Manifest, read: Callable[[str], bytes | None]) -> Self:
+        """Add the archived days that only the store has, as a new folder lacks them all; `read` reads the store."""
+        if not _days(published) - _days(self.built) or keys.ARCHIVE not in self.built.current:
+            return self
+        state = PublishedState(self.built, self.folder, partial(map, self.folder.read))
+        others = archive.found_by(read, published.generations())
+        made = state.with_days(others, read) if others else None
+        if made is None:
+            return self
+        built = staging.place(self.folder, self.built, made.rendered, self.lifetime).manifest
+        return replace(self, built=built, warnings=(*self.warnings, *made.warnings))
 
     def with_new_session(self) -> Self:
         """Begin a new session of the change feed."""
         return replace(self, built=sessions.begin(self.folder, self.built, self.lifetime))
+
+
+def _days(built: Manifest) -> set[str]:
+    return {key for key in built.objects if keys.is_archived_day(key)}
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ or damaged ends: nobody could tell whom it shows.
 
 import hashlib
 from collections.abc import Callable, Iterator
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from typing import Final, NamedTuple, TypeAlias
@@ -24,7 +25,6 @@ from generator.site.listed import Listed
 from generator.site.parquet_files import urls
 from generator.tree.download import NewFiles
 from generator.tree.families import Known
-from generator.tree.workplace import Workplace
 from generator.wording import counted
 
 _DATE: Final = len("2026-10-31")
@@ -55,14 +55,17 @@ class StagedArchive(NamedTuple):
             yield f"ended {day} in the archive: its file is missing or damaged, so nobody can tell whom it shows"
 
 
-def found(folder: Workplace, known: Known) -> ArchiveHead | None:
-    """The head that readers find, or else what the index of one of the `known` generations says, the current first."""
-    if head := ArchiveHead.found_by(folder.read):
+def found_by(read: Callable[[str], bytes | None], known: Known) -> ArchiveHead | None:
+    """The head that readers find, or else what the index of one of the `known` generations says, the current first.
+
+    `read` reads an object by its key.
+    """
+    if head := ArchiveHead.found_by(read):
         return head
     for name, generation in [*known][::-1]:
         if name == keys.ARCHIVE:
             try:
-                return ArchiveHead.model_validate_json(folder.read(keys.index(name, generation)) or b"")
+                return ArchiveHead.model_validate_json(read(keys.index(name, generation)) or b"")
             except ValidationError:
                 continue
     return None
@@ -70,11 +73,15 @@ def found(folder: Workplace, known: Known) -> ArchiveHead | None:
 
 @dataclass(frozen=True)
 class Archive:
-    """Makes the head of the archive; `catalog` is that of the site, and has the addresses of markets' pages."""
+    """Makes the head of the archive; `catalog` is that of the site, and has the addresses of markets' pages.
+
+    A file that the folder lacks is read with `fetch`, by its key.
+    """
 
     files: NewFiles
     config: Config
     catalog: Catalog
+    fetch: Callable[[str], bytes | None] = lambda _: None
     _changed: list[str] = field(default_factory=list)
     _ended: list[str] = field(default_factory=list)
     #: What became of a day's file, by its digest: days without a change between them share one.
@@ -103,6 +110,13 @@ class Archive:
         today = before.today if before.today and before.today.state == dumped.state else None
         days = {day.date: day for day in before.all_days() if day != today}
         return self._staged(days, today, lambda lines: _with_texts(lines, current()))
+
+    def with_days(self, before: ArchiveHead, others: ArchiveHead, ids: AbstractSet[str]) -> StagedArchive:
+        """The same with the days that only the other one has, which lose all markets but these."""
+        today = before.today.date if before.today else ""
+        days = {day.date: day for day in (*others.all_days(), *before.all_days())}
+        kept = _within(days, today or max(days), self.config.archive.days)
+        return self._staged({day: kept[day] for day in kept if day != today}, before.today, _of(ids))
 
     def _taken_down(self, listed: Listed, today: DayEntry | None, dumped: DumpHead) -> DayEntry | None:
         """The day that is not over, with the dump that takes the place of its own; None if that was another one."""
@@ -169,7 +183,7 @@ class Archive:
         folder = self.files.folder
         if folder.has(file.key):
             return True
-        body = folder.newest(file.key)
+        body = folder.newest(file.key) or self.fetch(file.key)
         if body is None or hashlib.sha256(body).hexdigest() != file.sha256:
             return False
         draft = self.files.draft(lambda write: write(body))
@@ -206,6 +220,10 @@ def _within(days: dict[str, DayEntry], today: str, length: int) -> dict[str, Day
     last = max((day for day in days if day < today), default=today)
     first = (date.fromisoformat(last) - timedelta(days=length - 1)).isoformat()
     return {day: entry for day, entry in days.items() if day >= first}
+
+
+def _of(ids: AbstractSet[str]) -> Change:
+    return lambda lines: (line for line in lines if market_lines.id_of(line) in ids)
 
 
 def _without(ids: frozenset[str]) -> Change:

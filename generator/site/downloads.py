@@ -122,7 +122,7 @@ class _Downloads:
         """The archive, if it is wanted."""
         if not self._config.archive.days:
             return None
-        before = archive.found(self._folder, known)
+        before = archive.found_by(self._folder.read, known)
         return archive.Archive(self._files, self._config, self._listed.catalog).of(self._listed, before, head)
 
     def _with_parquet(self, head: DumpHead, gone: Collection[str] | None) -> tuple[DumpHead, Mapping[str, str]]:

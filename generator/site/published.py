@@ -17,6 +17,7 @@ from pydantic import ValidationError
 from pydantic_core import from_json
 
 from generator.api import contract, downloads, keys
+from generator.api.archive import ArchiveHead
 from generator.api.downloads import DumpHead
 from generator.config.settings import Config
 from generator.config.shape import shaped
@@ -26,7 +27,7 @@ from generator.markets import detail
 from generator.models import replaced
 from generator.progress import SILENT, Progress
 from generator.site import archive
-from generator.site.archive import Archive
+from generator.site.archive import Archive, StagedArchive
 from generator.site.catalog import Catalog
 from generator.site.listed import Takedown
 from generator.site.make import Details, Maker, Outline
@@ -99,12 +100,30 @@ class PublishedState:
 
     def with_current_texts(self) -> "Withdrawn | None":
         """Stage the archive with the texts that markets have now; None if there is none."""
-        config, built = self.settings(), self.manifest
-        before, dumped = archive.found(self.folder, built.generations()), DumpHead.found_by(self.folder.read)
-        if not config.archive.days or before is None or dumped is None:
+        before, dumped = self._archive(), DumpHead.found_by(self.folder.read)
+        if before is None or dumped is None:
             return None
         files = NewFiles(self.folder)
-        made = Archive(files, config, self.catalog()).with_texts(before, dumped)
+        return self._with_archive(files, Archive(files, self.settings(), self.catalog()).with_texts(before, dumped))
+
+    def with_days(self, others: ArchiveHead, fetch: Callable[[str], bytes | None]) -> "Withdrawn | None":
+        """Stage the archive with the days that only the other one has; None if there is none.
+
+        Files that the folder lacks are read with `fetch`.
+        """
+        before, files = self._archive(), NewFiles(self.folder)
+        if before is None:
+            return None
+        maker = Archive(files, self.settings(), self.catalog(), fetch)
+        return self._with_archive(files, maker.with_days(before, others, self.manifest.markets.keys()))
+
+    def _archive(self) -> ArchiveHead | None:
+        """The head of the archive, if there is to be one."""
+        return archive.found_by(self.folder.read, self.manifest.generations()) if self.settings().archive.days else None
+
+    def _with_archive(self, files: NewFiles, made: StagedArchive) -> "Withdrawn":
+        """The state with another archive."""
+        built = self.manifest
         family = staging.stage_generation(self.folder, built.generations(), Download(made.head, files.staged))
         staged = Staged(objects=dict(built.objects))
         staged.add(family.first_pages)

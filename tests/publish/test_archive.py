@@ -3,6 +3,7 @@
 import gzip
 import hashlib
 import json
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,11 @@ import pytest
 
 from generator.api import keys
 from generator.api.archive import ArchivedDay, ArchiveHead
+from tests.support.kills import dying_before
 from tests.support.sites.builds import files
 from tests.support.sites.publishing import EVERY, FX, PublishedSite
 from tests.support.sites.rows import insert_fx_member, market_id
+from tests.support.stores.s3.wire import Request
 
 LISTED = {market_id(number) for number in EVERY if number != FX}
 INDEX = keys.head(keys.ARCHIVE)
@@ -233,4 +236,61 @@ def test_an_undone_takedown_brings_the_market_back_to_no_day_that_is_over(archiv
     archived.done("takedown", "--undo", market_id(1))
     archived.done("rebuild", "--as-of", day(3, 14))
     assert volumes(archived.objects()).keys() == {date(3)}
+    archived.check()
+
+
+def test_a_new_folder_ends_no_day_that_the_store_has(archived: PublishedSite) -> None:
+    archived.forget_output()
+    archived.edit(1, volume=4.0)
+    archived.done("rebuild", "--as-of", day(4))
+    assert volumes(archived.objects()) == {date(1): 101, date(2): 102, date(3): 103, date(4): 4}
+    archived.check()
+
+
+def test_two_machines_that_take_turns_keep_each_others_days(archived: PublishedSite) -> None:
+    shutil.copytree("output", "other")
+    archived.edit(1, volume=4.0)
+    archived.done("rebuild", "--as-of", day(4))
+    archived.edit(1, volume=5.0)
+    archived.done("rebuild", "--as-of", day(5), output="other")
+    assert volumes(archived.objects()) == {date(1): 101, date(2): 102, date(3): 103, date(4): 4, date(5): 5}
+    archived.check("other")
+
+
+def test_days_that_come_from_the_store_show_nobody_whom_the_new_folder_does_not(archived: PublishedSite) -> None:
+    archived.forget_output()
+    archived.edit(1, approval="pending")
+    archived.done("rebuild", "--as-of", day(4))
+    assert len(days_of(archived.objects())) == 4
+    assert archived.traces(1) == []
+    archived.check()
+
+
+def test_a_day_that_has_expired_does_not_come_back_from_the_store(archived: PublishedSite) -> None:
+    archived.done("rebuild", "--as-of", day(4), archive__days="2")
+    archived.done("rebuild", "--as-of", day(4), archive__days="2")
+    assert dates(archived.objects()) == ([date(2), date(3)], date(4))
+    archived.check()
+
+
+def is_of_archive(request: Request) -> bool:
+    return request.operation == "PutObject" and "dumps/archive/" in request.key
+
+
+@pytest.mark.parametrize("command", ["rebuild", "takedown"])
+def test_a_run_that_is_killed_as_it_puts_a_day_loses_none(archived: PublishedSite, command: str) -> None:
+    before = volumes(archived.objects())
+    archived.edit(1, volume=4.0)
+    arguments = [market_id(2)] if command == "takedown" else ["--as-of", day(4)]
+    with dying_before(archived.server, is_of_archive):
+        assert archived.run(command, *arguments).exit_code == 1
+    archived.server.behaviour.clock_offset_s += 600
+    archived.forget_output()
+    archived.done("takedown", market_id(3))
+    found = volumes(archived.objects())
+    assert before.items() <= found.items()
+    assert archived.traces(3, output=False) == []
+    assert command == "rebuild" or archived.traces(2, output=False) == []
+    archived.done("rebuild", "--as-of", day(4))
+    assert volumes(archived.objects()) == {**before, date(4): 4}
     archived.check()
