@@ -6,7 +6,7 @@ from typing import Self
 
 from generator.api import keys
 from generator.builder.report_file import DownloadCounts
-from generator.cost.sizes import Archive, Change, Downloads, Site
+from generator.cost.sizes import ArchiveSize, Change, Downloads, Site
 from generator.tree import families, manifest
 from generator.tree.folder import Output
 from generator.tree.generation import ItemList, Weight
@@ -74,7 +74,7 @@ class SiteSize:
         weight = sum((self.weights.get(name, nothing) for name in (keys.DUMPS, keys.CHANGES)), nothing)
         files, size = 1 + bool(found.parquet_bytes), found.ndjson_bytes + found.parquet_bytes
         archive = self.weights.get(keys.ARCHIVE, nothing)
-        archived = Archive(archive, found.archived_days, found.archive_length, Weight(files, size, 1, 0))
+        archived = ArchiveSize(archive, found.archived_days, found.archive_length, Weight(files, size, 1, 0))
         downloads = Downloads(weight, found.ndjson_bytes, found.steps, found.steps_bytes, daily)
         of_lists = {name: weight for name, weight in self.weights.items() if name not in keys.INDEXED}
         index = self.weights.get(keys.SEARCH, nothing)

@@ -56,7 +56,7 @@ class Downloads:
 
 
 @dataclass(frozen=True, slots=True)
-class Archive:
+class ArchiveSize:
     """The archive of dumps: all its objects, for `days` that are over, of `length` that it will have.
 
     `day` is what each of those to come adds at most.
@@ -91,7 +91,7 @@ class Site:
     bytes: int = 0
     index: Weight = NO_INDEX
     downloads: Downloads = field(default_factory=Downloads)
-    archive: Archive = field(default_factory=Archive)
+    archive: ArchiveSize = field(default_factory=ArchiveSize)
     made: Mapping[str, Mapping[str, Weight]] = field(default_factory=dict)
 
     @classmethod

@@ -36,7 +36,7 @@ _TEXTS: Final = frozenset(
 )
 
 #: Makes the lines of a day, ascending by id, into those that it is to have.
-Change: TypeAlias = Callable[[Iterator[bytes]], Iterator[bytes]]
+LineChange: TypeAlias = Callable[[Iterator[bytes]], Iterator[bytes]]
 
 
 class StagedArchive(NamedTuple):
@@ -72,7 +72,7 @@ def found_by(read: Callable[[str], bytes | None], known: Known) -> ArchiveHead |
 
 
 @dataclass(frozen=True)
-class Archive:
+class ArchiveMaker:
     """Makes the head of the archive; `catalog` is that of the site, and has the addresses of markets' pages.
 
     A file that the folder lacks is read with `fetch`, by its key.
@@ -124,12 +124,12 @@ class Archive:
         is_its_own = today is not None and (former is None or former.state == today.state)
         return DayEntry.of(today.date, dumped) if today and is_its_own else None
 
-    def _staged(self, days: dict[str, DayEntry], today: DayEntry | None, change: Change | None) -> StagedArchive:
+    def _staged(self, days: dict[str, DayEntry], today: DayEntry | None, change: LineChange | None) -> StagedArchive:
         entries = [found for day in sorted(days) if (found := self._kept(days[day], change))]
         head = ArchiveHead(files_url=archive.files_url(self.config.files_url), days=entries, today=today)
         return StagedArchive(head, self.config.archive.days, tuple(self._changed), tuple(self._ended))
 
-    def _kept(self, day: DayEntry, change: Change | None) -> DayEntry | None:
+    def _kept(self, day: DayEntry, change: LineChange | None) -> DayEntry | None:
         """The day as it is to be; None if it has to end."""
         name = day.ndjson.sha256
         if name not in self._made:
@@ -142,7 +142,7 @@ class Archive:
             self._changed.append(day.date)
         return replaced(made, date=day.date, as_of=day.as_of)
 
-    def _made_again(self, day: DayEntry, change: Change | None) -> DayEntry | None:
+    def _made_again(self, day: DayEntry, change: LineChange | None) -> DayEntry | None:
         ndjson, *others = day.files(self.config.files_url)
         if not self._is_in_place(ndjson):
             return None
@@ -222,11 +222,11 @@ def _within(days: dict[str, DayEntry], today: str, length: int) -> dict[str, Day
     return {day: entry for day, entry in days.items() if day >= first}
 
 
-def _of(ids: AbstractSet[str]) -> Change:
+def _of(ids: AbstractSet[str]) -> LineChange:
     return lambda lines: (line for line in lines if market_lines.id_of(line) in ids)
 
 
-def _without(ids: frozenset[str]) -> Change:
+def _without(ids: frozenset[str]) -> LineChange:
     return lambda lines: (line for line in lines if market_lines.id_of(line) not in ids)
 
 

@@ -123,7 +123,7 @@ class _Downloads:
         if not self._config.archive.days:
             return None
         before = archive.found_by(self._folder.read, known)
-        return archive.Archive(self._files, self._config, self._listed.catalog).of(self._listed, before, head)
+        return archive.ArchiveMaker(self._files, self._config, self._listed.catalog).of(self._listed, before, head)
 
     def _with_parquet(self, head: DumpHead, gone: Collection[str] | None) -> tuple[DumpHead, Mapping[str, str]]:
         """The head with Parquet files, if they are wanted, and what stands for their content."""

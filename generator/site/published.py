@@ -27,7 +27,7 @@ from generator.markets import detail
 from generator.models import replaced
 from generator.progress import SILENT, Progress
 from generator.site import archive
-from generator.site.archive import Archive, StagedArchive
+from generator.site.archive import ArchiveMaker, StagedArchive
 from generator.site.catalog import Catalog
 from generator.site.listed import Takedown
 from generator.site.make import Details, Maker, Outline
@@ -104,7 +104,9 @@ class PublishedState:
         if before is None or dumped is None:
             return None
         files = NewFiles(self.folder)
-        return self._with_archive(files, Archive(files, self.settings(), self.catalog()).with_texts(before, dumped))
+        return self._with_archive(
+            files, ArchiveMaker(files, self.settings(), self.catalog()).with_texts(before, dumped)
+        )
 
     def with_days(self, others: ArchiveHead, fetch: Callable[[str], bytes | None]) -> "Withdrawn | None":
         """Stage the archive with the days that only the other one has; None if there is none.
@@ -114,7 +116,7 @@ class PublishedState:
         before, files = self._archive(), NewFiles(self.folder)
         if before is None:
             return None
-        maker = Archive(files, self.settings(), self.catalog(), fetch)
+        maker = ArchiveMaker(files, self.settings(), self.catalog(), fetch)
         return self._with_archive(files, maker.with_days(before, others, self.manifest.markets.keys()))
 
     def _archive(self) -> ArchiveHead | None:
