@@ -66,7 +66,8 @@ class ArchivedDay(Closed):
 class ArchiveHead(Head):
     """The days of the archive, oldest first, and `today`, which later builds may change as long as it is not over.
 
-    Another day changes only when a market is taken out of it, or the texts of an edited one.
+    Another day changes only when a market is taken out of it, or when old texts are purged: then all days get those as
+    of `textsAsOf`.
     """
 
     DOWNLOAD = keys.ARCHIVE
@@ -74,6 +75,7 @@ class ArchiveHead(Head):
     files_url: Url
     days: list[DayEntry]
     today: Annotated[DayEntry | None, IfPresent] = None
+    texts_as_of: Annotated[Timestamp | None, IfPresent] = None
 
     def all_days(self) -> list[DayEntry]:
         """All of its days, oldest first; the clock may have gone back since one."""

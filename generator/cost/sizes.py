@@ -72,6 +72,10 @@ class ArchiveSize:
         days = max(0, self.length - self.days)
         return days * self.day.objects, days * self.day.bytes
 
+    def at_most(self) -> int:
+        """The bytes of all days that it will have."""
+        return self.weight.bytes + self.to_come()[1]
+
     def of_a_build(self) -> Weight:
         """What each build replaces: the index, and the object of its day."""
         weight = self.weight

@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any, Protocol, Self
 
 from generator.api import keys
+from generator.api.archive import ArchiveHead
 from generator.errors import OutputError
 from generator.publish import blocklist as store_blocklist
 from generator.publish import guards, withdrawal
@@ -17,7 +18,7 @@ from generator.publish.lease import Lease
 from generator.publish.plan import NO_DOUBTS, Doubts
 from generator.site import archive
 from generator.site import published as published_site
-from generator.site.published import PublishedState
+from generator.site.published import PublishedState, Withdrawn
 from generator.stores.store import Store
 from generator.tree import blocklist, sessions, staging
 from generator.tree.blocklist import BlockedList
@@ -81,21 +82,38 @@ class BuiltFolder:
         built, warnings = published_site.purge(self.folder, self.built, self.lifetime)
         return replace(self, built=built, warnings=(*self.warnings, *warnings))
 
-    def with_days_of(self, published: Manifest, read: Callable[[str], bytes | None]) -> Self:
-        """Add the archived days that only the store has, as a new folder lacks them all; `read` reads the store."""
-        if not _days(published) - _days(self.built) or keys.ARCHIVE not in self.built.current:
+    def with_days_of(self, published: Manifest, read: Callable[[str], bytes | None]) -> "BuiltFolder":
+        """Add the archived days that only the store has, as a new folder lacks them all; `read` reads the store.
+
+        If old texts were purged there since, they are purged from the folder's days, too.
+        """
+        missing = _days(published) - _days(self.built)
+        before, current = published.current.get(keys.ARCHIVE), self.built.current.get(keys.ARCHIVE)
+        is_known = before is None or (keys.ARCHIVE, before.generation) in self.built.generations()
+        if current is None or (is_known and not missing):
             return self
-        state = PublishedState(self.built, self.folder, partial(map, self.folder.read))
-        others = archive.found_by(read, published.generations())
-        made = state.with_days(others, read) if others else None
-        if made is None:
-            return self
-        built = staging.place(self.folder, self.built, made.rendered, self.lifetime).manifest
-        return replace(self, built=built, warnings=(*self.warnings, *made.warnings))
+        others, own = archive.found_by(read, published.generations()), ArchiveHead.found_by(self.folder.read)
+        found: BuiltFolder = self
+        if others and missing:
+            found = _with_archive(found, _state(found).with_days(others, read))
+        if others and own and (others.texts_as_of or "") > (own.texts_as_of or ""):
+            found = _with_archive(found, _state(found).with_current_texts())
+        return found
 
     def with_new_session(self) -> Self:
         """Begin a new session of the change feed."""
         return replace(self, built=sessions.begin(self.folder, self.built, self.lifetime))
+
+
+def _state(content: BuiltFolder) -> PublishedState:
+    return PublishedState(content.built, content.folder, partial(map, content.folder.read))
+
+
+def _with_archive(content: BuiltFolder, made: Withdrawn | None) -> BuiltFolder:
+    if made is None:
+        return content
+    built = staging.place(content.folder, content.built, made.rendered, content.lifetime).manifest
+    return replace(content, built=built, warnings=(*content.warnings, *made.warnings))
 
 
 def _days(built: Manifest) -> set[str]:

@@ -99,7 +99,8 @@ class ArchiveMaker:
         if new:
             days.pop(new.date, None)
         kept = days if listed.takedown else _within(days, listed.as_of[:_DATE], self.config.archive.days)
-        return self._staged(kept, new, _without(listed.withdrawn) if listed.withdrawn else None)
+        change = _without(listed.withdrawn) if listed.withdrawn else None
+        return self._staged(kept, new, change, before.texts_as_of if before else None)
 
     def with_texts(self, before: ArchiveHead, dumped: DumpHead) -> StagedArchive:
         """The same days with the texts that markets have in this dump; markets that it lacks leave all days."""
@@ -109,14 +110,15 @@ class ArchiveMaker:
 
         today = before.today if before.today and before.today.state == dumped.state else None
         days = {day.date: day for day in before.all_days() if day != today}
-        return self._staged(days, today, lambda lines: _with_texts(lines, current()))
+        return self._staged(days, today, lambda lines: _with_texts(lines, current()), self.catalog.as_of)
 
     def with_days(self, before: ArchiveHead, others: ArchiveHead, ids: AbstractSet[str]) -> StagedArchive:
         """The same with the days that only the other one has, which lose all markets but these."""
         today = before.today.date if before.today else ""
         days = {day.date: day for day in (*others.all_days(), *before.all_days())}
         kept = _within(days, today or max(days), self.config.archive.days)
-        return self._staged({day: kept[day] for day in kept if day != today}, before.today, _of(ids))
+        rest = {day: kept[day] for day in kept if day != today}
+        return self._staged(rest, before.today, _of(ids), before.texts_as_of)
 
     def _taken_down(self, listed: Listed, today: DayEntry | None, dumped: DumpHead) -> DayEntry | None:
         """The day that is not over, with the dump that takes the place of its own; None if that was another one."""
@@ -124,9 +126,12 @@ class ArchiveMaker:
         is_its_own = today is not None and (former is None or former.state == today.state)
         return DayEntry.of(today.date, dumped) if today and is_its_own else None
 
-    def _staged(self, days: dict[str, DayEntry], today: DayEntry | None, change: LineChange | None) -> StagedArchive:
+    def _staged(
+        self, days: dict[str, DayEntry], today: DayEntry | None, change: LineChange | None, texts_as_of: str | None
+    ) -> StagedArchive:
         entries = [found for day in sorted(days) if (found := self._kept(days[day], change))]
-        head = ArchiveHead(files_url=archive.files_url(self.config.files_url), days=entries, today=today)
+        url = archive.files_url(self.config.files_url)
+        head = ArchiveHead(files_url=url, days=entries, today=today, texts_as_of=texts_as_of)
         return StagedArchive(head, self.config.archive.days, tuple(self._changed), tuple(self._ended))
 
     def _kept(self, day: DayEntry, change: LineChange | None) -> DayEntry | None:

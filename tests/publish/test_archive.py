@@ -4,6 +4,7 @@ import gzip
 import hashlib
 import json
 import shutil
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -294,3 +295,43 @@ def test_a_run_that_is_killed_as_it_puts_a_day_loses_none(archived: PublishedSit
     archived.done("rebuild", "--as-of", day(4))
     assert volumes(archived.objects()) == {**before, date(4): 4}
     archived.check()
+
+
+def test_a_verification_repairs_days_and_their_files(archived: PublishedSite) -> None:
+    before = archived.objects()
+    head = head_in(before)
+    (ndjson, parquet) = head.days[0].files(head.base_url)
+    archived.put(keys.archived_day(date(2)), b"{}")
+    archived.remove(keys.archived_day(date(1)))
+    archived.put(ndjson.key, b"torn")
+    archived.remove(parquet.key)
+    archived.done("publish", "--verify")
+    assert days_of(archived.objects()) == days_of(before)
+    assert archived.objects()[parquet.key] == before[parquet.key]
+    archived.check()
+
+
+def test_a_takedown_without_the_extra_leaves_days_without_parquet(
+    archived: PublishedSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    archived.forget_output()
+    with monkeypatch.context() as patch:
+        patch.setitem(sys.modules, "arro3", None)
+        archived.done("takedown", market_id(1))
+    head = head_in(archived.objects())
+    assert {len(day.files("")) for day in head.all_days()} == {1}
+    assert archived.traces(1, output=False) == []
+    archived.done("rebuild", "--as-of", day(4))
+    assert len(days_of(archived.objects())) == 4
+    archived.check()
+
+
+def test_old_texts_that_were_purged_do_not_come_back_with_another_machine(archived: PublishedSite) -> None:
+    shutil.copytree("output", "other")
+    archived.edit(1, question="Redacted?")
+    archived.done("rebuild", "--as-of", day(3, 13), "--purge-retired")
+    assert "On day" not in str(days_of(archived.objects()))
+    archived.done("rebuild", "--as-of", day(4), output="other")
+    assert dates(archived.objects()) == ([date(1), date(2), date(3)], date(4))
+    assert "On day" not in str(days_of(archived.objects()))
+    archived.check("other")

@@ -123,6 +123,7 @@ MEANINGS: Final[dict[str, str]] = {
     "stepsUrl": "The address of every step, without its name, which follows.",
     "tags": "Names of the market's categories; absent if it has none.",
     "today": "The day that is not over: later builds may change it.",
+    "textsAsOf": "The instant whose texts all earlier days have, since old texts were purged; absent if none were.",
     "thresholdValue": "The price that decides.",
     "timestamp": "When it was.",
     "title": "Name of the FX family.",
