@@ -48,9 +48,9 @@ class StagedArchive(NamedTuple):
     ended: tuple[str, ...]
 
     def told(self) -> Iterator[str]:
-        """What a takedown says of it."""
+        """What a takedown or a purge says of it."""
         if self.changed:
-            yield f"took what is no longer public out of {counted(len(self.changed), 'archived day')}"
+            yield f"made {counted(len(self.changed), 'archived day')} again without what is not to be shown any more"
         for day in self.ended:
             yield f"ended {day} in the archive: its file is missing or damaged, so nobody can tell whom it shows"
 

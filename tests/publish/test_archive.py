@@ -5,6 +5,7 @@ import hashlib
 import json
 import shutil
 import sys
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 
 from generator.api import keys
 from generator.api.archive import ArchivedDay, ArchiveHead
+from generator.tree import shards
 from tests.support.kills import dying_before
 from tests.support.sites.builds import files
 from tests.support.sites.publishing import EVERY, FX, PublishedSite
@@ -163,7 +165,7 @@ def test_a_takedown_takes_the_market_out_of_every_day(archived: PublishedSite, *
     if not has_output:
         archived.forget_output()
     result = archived.done("takedown", market_id(1))
-    assert "out of 2 archived days" in result.stderr
+    assert "made 2 archived days again" in result.stderr
     for number, markets in days_of(archived.objects()).items():
         assert {market["id"] for market in markets} == LISTED - {market_id(1)}, number
     assert dates(archived.objects()) == ([date(1), date(2)], date(3))
@@ -335,3 +337,11 @@ def test_old_texts_that_were_purged_do_not_come_back_with_another_machine(archiv
     assert dates(archived.objects()) == ([date(1), date(2), date(3)], date(4))
     assert "On day" not in str(days_of(archived.objects()))
     archived.check("other")
+
+
+def test_ten_years_of_days_are_spread_over_the_shards_of_the_record() -> None:
+    days = [keys.archived_day(f"{year}-{month:02}-{number:02}")
+            for year in range(2024, 2034) for month in range(1, 13) for number in range(1, 29)]  # fmt: skip
+    found = Counter(shards.place(key, 64) for key in days)
+    assert found.keys() == {*range(64)}, "none is in the shard of all that is neither a detail nor a first page"
+    assert max(found.values()) < 2 * len(days) / 64
