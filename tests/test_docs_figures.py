@@ -92,7 +92,8 @@ def test_the_messages_for_cursors_stand_in_the_guide() -> None:
 def test_every_path_is_that_of_the_keys() -> None:
     shown = re.findall(r"^\| `GET /(\S+)` \|", API, re.MULTILINE)
     snapshot = keys.SNAPSHOT.removesuffix(".json")
-    others = [f"{contract.API_VERSION}/", keys.feed("new", "json"), *map(keys.head, keys.DOWNLOADS)]
+    heads = map(keys.head, (keys.DUMPS, keys.ARCHIVE, keys.CHANGES))
+    others = [f"{contract.API_VERSION}/", keys.feed("new", "json"), *heads]
     assert shown == [
         keys.MARKETS,
         snapshot,

@@ -6,16 +6,21 @@ import sqlite3
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from datetime import timedelta
+from functools import partial
+from io import BytesIO
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
-from generator.api import keys
+from generator.api import contract, keys
+from generator.api.archive import ArchivedFile, DayEntry
+from generator.api.downloads import Content, Format, MarketsFile
 from generator.config.settings import Config
+from generator.downloads import dump, parquet
 from tests.support.edges.servers import folder_for_anybody, free_port, mortal, nginx
 from tests.support.programs import require
 from tests.support.readers.pages import PAGES
@@ -23,6 +28,8 @@ from tests.support.sites.builds import AS_OF, CHUNKED, NO_LIMITS, ROOT, build_no
 
 PAGE: Final = PAGES["docs/dumps.md"]
 ADDRESS: Final = "https://api.example.org"
+#: The day that the page reads.
+DAY: Final = "2026-10-31"
 
 
 def shown(language: str, settings: Config) -> list[str]:
@@ -39,8 +46,9 @@ def settings(demo_folder: Path) -> Iterator[Config]:
         port = free_port()
         unlimited = NO_LIMITS
         made = make_config(
-            folder, base_url=f"http://127.0.0.1:{port}", dumps__parquet=True, publish__target="", **CHUNKED, **unlimited
-        )
+            folder, base_url=f"http://127.0.0.1:{port}", dumps__parquet=True, archive__days=3, publish__target="",
+            **CHUNKED, **unlimited,
+        )  # fmt: skip
         build_now(made)
         with nginx(made.output, port):
             yield made
@@ -79,7 +87,8 @@ def readers(programs: list[str]) -> Iterator["subprocess.Popen[str]"]:
 @pytest.mark.campaign(short=0)
 def test_all_libraries_read_the_state_that_they_began_with(settings: Config) -> None:
     expected = details(settings)
-    with readers([*shown("sql", settings), *shown("python", settings)]) as process:
+    of_now, _ = sorted(shown("sql", settings), key=lambda block: keys.ARCHIVE in block)
+    with readers([of_now, *shown("python", settings)]) as process:
         republish(settings)
         answer, _ = process.communicate("go on\n")
     by_status, by_month, by_resolution, by_polars, by_pandas = json.loads(answer)
@@ -139,3 +148,49 @@ print({pandas}["id"].to_list())
     expected = [detail["market"]["id"] for detail in details(settings)]
     assert len(expected) > 100
     assert [json.loads(line.replace("'", '"')) for line in done.stdout.splitlines()] == [sorted(expected)] * 3
+
+
+#: How many markets the archived day has of which a few columns are read.
+MARKETS: Final = 20_000
+
+
+def archive_day(settings: Config) -> None:
+    """Put a day with many markets into the archive of the site, as a build would."""
+    market = {**details(settings)[0]["market"], "description": "d" * 200}
+    lines = [contract.encode({**market, "id": f"{number:08x}{market['id'][8:]}"}) for number in range(MARKETS)]
+    described = dict[str, ArchivedFile]()
+    forms: dict[Format, Callable[..., Content]] = {
+        "ndjson": dump.of_lines, "parquet": partial(parquet.markets, variant="core")
+    }  # fmt: skip
+    for form, write in forms.items():
+        body = BytesIO()
+        written = write(body.write, lines)
+        (settings.output / MarketsFile.of(written, "", form).key).write_bytes(body.getvalue())
+        described[form] = ArchivedFile(sha256=written.sha256, size=written.size)
+    day = DayEntry(date=DAY, as_of=f"{DAY}T23:00:00.000Z", count=MARKETS, state="0" * 64, **described)
+    pointer = contract.encode(day.served_from(settings.base_url))
+    (settings.output / keys.archived_day(DAY)).write_bytes(pointer)
+
+
+@pytest.mark.campaign(short=0)
+def test_two_columns_of_a_day_are_read_with_three_requests_by_what_the_page_shows(settings: Config) -> None:
+    """DuckDB counts its requests itself; in a process of its own, as it starts threads."""
+    (block,) = (block for block in shown("sql", settings) if keys.ARCHIVE in block)
+    assert DAY in block
+    archive_day(settings)
+    program = """
+import sys
+from tests.support.readers.dump_readers import connected
+connection = connected()
+*before, query = [part for part in sys.stdin.read().split(";\\n") if part.strip()]
+for statement in before:
+    connection.execute(statement)
+print(connection.execute(f"EXPLAIN ANALYZE {query}").fetchall()[0][1])
+print("rows", len(connection.execute(query).fetchall()))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, input=block, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert f"rows {MARKETS}" in done.stdout
+    assert int(re.findall(r"#GET: (\d+)", done.stdout)[0]) <= 3

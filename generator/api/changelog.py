@@ -37,6 +37,13 @@ CHANGELOG: Final = Changelog(
             date="2026-11-26",
             generator="0.1.0",
             kind="added",
+            where=["getArchive", "getArchivedDay"],
+            text="`v1/dumps/archive/index.json` names the last dump of each day, where a site keeps them.",
+        ),
+        ChangelogEntry(
+            date="2026-11-26",
+            generator="0.1.0",
+            kind="added",
             where=["getChangelog", "SiteIndex.changelog"],
             text="`v1/changelog.json` tells what changed in the API, and when; `/v1/` and `llms.txt` have its address.",
         ),

@@ -102,9 +102,12 @@ class _Remade:
             heads = Downloads.read(self.folder.read)
         except ValidationError as error:
             raise OutputError(
-                f"{self.folder.path('')}: the head of the dump or of the change feed is damaged"
+                f"{self.folder.path('')}: the head of the dump, the archive or the change feed is damaged"
             ) from error
-        return DownloadCounts.of(heads.dump, heads.changes) if heads.dump else None
+        if heads.dump is None:
+            return None
+        counts = DownloadCounts.of(heads.dump, heads.changes)
+        return counts.archived(heads.archive, self.config.archive.days) if heads.archive else counts
 
     def _search(self) -> SearchCounts | None:
         if not self.config.can_search:

@@ -43,6 +43,7 @@ class Topic(StrEnum):
     FALSE_VERSION = "false_version"
     NEW_SESSION = "new_session"
     NO_PRICES = "no_prices"
+    ENDED_DAY = "ended_day"
 
 
 def _kind(topic: Topic, subject: str, text: str, effect: str) -> Finding:
@@ -112,6 +113,12 @@ _NEW_SESSION: Final = _kind(
     "is missing or altered, so nobody knows what changed since the last build",
     "the change feed begins a new session, and followers start again from the dump",
 )
+_ENDED_DAY: Final = _kind(
+    Topic.ENDED_DAY,
+    "file",
+    "is missing or damaged, so nobody can tell whom the day shows",
+    "the archive goes on without this day; a publish brings it back, if the target still has it",
+)
 _NO_PRICES: Final = _kind(
     Topic.NO_PRICES,
     "file",
@@ -151,6 +158,11 @@ def false_version(market_id: str) -> Finding:
 def new_session(key: str) -> Finding:
     """The remark about a file of the output folder without which the change feed cannot go on."""
     return _NEW_SESSION.about(key)
+
+
+def ended_day(date: str) -> Finding:
+    """The remark about a day of the archive whose file cannot be read."""
+    return _ENDED_DAY.about(keys.archived_day(date))
 
 
 def no_prices() -> Finding:

@@ -71,7 +71,10 @@ class Prepared:
     def counts(self) -> DownloadCounts | None:
         """The size of dump and change feed, if there are any."""
         downloads = self.made.downloads
-        return DownloadCounts.of(downloads.dump, downloads.feed) if downloads.dump else None
+        if downloads.dump is None:
+            return None
+        counts, archive = DownloadCounts.of(downloads.dump, downloads.feed), downloads.archive
+        return counts.archived(archive.head, archive.length) if archive else counts
 
     @cached_property
     def site(self) -> Site:

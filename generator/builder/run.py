@@ -20,9 +20,10 @@ from generator.edge import deployment
 from generator.errors import FalseVersionsError
 from generator.findings import in_order
 from generator.progress import Progress
+from generator.site import published
 from generator.source.address import display_url
 from generator.source.reader import open_reader
-from generator.tree import families, files, sessions, staging
+from generator.tree import families, files, staging
 from generator.tree.folder import Output, locked
 from generator.tree.manifest import Manifest
 from generator.tree.staging import Placed, Rendered
@@ -65,6 +66,8 @@ def _attempt(preparation: Preparation) -> Report:
         run.put_edge()
     if made.downloads.lost:
         preparation.remarks.append(notices.new_session(made.downloads.lost))
+    if made.downloads.archive:
+        preparation.remarks.extend(map(notices.ended_day, made.downloads.archive.ended))
     report = run.report(placed)
     report.search = SearchCounts.of(made.index) if made.index else None
     report.downloads, report.step_lines = run.downloads()
@@ -114,7 +117,7 @@ class _Run:
         placed = staging.place(self._folder, self._previous, self._rendered, lifetime)
         if not self.preparation.overrides.purge:
             return placed
-        return replace(placed, manifest=sessions.purge(self._folder, placed.manifest, lifetime))
+        return replace(placed, manifest=published.purge(self._folder, placed.manifest, lifetime)[0])
 
     def downloads(self) -> tuple[DownloadCounts | None, int]:
         """What to report of the downloads, and the lines of the step that was made: none is left after a purge."""

@@ -30,7 +30,7 @@ OWNER: Final = "marketId"
 #: The column with the address of a market's page.
 URL: Final = "url"
 #: Rows of a row group: the least that a reader can skip by a file's statistics, and the most that is held in memory.
-MARKETS_PER_GROUP: Final = 10_000
+MARKETS_PER_GROUP: Final = 25_000
 ROWS_PER_GROUP: Final = 100_000
 #: Rows decoded at a time.
 _BATCH: Final = 10_000

@@ -30,6 +30,8 @@ def _mutable(config: Config) -> Iterator[str]:
         yield from (keys.feed(name, extension) for name in FEED_NAMES for extension in _FEED_TYPES)
     if config.dumps.ndjson:
         yield keys.head(keys.DUMPS)
+    if config.archive.days:
+        yield keys.head(keys.ARCHIVE)
     if config.has_changes:
         yield keys.head(keys.CHANGES)
 

@@ -38,6 +38,10 @@ def render(config: Config) -> str:
     return templates.rendered("edge/router.js.j2", counter_values(config))
 
 
+#: The paths of archived days below the API's root, as a regular expression of JavaScript.
+_DAYS: Final = r"dumps\/archive\/\d{4}(-\d\d){2}\.json"
+
+
 def public_paths(config: Config) -> tuple[str, dict[str, str]]:
     """The path of the list below `base_url`, and the key of each document by its path."""
     base = urlsplit(config.base_url).path
@@ -156,6 +160,7 @@ def _path_values(config: Config) -> dict[str, Any]:
         "documents": dict(_documents(config)),
         "prices": keys.PRICES if config.prices_file else None,
         "shapes": shapes,
+        "days": _DAYS if config.archive.days else "",
         "longest_folder": max(map(len, shapes), default=0),
         "file_digest_length": downloads.NAME_LENGTH,
     }

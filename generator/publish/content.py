@@ -3,18 +3,24 @@
 Contents are immutable; `without` returns the content that the folder has then.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from functools import partial
 from typing import Any, Protocol, Self
 
+from generator.api import keys
+from generator.api.archive import ArchiveHead
 from generator.errors import OutputError
 from generator.publish import blocklist as store_blocklist
 from generator.publish import guards, withdrawal
 from generator.publish.lease import Lease
 from generator.publish.plan import NO_DOUBTS, Doubts
+from generator.site import archive
+from generator.site import published as published_site
+from generator.site.published import PublishedState, Withdrawn
 from generator.stores.store import Store
-from generator.tree import blocklist, sessions
+from generator.tree import blocklist, sessions, staging
 from generator.tree.blocklist import BlockedList
 from generator.tree.folder import Output
 from generator.tree.manifest import Manifest
@@ -69,12 +75,49 @@ class BuiltFolder:
         return self
 
     def purged(self) -> Self:
-        """Delete every retired generation and all steps of the change feed, which begins a new session."""
-        return replace(self, built=sessions.purge(self.folder, self.built, self.lifetime))
+        """Delete every retired generation, all steps of the change feed, which begins a new session, and old texts.
+
+        Every archived day gets the texts of now.
+        """
+        built, warnings = published_site.purge(self.folder, self.built, self.lifetime)
+        return replace(self, built=built, warnings=(*self.warnings, *warnings))
+
+    def with_days_of(self, published: Manifest, read: Callable[[str], bytes | None]) -> "BuiltFolder":
+        """Add the archived days that only the store has, as a new folder lacks them all; `read` reads the store.
+
+        If old texts were purged there since, they are purged from the folder's days, too.
+        """
+        missing = _days(published) - _days(self.built)
+        before, current = published.current.get(keys.ARCHIVE), self.built.current.get(keys.ARCHIVE)
+        is_known = before is None or (keys.ARCHIVE, before.generation) in self.built.generations()
+        if current is None or (is_known and not missing):
+            return self
+        others, own = archive.found_by(read, published.generations()), ArchiveHead.found_by(self.folder.read)
+        found: BuiltFolder = self
+        if others and missing:
+            found = _with_archive(found, _state(found).with_days(others, read))
+        if others and own and (others.texts_as_of or "") > (own.texts_as_of or ""):
+            found = _with_archive(found, _state(found).with_current_texts())
+        return found
 
     def with_new_session(self) -> Self:
         """Begin a new session of the change feed."""
         return replace(self, built=sessions.begin(self.folder, self.built, self.lifetime))
+
+
+def _state(content: BuiltFolder) -> PublishedState:
+    return PublishedState(content.built, content.folder, partial(map, content.folder.read))
+
+
+def _with_archive(content: BuiltFolder, made: Withdrawn | None) -> BuiltFolder:
+    if made is None:
+        return content
+    built = staging.place(content.folder, content.built, made.rendered, content.lifetime).manifest
+    return replace(content, built=built, warnings=(*content.warnings, *made.warnings))
+
+
+def _days(built: Manifest) -> set[str]:
+    return {key for key in built.objects if keys.is_archived_day(key)}
 
 
 @dataclass(frozen=True)

@@ -135,6 +135,8 @@ class Publication:
     def _without_past(self, content: BuiltFolder, published: Published | None) -> BuiltFolder:
         """The content without what it must not show or continue: what is to be purged, and a session that went on."""
         read = partial(body_of, self.store)
+        if published:
+            content = content.with_days_of(published.built, read)
         if published and sessions.forks(content.folder, content.built, published.built, read):
             content = content.with_new_session()
         return content.purged() if self.options.extras.purges_retired else content

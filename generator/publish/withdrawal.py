@@ -1,6 +1,6 @@
 """Withdraws markets: makes the published state again without them, from that state alone, without the database."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
@@ -60,14 +60,14 @@ class StoredState:
         """
 
         def body(key: str) -> bytes | None:
-            # Without a dump, details are read one by one, which may take longer than the lease.
+            # Details, without a dump, and archived days are read one by one, which may take longer than the lease.
             if lease:
                 lease.renew_if_needed()
             return body_of(self.store, key)
 
         return PublishedState(
             self.published.built,
-            _Mirror(scratch, self),
+            _Mirror(scratch, self, body),
             lambda object_keys: parallel_map(body, object_keys, self.store.parallel),
             self.unknown(),
         )
@@ -97,12 +97,12 @@ class StoredState:
 class _Mirror:
     """A store seen as a folder: objects are read from it, and what it holds of whole generations is in place.
 
-    What is staged goes to the `scratch` folder.
+    What is staged goes to the `scratch` folder. `read` reads the store.
     """
 
-    def __init__(self, scratch: Output, state: StoredState) -> None:
+    def __init__(self, scratch: Output, state: StoredState, read: Callable[[str], bytes | None]) -> None:
         self._scratch = scratch
-        self._read = partial(body_of, state.store)
+        self._read = read
         self._held = state.held()
         self.path = scratch.path
         self.scratch = scratch.scratch

@@ -5,12 +5,12 @@ takedown keeps no step, as each might show the markets: followers see a new sess
 """
 
 import os
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Final, NamedTuple
 
 from generator.api import downloads, keys
-from generator.api.downloads import ChangesHead, DumpHead, MarketsFile
+from generator.api.downloads import ChangesHead, DumpHead, Head, MarketsFile
 from generator.config.settings import Config
 from generator.downloads import dump, segments, side_file
 from generator.downloads.dump import Changed, Markets, Previous
@@ -18,6 +18,8 @@ from generator.downloads.segments import Written
 from generator.downloads.side_file import SideFile
 from generator.downloads.steps import StepWriter, WrittenStep
 from generator.models import replaced
+from generator.site import archive
+from generator.site.archive import StagedArchive
 from generator.site.change_feed import ChangeFeed, NewState
 from generator.site.listed import Listed
 from generator.site.parquet_files import ParquetFiles
@@ -32,7 +34,7 @@ class StagedDownloads(NamedTuple):
     """The downloads as they were staged, the file to save beside `v1/`, and the heads of dump and change feed.
 
     `step_lines` are those of the step that was made. `lost` is the file of the output folder (by name) without which
-    the feed could not go on; empty if there is none.
+    the feed could not go on; empty if there is none. `archive` is what was staged of archived days.
     """
 
     families: tuple[StagedFamily, ...]
@@ -41,6 +43,7 @@ class StagedDownloads(NamedTuple):
     feed: ChangesHead | None = None
     step_lines: int = 0
     lost: str = ""
+    archive: StagedArchive | None = None
 
 
 #: Those of a site that has none.
@@ -103,10 +106,24 @@ class _Downloads:
             lost = "" if made.is_compared or last is None else self._lost()
         step_lines = _lines_of_newest(feed, step.content) if feed else 0
         self._files.discard(step)
-        heads = [head, *([feed] if feed else [])]
-        found = (Download(head, self._files.staged) for head in heads)
-        lists = tuple(staging.stage_generation(self._folder, known, download) for download in found)
-        return StagedDownloads(lists, side.encoded(), head, feed, step_lines, lost)
+        archived = self._archive(head, known)
+        heads = [head, *([feed] if feed else []), *([archived.head] if archived else [])]
+        lists = tuple(staging.stage_generation(self._folder, known, download) for download in self._downloads(heads))
+        return StagedDownloads(lists, side.encoded(), head, feed, step_lines, lost, archived)
+
+    def _downloads(self, heads: Sequence[Head]) -> Iterator[Download]:
+        """The download of each head: a file that several name is moved into place by the first."""
+        staged = set(self._files.staged)
+        for head in heads:
+            yield Download(head, frozenset(staged))
+            staged.difference_update(file.key for file in head.files())
+
+    def _archive(self, head: DumpHead, known: Known) -> StagedArchive | None:
+        """The archive, if it is wanted."""
+        if not self._config.archive.days:
+            return None
+        before = archive.found_by(self._folder.read, known)
+        return archive.ArchiveMaker(self._files, self._config, self._listed.catalog).of(self._listed, before, head)
 
     def _with_parquet(self, head: DumpHead, gone: Collection[str] | None) -> tuple[DumpHead, Mapping[str, str]]:
         """The head with Parquet files, if they are wanted, and what stands for their content."""

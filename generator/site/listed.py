@@ -28,7 +28,8 @@ class Listed:
     """The listed markets of a catalog: their ids, which ascend, and those whose details `changed`.
 
     `digests` are those of all details, by key; `line_of` returns the line of a market, for ids that ascend. The ids are
-    taken before the workers are forked: these had better not touch the markets themselves.
+    taken before the workers are forked: these had better not touch the markets themselves. `withdrawn` are markets
+    (ids) that were public before, and are no more.
     """
 
     catalog: Catalog
@@ -37,6 +38,7 @@ class Listed:
     digests: Mapping[str, str]
     line_of: Callable[[str], bytes]
     takedown: Takedown | None = None
+    withdrawn: frozenset[str] = frozenset()
 
     @property
     def as_of(self) -> str:

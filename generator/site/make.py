@@ -135,7 +135,8 @@ class Maker:
         ids = [market.id for market in catalog.listed()]
         is_known = self.before is not None and self.before.complete
         changed = frozenset(details.changed) if is_known else frozenset(ids)
-        return Listed(catalog, ids, changed, details.staged.objects, details.line_of, details.takedown)
+        withdrawn = frozenset(self.before.markets.keys() - catalog.ids() if self.before else ())
+        return Listed(catalog, ids, changed, details.staged.objects, details.line_of, details.takedown, withdrawn)
 
     def _stage(self, lists: Sequence[ItemList], listed: Listed | None) -> tuple[list[StagedFamily], StagedDownloads]:
         """Stage lists and downloads, the longest first."""

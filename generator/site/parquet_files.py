@@ -15,6 +15,7 @@ from generator.config.settings import Config
 from generator.downloads import dump, parquet, partitions
 from generator.downloads.partitions import Member
 from generator.models import replaced
+from generator.site.catalog import Catalog
 from generator.site.listed import Listed
 from generator.tree.download import NewFiles
 
@@ -58,18 +59,10 @@ class ParquetFiles:
         with self.files.folder.open_newest(head.ndjson.key) as ndjson:
             lines = dump.lines(iter(lambda: ndjson.read(_PIECE), b""))
             draft = self.files.draft(
-                lambda write: parquet.markets(write, lines, self.config.variant, self._urls(links))
+                lambda write: parquet.markets(write, lines, self.config.variant, urls(self.listed.catalog, links))
             )
         made = self.files.stage(draft, MarketsFile.of(draft.content, self.config.files_url, "parquet"))
         return self._noted(made, digest)
-
-    def _urls(self, links: Links) -> Callable[[str], str | None] | None:
-        """Gives the address of a market's page by its id; None if no market has one."""
-        if links.url is None:
-            return None
-        is_slug = links.url.placeholder == "slug"
-        slugs = {market.id: market.slug for market in self.listed.catalog.listed()} if is_slug else {}
-        return lambda market_id: links.of(market_id, slugs.get(market_id))
 
     def _noted(self, file: MarketsFile, digest: str) -> MarketsFile:
         """The file, of whose links the digest is remembered."""
@@ -139,6 +132,15 @@ class ParquetFiles:
 
     def _is_in_place(self, file: DumpFile) -> bool:
         return self.files.folder.has(file.key)
+
+
+def urls(catalog: Catalog, links: Links) -> Callable[[str], str | None] | None:
+    """Gives the address of a market's page by its id; None if no market has one."""
+    if links.url is None:
+        return None
+    is_slug = links.url.placeholder == "slug"
+    slugs = {market.id: market.slug for market in catalog.listed()} if is_slug else {}
+    return lambda market_id: links.of(market_id, slugs.get(market_id))
 
 
 def _names(found: Iterable[PartitionFile]) -> list[str]:

@@ -7,6 +7,7 @@ as the edges that serve it were deployed with them.
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import partial
 from itertools import chain
 from operator import itemgetter
@@ -16,6 +17,7 @@ from pydantic import ValidationError
 from pydantic_core import from_json
 
 from generator.api import contract, downloads, keys
+from generator.api.archive import ArchiveHead
 from generator.api.downloads import DumpHead
 from generator.config.settings import Config
 from generator.config.shape import shaped
@@ -24,11 +26,16 @@ from generator.errors import ConfigError, OutputError
 from generator.markets import detail
 from generator.models import replaced
 from generator.progress import SILENT, Progress
+from generator.site import archive
+from generator.site.archive import ArchiveMaker, StagedArchive
 from generator.site.catalog import Catalog
 from generator.site.listed import Takedown
 from generator.site.make import Details, Maker, Outline
-from generator.tree import families, list_reader
+from generator.tree import families, list_reader, sessions, staging
+from generator.tree import files as tree_files
 from generator.tree.artifact import Artifact
+from generator.tree.download import Download, NewFiles
+from generator.tree.folder import Output
 from generator.tree.manifest import Manifest
 from generator.tree.staging import Rendered, Staged
 from generator.tree.workplace import Workplace
@@ -87,7 +94,46 @@ class PublishedState:
         left_out = len(self.manifest.markets.keys() - ids - catalog.ids()) if self.manifest.complete else 0
         if left_out:
             warnings = (*warnings, _LEFT_OUT.format(counted(left_out, "market")))
+        if made.downloads.archive:
+            warnings = (*warnings, *made.downloads.archive.told())
         return Withdrawn(made.rendered, warnings)
+
+    def with_current_texts(self) -> "Withdrawn | None":
+        """Stage the archive with the texts that markets have now; None if there is none."""
+        before, dumped = self._archive(), DumpHead.found_by(self.folder.read)
+        if before is None or dumped is None:
+            return None
+        files = NewFiles(self.folder)
+        return self._with_archive(
+            files, ArchiveMaker(files, self.settings(), self.catalog()).with_texts(before, dumped)
+        )
+
+    def with_days(self, others: ArchiveHead, fetch: Callable[[str], bytes | None]) -> "Withdrawn | None":
+        """Stage the archive with the days that only the other one has; None if there is none.
+
+        Files that the folder lacks are read with `fetch`.
+        """
+        before, files = self._archive(), NewFiles(self.folder)
+        if before is None:
+            return None
+        maker = ArchiveMaker(files, self.settings(), self.catalog(), fetch)
+        return self._with_archive(files, maker.with_days(before, others, self.manifest.markets.keys()))
+
+    def _archive(self) -> ArchiveHead | None:
+        """The head of the archive, if there is to be one."""
+        return archive.found_by(self.folder.read, self.manifest.generations()) if self.settings().archive.days else None
+
+    def _with_archive(self, files: NewFiles, made: StagedArchive) -> "Withdrawn":
+        """The state with another archive."""
+        built = self.manifest
+        family = staging.stage_generation(self.folder, built.generations(), Download(made.head, files.staged))
+        staged = Staged(objects=dict(built.objects))
+        staged.add(family.first_pages)
+        update = {"current": {**built.current, family.name: family.current}, "objects": staged.objects}
+        after = replaced(built, **update, retired=(), markets={})
+        beside = self.folder.read(tree_files.DUMP_PARTS)
+        rendered = Rendered({family.name: family}, staged, after, built.markets, dump_parts=beside)
+        return Withdrawn(rendered, tuple(made.told()))
 
     def catalog(self) -> Catalog:
         """All published markets, members of FX families included.
@@ -158,6 +204,16 @@ class PublishedState:
         for key, body in zip(unknown, self.read_all(unknown), strict=True):
             if body is not None:
                 staged.put(self.folder, Artifact(key, body))
+
+
+def purge(folder: Output, before: Manifest, lifetime: timedelta) -> tuple[Manifest, tuple[str, ...]]:
+    """Delete old texts from a folder: generations that are not current, all steps, what archived days have.
+
+    These get the texts of now. Returns the folder's new manifest, and what to say.
+    """
+    made = PublishedState(before, folder, partial(map, folder.read)).with_current_texts()
+    rest = staging.place(folder, before, made.rendered, lifetime).manifest if made else before
+    return sessions.purge(folder, rest, lifetime), made.warnings if made else ()
 
 
 class Withdrawn(NamedTuple):

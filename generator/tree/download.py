@@ -63,16 +63,17 @@ class Download:
     def __init__(self, head: Head, staged: Collection[str]) -> None:
         self.list_name = head.DOWNLOAD
         self.count = head.items()
-        self._head = contract.encode(head)
-        self.name = families.name_of_index(keys.DOWNLOAD_LETTER, self._head)
+        self._pages = head.pages()
+        self._index = contract.encode(head.index())
+        self.name = families.name_of_index(keys.DOWNLOAD_LETTER, self._index)
         # Two steps may have the same bytes.
         self._files = {file.name: file for file in head.files()}
         self.chunks = tuple(self._files)
         self._staged = [file for file in self._files.values() if file.key in staged]
 
     def first_pages(self) -> Iterator[tuple[str, bytes]]:
-        """The key and bytes of the head."""
-        yield keys.head(self.list_name), self._head
+        """The key and bytes of the head, and of what else leads into it."""
+        yield from self._pages
 
     def places(self) -> Iterator[str]:
         """The keys of its files, and of its index, which says what the head said."""
@@ -82,8 +83,8 @@ class Download:
     def stage(self, stage: Stage) -> StagedGeneration:
         """Stage the index; the files are staged already."""
         index = keys.index(self.list_name, self.name)
-        indexes = (index,) if stage.put(index, self._head) else ()
+        indexes = (index,) if stage.put(index, self._index) else ()
         places = (*(file.key for file in self._staged), *indexes)
-        written = sum(file.size for file in self._staged) + len(indexes) * len(self._head)
-        size = sum(file.size for file in self._files.values()) + len(self._head)
+        written = sum(file.size for file in self._staged) + len(indexes) * len(self._index)
+        size = sum(file.size for file in self._files.values()) + len(self._index)
         return StagedGeneration(places, len(places), written, size)

@@ -277,11 +277,12 @@ def _retirements(previous: Manifest, built: Manifest, memberships: Memberships, 
 def withdrawn_lists(previous: Manifest, built: Manifest, gone: Collection[str]) -> frozenset[str]:
     """The lists, by name, whose retired generations must not outlive these markets.
 
-    They may show one of them, or are those of a category that ends with it: nothing says its name any more.
+    They may show one of them, or are those of a category that ends with it: nothing says its name any more. Whatever
+    lists a market is in now, a day of the archive may show it.
     """
     showing = membership.lists_of(state for market_id in gone for state in previous.markets[market_id])
     ended = {name for name, _ in previous.generations()} - built.current.keys() if gone else set[str]()
-    return showing | ended
+    return showing | ended | ({keys.ARCHIVE} if gone else set[str]())
 
 
 def _earlier(previous: Manifest, built: Manifest, now: str) -> Iterator[Retired]:

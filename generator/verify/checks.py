@@ -7,6 +7,7 @@ from typing import Final
 from generator.api import contract, keys
 from generator.api.feeds import FEED_NAMES
 from generator.verify import objects
+from generator.verify.archived_days import ArchiveCheck
 from generator.verify.expected import ExpectedSite
 from generator.verify.inquiry import Check
 from generator.verify.objects import DetailCheck, FeedCheck
@@ -36,7 +37,7 @@ def all_of(site: ExpectedSite, sample: int | None, seed: str) -> list[Check]:
     names = sorted(site.lists)
     of_all = [name for name in names if keys.CATEGORY_SEPARATOR not in name]
     of_categories = [name for name in names if keys.CATEGORY_SEPARATOR in name]
-    asked: list[Check] = [*_ONCE, *map(FeedCheck, FEED_NAMES)]
+    asked: list[Check] = [*_ONCE, ArchiveCheck(sample, seed), *map(FeedCheck, FEED_NAMES)]
     asked += [Walk(name, rng.randrange(len(LIMITS)), 1) for name in (*of_all, *some(of_categories))]
     longest, searched = (None, None) if sample is None else (_WALKED, _SEARCHED)
     asked += [Walk(name, rng.randrange(len(LIMITS)), longest) for name in some(names)]

@@ -16,13 +16,14 @@ from tests.support.readers.followed import Followed, quick, reading
 from tests.support.sites.publishing import EVERY, PublishedSite
 from tests.support.sites.rows import insert_point, market_id
 
+_NO_DUMPS: Final = {"dumps.ndjson": "false", "dumps.parquet": "false", "archive.days": "0"}
 #: Seconds after which the campaign has seen enough.
 _LONG_ENOUGH_S: Final = rounds(20.0, 300.0)
 
 
 @pytest.fixture
 def followed(published_site: PublishedSite, tmp_path: Path) -> Iterator[Followed]:
-    published_site.settings["dumps.parquet"] = "true"
+    published_site.settings |= {"dumps.parquet": "true", "archive.days": "9"}
     for number in EVERY:
         insert_point(published_site.database, "2024-01-10 00:00:00.000000", market_id=market_id(number))
     with quick(published_site), reading(published_site) as url:
@@ -95,7 +96,7 @@ def changes_its_variant(followed: Followed) -> None:
 
 
 def has_no_change_feed_for_a_while(followed: Followed) -> None:
-    settings = followed.draw.choice([{}, {"dumps.ndjson": "false", "dumps.parquet": "false"}])
+    settings = followed.draw.choice([{}, _NO_DUMPS])
     before = dict(followed.site.settings)
     followed.site.settings |= {"changes.enabled": "false", **settings}
     followed.publish()
@@ -182,3 +183,4 @@ def test_followers_have_what_the_site_has_whatever_happens(followed: Followed) -
     assert followed.kills >= done // 10
     by_steps = [sentence for sentence in followed.said if "new or changed" in sentence]
     assert len(by_steps) > done / 3
+    assert followed.days, "the campaign has an archive"

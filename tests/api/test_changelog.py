@@ -9,7 +9,7 @@ from typing import Any, Final
 from generator.api import contract
 from generator.api.changelog import CHANGELOG, NOTICE, Changelog
 from generator.api.openapi import document as openapi
-from generator.config.downloads import Dumps
+from generator.config.downloads import Archive, Dumps
 from generator.config.settings import Config
 from tests.api.reader_contract import breaks, complaints, promises
 from tests.support.sites.builds import ROOT, VARIANTS
@@ -22,7 +22,9 @@ ENTRIES: Final = CHANGELOG.entries
 
 def promised() -> dict[str, dict[str, Any]]:
     """What each variant promises now, with everything switched on."""
-    configs = {variant: Config(variant=variant, dumps=Dumps(parquet=True)) for variant in VARIANTS}
+    configs = {
+        variant: Config(variant=variant, dumps=Dumps(parquet=True), archive=Archive(days=30)) for variant in VARIANTS
+    }
     return {variant: promises(openapi.document(config)) for variant, config in configs.items()}
 
 

@@ -181,6 +181,7 @@ def test_operations_paths_and_statuses_are_the_contracts(document: dict[str, Any
             set(),
         ),
         ({"dumps__parquet": True}, set(), {"getMarketsParquet", "getTableParquet"}),
+        ({"archive__days": 3}, set(), {"getArchive", "getArchivedDay"}),
     ],
 )
 def test_only_what_the_settings_switch_on_is_described(
@@ -295,10 +296,11 @@ def test_exactly_what_may_be_null_in_the_contract_may_be_null(document: dict[str
 
 
 def test_every_schema_and_property_is_described_for_people_who_lack_the_contract(
-    document: dict[str, Any], variant: Variant
+    document: dict[str, Any], variant: Variant, tmp_path: Path
 ) -> None:
     used = set()
-    for name, schema in document["components"]["schemas"].items():
+    archived = openapi.document(make_config(tmp_path, variant=variant, archive__days=3))
+    for name, schema in (document["components"]["schemas"] | archived["components"]["schemas"]).items():
         assert schema["description"].endswith(".")
         for key, value in schema.get("properties", {}).items():
             assert value["description"].endswith(".")

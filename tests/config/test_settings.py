@@ -65,6 +65,7 @@ def test_the_defaults_are_those_of_the_design() -> None:
         "dumps.ndjson": True,
         "dumps.parquet": False,
         "dumps.base_url": None,
+        "archive.days": 0,
         "changes.enabled": True,
         "feeds.enabled": True,
         "prices_file": True,

@@ -44,7 +44,7 @@ def in_earlier_form(content: dict[str, Any]) -> dict[str, Any]:
         **{name: value for name, value in content.items() if name != "current"},
         "lists": {name: entry for name, entry in current.items() if name not in keys.INDEXED},
         "search": current[keys.SEARCH],
-        "downloads": {name: current[name] for name in keys.DOWNLOADS},
+        "downloads": {name: current[name] for name in (keys.DUMPS, keys.CHANGES)},
     }
 
 

@@ -356,7 +356,9 @@ def report_page(folder: Path, market_url: str | None = None, **report: Any) -> s
     made = Report(as_of="2026-01-31T12:00:00.000Z", built=1, hidden=3).content()
     made |= report
     excerpts = Excerpts(Catalog([public_market()], as_of=made["asOf"], hidden=3), market_url)
-    for name, body in inspection.render(make_config(folder), made, excerpts, Downloads(None, None, has_prices=False)):
+    for name, body in inspection.render(
+        make_config(folder), made, excerpts, Downloads(None, None, None, has_prices=False)
+    ):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(body)
     return (folder / files.INSPECTION).as_uri()

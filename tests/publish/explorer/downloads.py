@@ -2,10 +2,12 @@
 
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
+from hashlib import sha256
 
 from pydantic import TypeAdapter
 
 from generator.api import downloads, keys
+from generator.api.archive import ArchivedDay, ArchiveHead
 from generator.api.downloads import ChangesHead, DownloadFile, DumpHead
 from generator.downloads import dump, market_lines
 from tests.downloads import states
@@ -40,6 +42,31 @@ def faults(objects: Objects) -> Iterator[str]:
     yield from (f"a head leads to a file that is missing or damaged: {kind}" for kind in lost)
     if feed and feed.serial <= len(feed.steps):
         yield "the change feed has more steps than serials"
+    yield from _faults_of_archive(objects)
+
+
+def _faults_of_archive(objects: Objects) -> Iterator[str]:
+    head = ArchiveHead.found_by(objects.get)
+    if head is None:
+        if keys.head(keys.ARCHIVE) in objects:
+            yield "the index of the archive is damaged"
+        return
+    if not {keys.archived_day(day.date) for day in head.all_days()} <= objects.keys():
+        yield "the index of the archive names a day that is missing"
+    for key, body in objects.items():
+        if keys.is_archived_day(key) and not _is_day(objects, ArchivedDay.model_validate_json(body)):
+            yield "an archived day is not what it says, or its files are missing"
+
+
+def _is_day(objects: Objects, day: ArchivedDay) -> bool:
+    """Whether the files of a day are whole, and have the same markets."""
+    if not all(_is_whole(objects, file) for file in day.markets):
+        return False
+    ndjson, *others = day.markets
+    text = readable(ndjson.key, objects[ndjson.key])
+    ids = {market_lines.id_of(line) for line in text.splitlines()}
+    is_same = all(_owners(objects[file.key]) == ids for file in others)
+    return is_same and len(others) == 1 and sha256(text).hexdigest() == day.state and len(ids) == day.count
 
 
 def markets(objects: Objects) -> tuple[Seen, ...] | None:
