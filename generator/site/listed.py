@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from generator.api import keys
 from generator.api.downloads import DumpHead
 from generator.downloads import partitions
+from generator.downloads.histories import NewHistories
 from generator.downloads.partitions import Member
 from generator.site.catalog import Catalog
 
@@ -28,7 +29,8 @@ class Listed:
     """The listed markets of a catalog: their ids, which ascend, and those whose details `changed`.
 
     `digests` are those of all details, by key; `line_of` returns the line of a market, for ids that ascend. The ids are
-    taken before the workers are forked: these had better not touch the markets themselves.
+    taken before the workers are forked: these had better not touch the markets themselves. `histories` are the new
+    ones, if they are full and it is their turn.
     """
 
     catalog: Catalog
@@ -37,6 +39,7 @@ class Listed:
     digests: Mapping[str, str]
     line_of: Callable[[str], bytes]
     takedown: Takedown | None = None
+    histories: NewHistories | None = None
 
     @property
     def as_of(self) -> str:

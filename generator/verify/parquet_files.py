@@ -56,9 +56,9 @@ class ParquetCheck:
         seen: dict[str, set[str]] = {table: set() for table in TABLES}
         unread = set[str]()
         partitions = defaultdict[str, dict[str, PartitionFile]](dict)
-        for file in head.tables():
-            table, _, partition = file.folder.partition("/")
-            partitions[partition][table] = file
+        for table in TABLES:
+            for file in head.partitions(table):
+                partitions[file.folder.partition("/")[2]][table] = file
         for files in partitions.values():
             opened = dict[str, _Opened]()
             for table, file in files.items():

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from generator.api import feeds, keys
-from generator.api.downloads import ChangesHead, DumpHead, PartitionFile
+from generator.api.downloads import ChangesHead, DumpHead, PeriodFile, TableFile
 from generator.config.settings import Config
 
 
@@ -54,14 +54,16 @@ class Downloads(NamedTuple):
     def _tables(self) -> Iterable[File]:
         for table, title in {"history": "Histories", "fills": "Fills"}.items():
             for file in self.dump.table(table) if self.dump else ():
-                yield File(f"{title} of {_markets_of(file)}", file.key, file.size)
+                yield File(f"{title} of {_rows_of(file)}", file.key, file.size)
 
     def _steps(self) -> Iterable[tuple[int, int, str, str, int]]:
         for serial, step in self.changes.numbered() if self.changes else ():
             yield serial, serial + 1, step.as_of, step.key, step.size
 
 
-def _markets_of(file: PartitionFile) -> str:
+def _rows_of(file: TableFile) -> str:
+    if isinstance(file, PeriodFile):
+        return file.period
     return f"markets that ended in {file.month}" if file.month else f"open markets, part {file.part}"
 
 
