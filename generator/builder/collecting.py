@@ -49,8 +49,7 @@ def collect(parts: Iterable[StagedPart], survey: Survey, last: LastDetails, as_o
     markets, staged, false_versions = [*survey.kept.values()], Staged(), list[str]()
     made = {market.id: last.keep(market, staged) for market in markets}
     quarantine, remarks, counts = Quarantine(), list[Finding](), DetailCounts(kept=len(markets))
-    comparison, reading = Comparison(), Reading()
-    histories: NewHistories | None = None
+    comparison, reading, histories = Comparison(), Reading(), None
     altered = {*survey.doubled}
     while arrived:
         part, found = arrived.pop()  # frees each part as it is merged
@@ -68,9 +67,7 @@ def collect(parts: Iterable[StagedPart], survey: Survey, last: LastDetails, as_o
         remarks += part.remarks
         counts.add(part.counts)
         comparison.add(part.comparison)
-        if part.histories:
-            histories = histories or NewHistories(part.histories.is_first)
-            histories.add(part.histories)
+        histories = part.histories.beside(histories) if part.histories else histories
         reading.add(part.reading)
     read = markets[len(survey.kept) :]
     false_versions += _false_rows(survey, last, {market.id: market for market in read}, made, altered)

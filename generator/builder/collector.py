@@ -12,13 +12,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from hashlib import blake2b
 from itertools import groupby, islice
 from operator import itemgetter
-from typing import IO, Any, Final, NamedTuple, TypeAlias
+from typing import IO, Any, Final, NamedTuple, Self, TypeAlias
 
 from generator.downloads import table_rows
-from generator.downloads.histories import NO_ENTRY, Entry, Extent, LastHistories, NewHistories, Segment
+from generator.downloads.histories import NOTHING_HELD, Extent, HeldRows, LastHistories, NewHistories, SpoolSegment
 
-#: Values of a row, its time first.
-Values: TypeAlias = Sequence[Any]
+#: The values of a row, its time first.
+_Row: TypeAlias = Sequence[Any]
 
 #: Rows of one market that are sorted in memory.
 PIECE: Final = 100_000
@@ -45,11 +45,11 @@ class Collector:
     def _begin(self) -> None:
         self._points, self._fills = _Sorted(_order_of_point), _Sorted(_order_of_fill)
 
-    def points(self, rows: Iterable[Values]) -> None:
+    def points(self, rows: Iterable[_Row]) -> None:
         """Take points: time and probability."""
         self._points.add(rows)
 
-    def fills(self, rows: Iterable[Values]) -> None:
+    def fills(self, rows: Iterable[_Row]) -> None:
         """Take fills, in the order of `markets.fills.Fill`."""
         self._fills.add(rows)
 
@@ -58,9 +58,9 @@ class Collector:
         points, fills = self._points, self._fills
         self._begin()
         with points, fills, _once(fills) as unique:
-            before = self._before.get(market_id, NO_ENTRY)
+            before = self._before.get(market_id, NOTHING_HELD)
             if not is_listed:
-                self._found.entries[market_id] = Entry(version)
+                self._found.entries[market_id] = HeldRows(version)
                 return
             known = {"history": before.history, "fills": before.fills}
             tables = {"history": _Lines("history", points), "fills": _Lines("fills", unique)}
@@ -71,7 +71,7 @@ class Collector:
                 table: lines.pass_on(self._spool, market_id, known[table].rows if is_kept else 0)
                 for table, lines in tables.items()
             }
-            self._found.entries[market_id] = Entry(version, **extents)
+            self._found.entries[market_id] = HeldRows(version, **extents)
 
     def close(self) -> tuple[NewHistories, IO[bytes]]:
         """All that was collected, and the spool with its lines."""
@@ -82,12 +82,12 @@ class Collector:
 class _Sorted:
     """Rows in order, as often as they are asked for; no more than PIECE of them are in memory while they come."""
 
-    def __init__(self, order: Callable[[Values], Any]) -> None:
+    def __init__(self, order: Callable[[_Row], Any]) -> None:
         self._order = order
-        self._rows = list[Values]()
+        self._rows = list[_Row]()
         self._pieces = list[IO[bytes]]()
 
-    def __enter__(self) -> "_Sorted":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -99,7 +99,7 @@ class _Sorted:
         """Whether all of them are."""
         return not self._pieces
 
-    def add(self, rows: Iterable[Values]) -> None:
+    def add(self, rows: Iterable[_Row]) -> None:
         """Add rows."""
         self._rows += rows
         if len(self._rows) < PIECE:
@@ -111,14 +111,14 @@ class _Sorted:
         self._pieces.append(piece)
         self._rows = []
 
-    def __iter__(self) -> Iterator[Values]:
+    def __iter__(self) -> Iterator[_Row]:
         self._rows.sort(key=self._order)
         if self.in_memory:
             return iter(self._rows)
         return heapq.merge(*map(_read, self._pieces), self._rows, key=self._order)
 
 
-def _read(piece: IO[bytes]) -> Iterator[Values]:
+def _read(piece: IO[bytes]) -> Iterator[_Row]:
     piece.seek(0)
     while True:
         try:
@@ -127,16 +127,16 @@ def _read(piece: IO[bytes]) -> Iterator[Values]:
             return
 
 
-def _order_of_point(row: Values) -> Any:
+def _order_of_point(row: _Row) -> Any:
     return row
 
 
-def _order_of_fill(row: Values) -> Any:
+def _order_of_fill(row: _Row) -> Any:
     time, fill_id, amount, shares, price = row
     return time, fill_id, amount, shares, price is None, price or 0.0
 
 
-def _order_by_id(row: Values) -> Any:
+def _order_by_id(row: _Row) -> Any:
     return row[1], _order_of_fill(row)
 
 
@@ -157,7 +157,7 @@ def _once(fills: _Sorted) -> _Sorted:
     return found
 
 
-def _batches(rows: Iterable[Values]) -> Iterator[list[Values]]:
+def _batches(rows: Iterable[_Row]) -> Iterator[list[_Row]]:
     remaining = iter(rows)
     while batch := [*islice(remaining, _BATCH)]:
         yield batch
@@ -224,7 +224,7 @@ class _Spool:
         self.file: IO[bytes] = tempfile.SpooledTemporaryFile(ROOM)  # noqa: SIM115
         self._held: dict[tuple[str, str], list[tuple[str, bytes]]] = {}
         self._size = 0
-        self._segments = list[Segment]()
+        self._segments = list[SpoolSegment]()
 
     def add(self, table: str, month: str, market_id: str, text: bytes) -> None:
         """Add lines of a market, in order."""
@@ -240,10 +240,10 @@ class _Spool:
             text = b"".join([part for _, part in held])
             offset = self.file.tell()
             self.file.write(text)
-            self._segments.append(Segment(table, month, held[0][0], held[-1][0], offset, len(text)))
+            self._segments.append(SpoolSegment(table, month, held[0][0], held[-1][0], offset, len(text)))
         self._held, self._size = {}, 0
 
-    def close(self) -> list[Segment]:
+    def close(self) -> list[SpoolSegment]:
         """Write what is held; return where everything is."""
         self._write()
         self.file.seek(0)

@@ -1,7 +1,7 @@
 """What full histories hold of each market, and what a build read for them. Pure.
 
 A build reads the rows of a market once: for its detail, and for the files of full histories. What these hold already is
-known by an `Entry`: while a market's oldest rows are still those, only the others are passed on. If they are not, as a
+known by `HeldRows`: while a market's oldest rows are still those, only the others are passed on. If they are not, as a
 row came late, was edited or deleted, all its rows are passed on, and replace those in the files.
 """
 
@@ -19,7 +19,7 @@ class Extent(NamedTuple):
     digest: str = ""
 
 
-class Entry(NamedTuple):
+class HeldRows(NamedTuple):
     """What the files hold of a market: its rows as of this version; None if the database tells none."""
 
     version: str | None
@@ -32,14 +32,14 @@ class Entry(NamedTuple):
         return not (self.history.rows or self.fills.rows)
 
 
-NO_ENTRY: Final = Entry(None)
+NOTHING_HELD: Final = HeldRows(None)
 
 
 @dataclass(frozen=True)
 class LastHistories:
     """What the files in place hold, by market id. `is_first`: nothing is known of them, so they are made anew."""
 
-    entries: Mapping[str, Entry] = field(default_factory=dict)
+    entries: Mapping[str, HeldRows] = field(default_factory=dict)
     is_first: bool = True
 
     def of(self, ids: Iterable[str]) -> "LastHistories":
@@ -47,7 +47,7 @@ class LastHistories:
         return LastHistories({key: self.entries[key] for key in ids if key in self.entries}, self.is_first)
 
 
-class Segment(NamedTuple):
+class SpoolSegment(NamedTuple):
     """Lines of one table and month, in order: where they are in a spool, and the first and last of their markets."""
 
     table: str
@@ -67,15 +67,18 @@ class NewHistories:
     """
 
     is_first: bool
-    entries: dict[str, Entry] = field(default_factory=dict)
+    entries: dict[str, HeldRows] = field(default_factory=dict)
     replaced: list[str] = field(default_factory=list)
-    segments: list[Segment] = field(default_factory=list)
+    segments: list[SpoolSegment] = field(default_factory=list)
 
-    def add(self, other: "NewHistories") -> None:
-        """Add what was read of other markets."""
-        self.entries |= other.entries
-        self.replaced += other.replaced
-        self.segments += other.segments
+    def beside(self, others: "NewHistories | None") -> "NewHistories":
+        """`others`, to which these are added; these if there are none."""
+        if others is None:
+            return self
+        others.entries |= self.entries
+        others.replaced += self.replaced
+        others.segments += self.segments
+        return others
 
     def stored_at(self, path: str) -> "NewHistories":
         """The same, with its lines in this file."""
@@ -84,14 +87,14 @@ class NewHistories:
         )
 
 
-def texts(segments: Sequence[Segment], read: Callable[[Segment], bytes]) -> Iterator[bytes]:
+def texts(segments: Sequence[SpoolSegment], read: Callable[[SpoolSegment], bytes]) -> Iterator[bytes]:
     """The lines of segments of one table and month, in order; unless they overlap, one at a time is in memory."""
     for group in _overlapping(sorted(segments, key=lambda one: (one.first, one.last, one.path, one.offset))):
         yield from table_rows.merged(group[0].table, [map(read, [segment]) for segment in group])
 
 
-def _overlapping(segments: Sequence[Segment]) -> Iterator[list[Segment]]:
-    group = list[Segment]()
+def _overlapping(segments: Sequence[SpoolSegment]) -> Iterator[list[SpoolSegment]]:
+    group = list[SpoolSegment]()
     for segment in segments:
         if group and max(one.last for one in group) >= segment.first and not _continues(group, segment):
             group.append(segment)
@@ -103,7 +106,7 @@ def _overlapping(segments: Sequence[Segment]) -> Iterator[list[Segment]]:
         yield group
 
 
-def _continues(group: Sequence[Segment], segment: Segment) -> bool:
+def _continues(group: Sequence[SpoolSegment], segment: SpoolSegment) -> bool:
     """Whether a segment goes on with the rows of the market that the one before it ended with."""
     before = group[-1]
     return len(group) == 1 and (before.path, before.last) == (segment.path, segment.first)

@@ -5,7 +5,6 @@ Rust, do the rest, so no row becomes a Python object, and no more than a row gro
 bytes: a file has neither a time nor the version of this program in it.
 """
 
-import hashlib
 import io
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -13,13 +12,14 @@ from contextlib import contextmanager
 from functools import partial
 from itertools import groupby
 from types import ModuleType
-from typing import Any, BinaryIO, Final, NamedTuple, TypeAlias
+from typing import Any, BinaryIO, Final, TypeAlias
 
 from pydantic import BaseModel
 
 from generator.api import contract
 from generator.api.contract import Variant
 from generator.downloads import market_lines, table_rows
+from generator.downloads.text_pipe import TextPipe, WrittenTable
 from generator.errors import ConfigError
 
 _Write: TypeAlias = Callable[[bytes], object]
@@ -43,14 +43,6 @@ _CREATED_BY: Final = "public-markets version 1"
 _GREATEST: Final = b"%d" % (2**63 - 1)
 _UUID_LENGTH: Final = 36
 _DETAIL: Final = b'{"market":{"id":"'
-
-
-class WrittenTable(NamedTuple):
-    """A finished file: SHA-256 digest, bytes, rows."""
-
-    sha256: str
-    size: int
-    rows: int
 
 
 def require() -> None:
@@ -257,57 +249,10 @@ def _owned(detail: bytes, elements: Sequence[bytes]) -> bytes:
     return start + (b"}\n" + start).join(elements) + b"}\n" if elements else b""
 
 
-class _Pipe:
-    """The text that is read and the file that is written, as Rust asks for them.
-
-    It would turn an exception into a text, or panic, so the first one is kept here, and the text just ends.
-    """
-
-    def __init__(self, texts: Iterable[bytes], write: _Write) -> None:
-        self._texts, self._write = iter(texts), write
-        self._rest = b""
-        self._digest = hashlib.sha256()
-        self._size = self._rows = 0
-        self.failure: BaseException | None = None
-
-    def read(self, size: int) -> bytes:
-        pieces, length = [self._rest], len(self._rest)
-        try:
-            while length < size and not self.failure and (text := next(self._texts, None)) is not None:
-                pieces.append(text)
-                length += len(text)
-        except BaseException as failure:  # noqa: BLE001 - raised again by the caller of Rust
-            self.failure = failure
-        whole = b"".join(pieces)
-        given, self._rest = whole[:size], whole[size:]
-        self._rows += given.count(b"\n")
-        return given
-
-    def write(self, piece: bytes) -> int:
-        try:
-            if not self.failure:
-                self._write(piece)
-        except BaseException as failure:  # noqa: BLE001 - as above
-            self.failure = failure
-        self._digest.update(piece)
-        self._size += len(piece)
-        return len(piece)
-
-    def flush(self) -> None:
-        """There is nothing to flush."""
-
-    def seek(self, *_: int) -> int:
-        """Only its presence is asked for."""
-        raise io.UnsupportedOperation
-
-    def written(self) -> WrittenTable:
-        return WrittenTable(self._digest.hexdigest(), self._size, self._rows)
-
-
 def _written(write: _Write, texts: Iterable[bytes], schema: Any, rows_per_group: int) -> WrittenTable:
     """Write a file of JSON lines, which may come in any pieces."""
     _, files = _libraries()
-    pipe = _Pipe(texts, write)
+    pipe = TextPipe(texts, write)
     try:
         files.write_parquet(
             files.read_json(pipe, schema, batch_size=_BATCH),

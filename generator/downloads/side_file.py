@@ -5,7 +5,7 @@ from typing import Final
 
 from pydantic import ValidationError
 
-from generator.downloads.histories import Entry
+from generator.downloads.histories import HeldRows
 from generator.downloads.segments import Segment
 from generator.tree.stored import StoredModel
 
@@ -18,7 +18,7 @@ class HistoryState(StoredModel):
 
     as_of: str
     files: tuple[str, ...]
-    markets: Mapping[str, Entry]
+    markets: Mapping[str, HeldRows]
 
 
 class SideFile(StoredModel):

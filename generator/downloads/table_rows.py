@@ -15,7 +15,7 @@ from typing import Any, Final, TypeAlias
 from generator.api.tables import Table
 
 #: A line's place in the order of its table.
-Place: TypeAlias = tuple[str, str, str, float | str]
+LinePlace: TypeAlias = tuple[str, str, str, float | str]
 
 #: The column of the market that a row belongs to.
 OWNER: Final = "marketId"
@@ -56,18 +56,18 @@ def merged(table: str, sources: Sequence[Iterable[bytes]]) -> Iterator[bytes]:
     yield from heapq.merge(*map(split, sources), key=PLACES[table])
 
 
-def _place_of_point(line: bytes) -> Place:
+def _place_of_point(line: bytes) -> LinePlace:
     owner, time, prob = _matched(_POINT, line)
     return time[:MONTH], owner, _in_full(time), float(prob)
 
 
-def _place_of_fill(line: bytes) -> Place:
+def _place_of_fill(line: bytes) -> LinePlace:
     owner, fill_id, time = _matched(_FILL, line)
     return time[:MONTH], owner, _in_full(time), fill_id
 
 
 #: Tells the place of a line, by table; raises ValueError for one of another form.
-PLACES: Final[Mapping[str, Callable[[bytes], Place]]] = {"history": _place_of_point, "fills": _place_of_fill}
+PLACES: Final[Mapping[str, Callable[[bytes], LinePlace]]] = {"history": _place_of_point, "fills": _place_of_fill}
 
 
 def _matched(form: re.Pattern[bytes], line: bytes) -> tuple[str, ...]:

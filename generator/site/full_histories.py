@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 
 from generator.api.downloads import TABLES, DumpHead, PeriodFile
 from generator.downloads import histories, parquet, partitions, side_file, table_rows
-from generator.downloads.histories import NewHistories, Segment
+from generator.downloads.histories import NewHistories, SpoolSegment
 from generator.downloads.side_file import HistoryState
 from generator.site.listed import Listed
 from generator.tree import files as names
@@ -106,7 +106,7 @@ class FullHistories:
         before = [] if new.is_first else self._before(table)
         years = {file.period for file in before}
         period_of = partial(partitions.period, as_of=self.listed.as_of, years=years)
-        files, months = defaultdict[str, list[PeriodFile]](list), defaultdict[str, list[Segment]](list)
+        files, months = defaultdict[str, list[PeriodFile]](list), defaultdict[str, list[SpoolSegment]](list)
         for file in before:
             files[period_of(file.period)].append(file)
         for segment in new.segments:
@@ -120,7 +120,7 @@ class FullHistories:
         self,
         folder: str,
         files: Sequence[PeriodFile],
-        added: Mapping[str, Sequence[Segment]],
+        added: Mapping[str, Sequence[SpoolSegment]],
         leaving: AbstractSet[str],
     ) -> Iterator[PeriodFile]:
         period, new = folder.partition("=")[2], [_source(month, segments) for month, segments in added.items()]
@@ -175,11 +175,11 @@ def _months(period: str) -> tuple[str, str]:
     return (period, period) if len(period) == table_rows.MONTH else (period + _FIRST_MONTH, period + _LAST_MONTH)
 
 
-def _source(month: str, segments: Sequence[Segment]) -> _Source:
+def _source(month: str, segments: Sequence[SpoolSegment]) -> _Source:
     return _Source(month, month, histories.texts(segments, _read))
 
 
-def _read(segment: Segment) -> bytes:
+def _read(segment: SpoolSegment) -> bytes:
     with Path(segment.path).open("rb") as file:
         return os.pread(file.fileno(), segment.size, segment.offset)
 

@@ -46,11 +46,15 @@ def properties(config: Config, name: str) -> Any:
 #: Every variant, layout and kind of search, with plain settings and with awkward ones, and with all there is to serve.
 EVERY = [
     pytest.param(
-        base.model_copy(update={"variant": variant, "layout": layout, "search": search, "dumps": Dumps(parquet=True)}),
-        id=f"{name} {variant} {layout} {search}",
+        base.model_copy(update={"variant": variant, "layout": layout, "search": search, "dumps": dumps}),
+        id=f"{name} {variant} {layout} {search} {dumps.histories}",
     )
-    for (name, base), variant, layout, search in product(
-        (("plain", PLAIN), ("awkward", AWKWARD)), VARIANTS, LAYOUTS, ("off", "title+description")
+    for (name, base), variant, layout, search, dumps in product(
+        (("plain", PLAIN), ("awkward", AWKWARD)),
+        VARIANTS,
+        LAYOUTS,
+        ("off", "title+description"),
+        (Dumps(parquet=True), Dumps(parquet=True, histories="full")),
     )
 ]
 

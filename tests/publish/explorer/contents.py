@@ -29,12 +29,12 @@ LISTS: Final = ("all/popular", "open/new")
 LIMITS: Final = (1, 100)
 LAYOUTS: Final = ("pages", "chunks")
 #: Stand for the layouts of games whose site has a search index, and all kinds of objects: index, feeds, prices, dump,
-#: change feed, and Parquet with an archive month. The record of the last is whole; that of all others has shards.
+#: change feed, and Parquet with full histories. The record of the last is whole; that of all others has shards.
 SEARCHED: Final = "searched"
 EVERYTHING: Final = "everything"
 WHOLE: Final = "whole"
 _SEARCHED: Final = {"layout": "chunks", "variant": "extended", "search": "title+description"}
-_ALL_KINDS: Final = {**_SEARCHED, "dumps__parquet": True}
+_ALL_KINDS: Final = {**_SEARCHED, "dumps__parquet": True, "dumps__histories": "full"}
 _FEW_KINDS: Final = {"dumps__ndjson": False, "feeds__enabled": False, "prices_file": False}
 _SETTINGS: Final[Mapping[str, Mapping[str, Any]]] = {
     SEARCHED: {**_SEARCHED, **_FEW_KINDS},
