@@ -8,7 +8,8 @@ import heapq
 import marshal
 import tempfile
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from hashlib import blake2b
 from itertools import groupby, islice
 from operator import itemgetter
@@ -43,7 +44,7 @@ class Collector:
         self._begin()
 
     def _begin(self) -> None:
-        self._points, self._fills = _Sorted(_order_of_point), _Sorted(_order_of_fill)
+        self._points, self._fills = _Sorted(), _Sorted(_order_by_id)
 
     def points(self, rows: Iterable[_Row]) -> None:
         """Take points: time and probability."""
@@ -82,9 +83,9 @@ class Collector:
 class _Sorted:
     """Rows in order, as often as they are asked for; no more than PIECE of them are in memory while they come."""
 
-    def __init__(self, order: Callable[[_Row], Any]) -> None:
+    def __init__(self, order: Any = None) -> None:
         self._order = order
-        self._rows = list[_Row]()
+        self.unsorted = list[_Row]()
         self._pieces = list[IO[bytes]]()
 
     def __enter__(self) -> Self:
@@ -99,23 +100,27 @@ class _Sorted:
         """Whether all of them are."""
         return not self._pieces
 
+    def has_all_once(self) -> bool:
+        """Whether no two rows have the same id, as far as one can tell in memory."""
+        return self.in_memory and len({*map(_ID, self.unsorted)}) == len(self.unsorted)
+
     def add(self, rows: Iterable[_Row]) -> None:
         """Add rows."""
-        self._rows += rows
-        if len(self._rows) < PIECE:
+        self.unsorted += rows
+        if len(self.unsorted) < PIECE:
             return
-        self._rows.sort(key=self._order)
+        self.unsorted.sort(key=self._order)
         piece = tempfile.TemporaryFile()  # noqa: SIM115 - `__exit__` closes it
-        for start in range(0, len(self._rows), _BATCH):
-            marshal.dump(self._rows[start : start + _BATCH], piece)
+        for start in range(0, len(self.unsorted), _BATCH):
+            marshal.dump(self.unsorted[start : start + _BATCH], piece)
         self._pieces.append(piece)
-        self._rows = []
+        self.unsorted = []
 
     def __iter__(self) -> Iterator[_Row]:
-        self._rows.sort(key=self._order)
+        self.unsorted.sort(key=self._order)
         if self.in_memory:
-            return iter(self._rows)
-        return heapq.merge(*map(_read, self._pieces), self._rows, key=self._order)
+            return iter(self.unsorted)
+        return heapq.merge(*map(_read, self._pieces), self.unsorted, key=self._order)
 
 
 def _read(piece: IO[bytes]) -> Iterator[_Row]:
@@ -127,34 +132,23 @@ def _read(piece: IO[bytes]) -> Iterator[_Row]:
             return
 
 
-def _order_of_point(row: _Row) -> Any:
-    return row
+def _order_by_id(fill: _Row) -> Any:
+    time, fill_id, amount, shares, price = fill
+    return fill_id, time, amount, shares, price is None, price or 0.0
 
 
-def _order_of_fill(row: _Row) -> Any:
-    time, fill_id, amount, shares, price = row
-    return time, fill_id, amount, shares, price is None, price or 0.0
-
-
-def _order_by_id(row: _Row) -> Any:
-    return row[1], _order_of_fill(row)
-
-
-def _once(fills: _Sorted) -> _Sorted:
-    """Each id once: the newest fill that has it, and of several the first."""
-    if fills.in_memory:
-        ids = [*map(_ID, fills)]
-        if len({*ids}) == len(ids):
-            return fills
-    found = _Sorted(_order_of_fill)
-    with _Sorted(_order_by_id) as by_id:
-        for batch in _batches(fills):
-            by_id.add(batch)
-        for _, same in groupby(by_id, key=_ID):
-            rows = [*same]
-            newest = max(map(_TIME, rows))
-            found.add([next(row for row in rows if row[0] == newest)])
-    return found
+@contextmanager
+def _once(fills: _Sorted) -> Iterator[_Sorted]:
+    """Each id once, by time: the newest fill that has it, and of several the first."""
+    with _Sorted() as found:
+        if fills.has_all_once():
+            found.add(fills.unsorted)
+        else:
+            for _, same in groupby(fills, key=_ID):
+                rows = [*same]
+                newest = max(map(_TIME, rows))
+                found.add([next(row for row in rows if row[0] == newest)])
+        yield found
 
 
 def _batches(rows: Iterable[_Row]) -> Iterator[list[_Row]]:

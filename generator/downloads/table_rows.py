@@ -10,6 +10,8 @@ those of a market.
 import heapq
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, groupby
+from operator import itemgetter
 from typing import Any, Final, TypeAlias
 
 from generator.api.tables import Table
@@ -28,6 +30,10 @@ _BETWEEN: Final = b"},{"
 _OWNER: Final = rb'\{"marketId":"([^"]*)",'
 _POINT: Final = re.compile(_OWNER + rb'"timestamp":"([^"]*)Z","prob":([^}]*)\}')
 _FILL: Final = re.compile(_OWNER + rb'"id":"([^"]*)",.*"timestamp":"([^"]*)Z"\}')
+_TIME: Final = b'"timestamp":"'
+_START: Final = len('{"marketId":"')
+_ID: Final = slice(_START, _START + len("00000000-0000-4000-8000-000000000000"))
+_POINT_MONTH: Final = slice(_ID.stop + len('","timestamp":"'), _ID.stop + len('","timestamp":"') + MONTH)
 _SECONDS: Final = len("2026-10-31T12:00:00")
 
 
@@ -49,11 +55,39 @@ def split(texts: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def merged(table: str, sources: Sequence[Iterable[bytes]]) -> Iterator[bytes]:
-    """The rows of several sources in one order; each is in order already, in pieces of whole lines."""
+    """The rows of several sources in one order; each is in order already, in pieces of whole lines.
+
+    The rows of one market and month are in memory.
+    """
     if len(sources) == 1:
         yield from sources[0]
         return
-    yield from heapq.merge(*map(split, sources), key=PLACES[table])
+    month_of, key = _MONTHS[table], itemgetter(0)
+    blocks = heapq.merge(*(_blocks(source, month_of) for source in sources), key=key)
+    for _, same in groupby(blocks, key=key):
+        found = [lines for _, lines in same]
+        lines = found[0] if len(found) == 1 else sorted(chain.from_iterable(found), key=PLACES[table])
+        yield b"".join(lines)
+
+
+def _blocks(
+    texts: Iterable[bytes], month_of: Callable[[bytes], bytes]
+) -> Iterator[tuple[tuple[bytes, bytes], list[bytes]]]:
+    """The lines of each market and month, after these."""
+    for place, lines in groupby(split(texts), key=lambda line: (month_of(line), line[_ID])):
+        yield place, [*lines]
+
+
+def _month_of_point(line: bytes) -> bytes:
+    return line[_POINT_MONTH]
+
+
+def _month_of_fill(line: bytes) -> bytes:
+    start = line.rfind(_TIME) + len(_TIME)
+    return line[start : start + MONTH]
+
+
+_MONTHS: Final[Mapping[str, Callable[[bytes], bytes]]] = {"history": _month_of_point, "fills": _month_of_fill}
 
 
 def _place_of_point(line: bytes) -> LinePlace:

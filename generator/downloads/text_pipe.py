@@ -22,24 +22,34 @@ class TextPipe:
 
     def __init__(self, texts: Iterable[bytes], write: Callable[[bytes], object]) -> None:
         self._texts, self._write = iter(texts), write
-        self._rest = b""
+        self._text, self._at = b"", 0
         self._digest = hashlib.sha256()
         self._size = self._rows = 0
         self.failure: BaseException | None = None
 
     def read(self, size: int) -> bytes:
         """The next bytes of the text, at most `size`."""
-        pieces, length = [self._rest], len(self._rest)
+        start, self._at = self._at, self._at + size
+        given = self._text[start : self._at]
+        if len(given) < size:
+            given += self._gathered(size - len(given))
+        self._rows += given.count(b"\n")
+        return given
+
+    def _gathered(self, size: int) -> bytes:
+        """So many bytes of the pieces to come; the rest of the last one, which may be long, is not copied."""
+        pieces, length = list[bytes](), 0
         try:
             while length < size and not self.failure and (text := next(self._texts, None)) is not None:
                 pieces.append(text)
                 length += len(text)
         except BaseException as failure:  # noqa: BLE001 - raised again by the caller of Rust
             self.failure = failure
-        whole = b"".join(pieces)
-        given, self._rest = whole[:size], whole[size:]
-        self._rows += given.count(b"\n")
-        return given
+        if not pieces:
+            return b""
+        self._text = pieces.pop()
+        self._at = size - (length - len(self._text))
+        return b"".join([*pieces, self._text[: self._at]])
 
     def write(self, piece: bytes) -> int:
         """Write a piece of the file."""

@@ -82,7 +82,9 @@ def test_after_a_takedown_the_next_day_goes_on_where_the_files_were(filed: Publi
     assert {key for key in kept if "2026-01" not in key} <= after.keys()
     filed.done("takedown", "--undo", market_id(OPEN[0]))
     filed.done("rebuild", "--as-of", "2026-02-02T12:00:00Z")
-    every = {str(row[0]) for row in filed.database.execute("SELECT id FROM fills WHERE market_id != ?", [market_id(FX)])}
+    every = {
+        str(row[0]) for row in filed.database.execute("SELECT id FROM fills WHERE market_id != ?", [market_id(FX)])
+    }
     current = {file.key for file in head_of(filed.objects()).periods("fills")}
     found = [row["id"] for key in current for row in rows(filed.objects()[key])]
     assert sorted(found) == sorted(every)

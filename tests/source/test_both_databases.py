@@ -84,7 +84,7 @@ def test_indexes_change_nothing_but_the_time(lifelike: Path, tmp_path: Path) -> 
         assert len(names) == 6
         for name in names:
             connection.execute(f"DROP INDEX {name}")
-    build_now(make_config(tmp_path))
+    build_now(make_config(tmp_path, **FULL))
     assert_same_files(tmp_path / "output", lifelike / "output")
 
 
@@ -105,7 +105,7 @@ def test_types_that_sqlite_does_not_know_are_as_good_as_its_own(lifelike: Path, 
             connection.execute(f"CREATE TABLE {relation} ({typed})")
             connection.execute(f"INSERT INTO {relation} SELECT {', '.join(columns)} FROM old")
             connection.execute("DROP TABLE old")
-    build_now(make_config(tmp_path))
+    build_now(make_config(tmp_path, **FULL))
     assert_same_files(tmp_path / "output", lifelike / "output")
 
 
