@@ -44,6 +44,14 @@ CHANGELOG: Final = Changelog(
             date="2026-11-26",
             generator="0.1.0",
             kind="added",
+            where=["PeriodFile", "PeriodFile.period", "getTableParquet.period"],
+            text="A site may publish every point and every trade in Parquet: `history` and `fills` of the dump's head "
+            "then name files by the month or year of their rows, with a `period` in place of `state`.",
+        ),
+        ChangelogEntry(
+            date="2026-11-26",
+            generator="0.1.0",
+            kind="added",
             where=["getChangelog", "SiteIndex.changelog"],
             text="`v1/changelog.json` tells what changed in the API, and when; `/v1/` and `llms.txt` have its address.",
         ),

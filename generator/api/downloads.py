@@ -76,6 +76,11 @@ class DumpFile(Closed):
         """The key of its object."""
         return keys.chunk(keys.DUMPS, self.name)
 
+    @property
+    def folder(self) -> str:
+        """The folder that it is in, such as `history/state=open/part=07`."""
+        return self.name.rpartition("/")[0]
+
     def served_from(self, base_url: str) -> Self:
         """The same file at another address."""
         return replaced(self, url=url(base_url, keys.DUMPS, self.name))
@@ -118,10 +123,21 @@ class PartitionFile(DumpFile):
         described = _described(file_name, content, base_url)
         return cls.model_validate({**described, **dict(part.split("=") for part in parts)})
 
-    @property
-    def folder(self) -> str:
-        """The folder that it is in, such as `history/state=open/part=07`."""
-        return self.name.rpartition("/")[0]
+
+class PeriodFile(DumpFile):
+    """The rows of a period in Parquet: all points or fills of one month or year, or a part of those of a month."""
+
+    period: Annotated[str, StringConstraints(pattern=r"^\d{4}(-\d\d)?$")]
+
+    @classmethod
+    def of(cls, content: Content, base_url: str, folder: str) -> Self:
+        """The file with this content, in a folder such as `history/period=2026-10`."""
+        described = _described(name(content.sha256, PARQUET, f"{folder}/"), content, base_url)
+        return cls.model_validate({**described, "period": folder.partition("=")[2]})
+
+
+#: A file of one of `TABLES`.
+TableFile = PartitionFile | PeriodFile
 
 
 class Step(Closed):
@@ -187,8 +203,8 @@ class DumpHead(Head):
     state: Sha256
     markets: list[MarketsFile]
     history_as_of: Annotated[Timestamp | None, IfPresent] = None
-    history: Annotated[list[PartitionFile] | None, IfPresent] = None
-    fills: Annotated[list[PartitionFile] | None, IfPresent] = None
+    history: Annotated[list[PartitionFile] | list[PeriodFile] | None, IfPresent] = None
+    fills: Annotated[list[PartitionFile] | list[PeriodFile] | None, IfPresent] = None
 
     @classmethod
     def of(cls, content: State, ndjson: MarketsFile, as_of: str, before: "DumpHead | None") -> Self:
@@ -206,14 +222,22 @@ class DumpHead(Head):
         """The same as Parquet, if it has that."""
         return next((file for file in self.markets if file.format == "parquet"), None)
 
-    def table(self, table: str) -> Sequence[PartitionFile]:
+    def table(self, table: str) -> Sequence[TableFile]:
         """The files of one of `TABLES`; none without Parquet."""
-        found: list[PartitionFile] | None = getattr(self, table)
+        found: Sequence[TableFile] | None = getattr(self, table)
         return found or []
 
-    def tables(self) -> list[PartitionFile]:
+    def tables(self) -> list[TableFile]:
         """The files of all tables."""
         return [file for table in TABLES for file in self.table(table)]
+
+    def partitions(self, table: str) -> list[PartitionFile]:
+        """The files of a table that divide it by markets."""
+        return [file for file in self.table(table) if isinstance(file, PartitionFile)]
+
+    def periods(self, table: str) -> list[PeriodFile]:
+        """The files of a table that divide it by time: of full histories."""
+        return [file for file in self.table(table) if isinstance(file, PeriodFile)]
 
     def files(self) -> Sequence[DumpFile]:
         """All of its files."""

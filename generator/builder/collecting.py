@@ -7,6 +7,7 @@ from generator.builder.comparison import Comparison
 from generator.builder.last_details import LastDetails
 from generator.builder.part_rendering import Reading
 from generator.builder.part_staging import DetailCounts, StagedPart
+from generator.downloads.histories import NewHistories
 from generator.findings import Finding
 from generator.markets import columns
 from generator.markets.columns import Columns
@@ -23,7 +24,7 @@ class Collected:
     """All parts together: also their findings about rows, and what became of the details.
 
     `catalog` includes blocked markets. `false_versions` are the markets (ids) that an audit found to have one.
-    `comparison` and `reading` add up those of the parts.
+    `comparison`, `histories` and `reading` add up those of the parts.
     """
 
     catalog: Catalog
@@ -34,6 +35,7 @@ class Collected:
     counts: DetailCounts
     false_versions: list[str]
     comparison: Comparison
+    histories: NewHistories | None
     reading: Reading
 
 
@@ -47,7 +49,7 @@ def collect(parts: Iterable[StagedPart], survey: Survey, last: LastDetails, as_o
     markets, staged, false_versions = [*survey.kept.values()], Staged(), list[str]()
     made = {market.id: last.keep(market, staged) for market in markets}
     quarantine, remarks, counts = Quarantine(), list[Finding](), DetailCounts(kept=len(markets))
-    comparison, reading = Comparison(), Reading()
+    comparison, reading, histories = Comparison(), Reading(), None
     altered = {*survey.doubled}
     while arrived:
         part, found = arrived.pop()  # frees each part as it is merged
@@ -65,6 +67,7 @@ def collect(parts: Iterable[StagedPart], survey: Survey, last: LastDetails, as_o
         remarks += part.remarks
         counts.add(part.counts)
         comparison.add(part.comparison)
+        histories = part.histories.beside(histories) if part.histories else histories
         reading.add(part.reading)
     read = markets[len(survey.kept) :]
     false_versions += _false_rows(survey, last, {market.id: market for market in read}, made, altered)
@@ -81,6 +84,7 @@ def collect(parts: Iterable[StagedPart], survey: Survey, last: LastDetails, as_o
         counts,
         [*dict.fromkeys(false_versions)],
         comparison,
+        histories,
         reading,
     )
 

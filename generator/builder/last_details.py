@@ -12,6 +12,7 @@ from generator import program
 from generator.api import contract, keys
 from generator.config.settings import Config
 from generator.config.shape import shaping
+from generator.downloads.histories import HeldRows
 from generator.markets import columns
 from generator.markets.fingerprint import Fingerprint
 from generator.markets.market import Market
@@ -120,6 +121,13 @@ class LastDetails:
 
     def _are_trusted(self, names: Iterable[str]) -> bool:
         return all(fingerprints.folder_of(name) in self.trusted for name in names)
+
+    def without_histories_of(self, entries: Mapping[str, HeldRows]) -> "LastDetails":
+        """The same, but nothing is known of the details whose histories are not those of full histories in place."""
+        known = {
+            key: made for key, made in self.known.items() if key in entries and entries[key].version == made.version
+        }
+        return replace(self, known=known)
 
     def earlier(self, now: str, sample: Sample, blocked: Collection[str]) -> EarlierMarkets:
         """The markets of which neither row nor detail need be read if their versions are the same.

@@ -7,12 +7,14 @@ task and the database, so a task may run twice, or again elsewhere after its wor
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any, NamedTuple, TypeAlias
+from typing import IO, Any, NamedTuple, TypeAlias
 
 from generator.api import contract, keys
 from generator.builder import last_details, notices
+from generator.builder.collector import Collector
 from generator.builder.last_details import Fate, InPlace, Sample
 from generator.config.settings import Config
+from generator.downloads.histories import LastHistories, NewHistories
 from generator.findings import Finding
 from generator.markets import detail
 from generator.markets.columns import Columns
@@ -39,7 +41,8 @@ class Task:
 
     `known` says what the details in place were made of, by market id; `changed` is empty for those whose files are not
     as the last build left them. `in_place` says what is in place, by market id: the bytes of such a detail are not
-    returned. `blocked` markets (ids) get no detail. Times after `latest` count as in the future.
+    returned. `blocked` markets (ids) get no detail. Times after `latest` count as in the future. `histories` says what
+    the files of full histories hold of these markets; without it, the rows of histories are not collected.
     """
 
     config: Config
@@ -51,6 +54,7 @@ class Task:
     blocked: frozenset[str] = frozenset()
     known: Mapping[str, Made] = field(default_factory=dict)
     in_place: Mapping[str, InPlace] = field(default_factory=dict)
+    histories: LastHistories | None = None
 
     def earlier(self) -> EarlierCounts:
         """The fills that were counted in the last build."""
@@ -108,7 +112,8 @@ class RenderedPart:
     """The markets of a part, what is new in their details, and findings about rows.
 
     `kept` are the markets (ids) whose details stay as they are; `altered` is that of `Found`. `false_versions` are
-    those whose count of fills changed although their version did not. `reading` is not sent to another machine.
+    those whose count of fills changed although their version did not. `histories` are those of the details that were
+    read, and `spool` the file with their lines. `reading` is not sent to another machine.
     """
 
     markets: Columns = field(default_factory=Columns)
@@ -119,6 +124,8 @@ class RenderedPart:
     remarks: list[Finding] = field(default_factory=list)
     altered: list[str] = field(default_factory=list)
     false_versions: list[str] = field(default_factory=list)
+    histories: NewHistories | None = None
+    spool: IO[bytes] | None = field(default=None, compare=False)
     reading: Reading = field(default_factory=Reading, compare=False)
 
 
@@ -136,11 +143,15 @@ def render(task: Task, open_reader: OpenReader) -> RenderedPart:
 
 
 def details(
-    found: Iterable[MarketRows], config: Config, latest: str, quarantine: Quarantine
+    found: Iterable[MarketRows],
+    config: Config,
+    latest: str,
+    quarantine: Quarantine,
+    collector: Collector | None = None,
 ) -> Iterator[tuple[Detail, list[Finding]]]:
     """Make the details of these rows, each with the remarks about it; bad rows go to `quarantine`."""
     for rows in found:
-        read = detail.from_rows(rows, config, quarantine)
+        read = detail.from_rows(rows, config, quarantine, collector)
         yield read, [*notices.of_detail(read, latest)]
 
 
@@ -153,6 +164,7 @@ class _Details:
         self._found = found
         self._made = made
         self._audited: set[str] = set()
+        self._collector = Collector(task.histories) if task.histories else None
 
     def add(self) -> None:
         """Keep, update or read each."""
@@ -164,6 +176,8 @@ class _Details:
         self._made.kept += [market.id for market in fates[Fate.KEEP].values()]
         self._update(fates[Fate.UPDATE])
         self._read(fates[Fate.READ])
+        if self._collector:
+            self._made.histories, self._made.spool = self._collector.close()
 
     def _fate(self, market: Market) -> Fate:
         """What to do with a detail; a sample of those that should not have changed is read all the same."""
@@ -185,11 +199,15 @@ class _Details:
         for within in few_or_all([*markets], len(self._found.keys), task.within):
             wanted = frozenset(within.ids) if isinstance(within, Chosen) else markets
             rows, quarantined = self._reader.details(self._found, wanted, within), made.quarantine.total()
-            for read, remarks in details(rows, task.config, task.latest, made.quarantine):
+            for read, remarks in details(rows, task.config, task.latest, made.quarantine, self._collector):
                 has_findings = bool(remarks) or made.quarantine.total() > quarantined
                 quarantined = made.quarantine.total()
                 made.remarks += remarks
-                made.details.append(self._detail(by_id[read.market.id], read, has_findings=has_findings))
+                market = by_id[read.market.id]
+                made.details.append(self._detail(market, read, has_findings=has_findings))
+                if self._collector:
+                    version = market.fingerprint.version if market.fingerprint else None
+                    self._collector.finish(market.id, version, is_listed=market.fx is None)
 
     def _detail(self, market: Market, read: Detail, *, has_findings: bool) -> ReadDetail:
         body = read.body()

@@ -1,8 +1,11 @@
 """Makes the task of each part from what the folder has, and stages what was rendered: the details that are new."""
 
+import secrets
+import shutil
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import IO
 
 from generator.api import keys
 from generator.builder import last_details, part_rendering
@@ -10,6 +13,7 @@ from generator.builder.comparison import Comparison
 from generator.builder.last_details import LastDetails, Sample
 from generator.builder.part_rendering import NewMarketObject, OpenReader, ReadDetail, Reading, RenderedPart, Task
 from generator.config.settings import Config
+from generator.downloads.histories import LastHistories, NewHistories
 from generator.findings import Finding
 from generator.markets import detail
 from generator.markets.columns import Columns
@@ -53,7 +57,8 @@ class StagedPart:
     `made` says what each detail is made of, if that is known; `kept` names the markets whose details stay as they are;
     `touched` says when files of some of these were touched since the last build.
     `altered` is that of `Found`. `false_versions` names those whose details changed although their versions did not.
-    `comparison` is that of the new details with those in place. `reading` is that of the rendered part.
+    `comparison` is that of the new details with those in place. `histories` and `reading` are those of the rendered
+    part.
     """
 
     part: Part
@@ -68,6 +73,7 @@ class StagedPart:
     altered: list[str] = field(default_factory=list)
     false_versions: list[str] = field(default_factory=list)
     comparison: Comparison = field(default_factory=Comparison)
+    histories: NewHistories | None = None
     reading: Reading = field(default_factory=Reading, compare=False)
 
     @classmethod
@@ -85,7 +91,7 @@ class StagedPart:
 class PartWork:
     """Makes the tasks of one build and stages their results.
 
-    Times after `latest` count as in the future.
+    Times after `latest` count as in the future. `histories` are those in place, if new ones are to be made.
     """
 
     config: Config
@@ -96,6 +102,7 @@ class PartWork:
     blocked: frozenset[str]
     as_of: datetime
     latest: str
+    histories: LastHistories | None = None
 
     def task(self, part: Part, *, is_remote: bool = False) -> Task:
         """What to render of a part. A remote task says what is in place, so that those bytes are not sent back."""
@@ -112,6 +119,7 @@ class PartWork:
             blocked=self.blocked.intersection(wanted),
             known=known,
             in_place=self.last.in_place(wanted, known) if is_remote else {},
+            histories=self.histories and self.histories.of(wanted),
         )
 
     def slugs(self, part: Part) -> dict[str, str | None]:
@@ -132,7 +140,16 @@ class PartWork:
             work.add(found)
         for update in rendered.updates:
             work.update(update, before[update.market.id] or b"")
+        if rendered.histories and rendered.spool:
+            work.made.histories = rendered.histories.stored_at(self._stored(rendered.spool))
         return work.made
+
+    def _stored(self, spool: IO[bytes]) -> str:
+        """Where the lines of histories lie until all parts are there."""
+        path = self.folder.scratch(f"histories-{secrets.token_hex(8)}")
+        with path.open("xb") as file, spool:
+            shutil.copyfileobj(spool, file)
+        return str(path)
 
 
 @dataclass(frozen=True)

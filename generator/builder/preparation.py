@@ -21,14 +21,15 @@ from generator.builder.part_staging import DetailCounts, PartWork, StagedPart
 from generator.builder.report_file import DownloadCounts
 from generator.config.settings import Config
 from generator.cost.sizes import Change, Site
-from generator.downloads import parquet
+from generator.downloads import parquet, partitions
+from generator.downloads.histories import LastHistories
 from generator.errors import FalseVersionsError, GuardError
 from generator.filesystem import WriteAhead
 from generator.findings import Finding
 from generator.markets import detail, row_validation
 from generator.markets.quarantine import Quarantine
 from generator.progress import Progress, Stopwatch
-from generator.site import documents, worker_pool
+from generator.site import documents, full_histories, worker_pool
 from generator.site.catalog import Catalog
 from generator.site.make import Details, Made, Maker, Outline
 from generator.source.address import shape
@@ -133,10 +134,13 @@ class Preparation:
         with self.stopwatch.stage("read"):
             reader.require_schema()
             last, sample = self._last_details(), self._sample()
+            histories = self._last_histories()
+            if histories:
+                last = last.without_histories_of(histories.entries)
             now = row_validation.timestamp(self.clock.as_of.isoformat())
             survey = reader.survey(last.earlier(now, sample, self.blocked))
         with self.stopwatch.stage("render"), self.folder.written_ahead() as ahead:
-            parts = executors.staged(self._work(survey, last, sample), reader, self.progress)
+            parts = executors.staged(self._work(survey, last, sample, histories), reader, self.progress)
             found = collecting.collect(self._watched(parts, ahead), survey, last, times.instant(self.clock.as_of))
         if found.false_versions and not self.suspects:
             raise FalseVersionsError(found.false_versions)
@@ -153,12 +157,24 @@ class Preparation:
             return LastDetails(self.folder, shape)
         return LastDetails.load(self.folder, self.previous, shape, times.instant(self.clock.as_of))
 
+    def _last_histories(self) -> LastHistories | None:
+        """What the files of full histories hold; None unless this build is to bring them up to date."""
+        if not self.config.has_full_histories:
+            return None
+        if self.overrides.full:
+            return LastHistories()
+        state = full_histories.in_place(self.folder)
+        if state is None:
+            return LastHistories()
+        is_due = partitions.is_due(state.as_of, times.instant(self.clock.as_of))
+        return LastHistories(state.markets, is_first=False) if is_due else None
+
     def _sample(self) -> Sample:
         return EVERY_DETAIL if self.suspects else Sample.chosen(self.config.source.audit)
 
-    def _work(self, survey: Survey, last: LastDetails, sample: Sample) -> PartWork:
-        latest = notices.latest_time(times.instant(self.clock.as_of))
-        return PartWork(self.config, self.folder, survey, last, sample, self.blocked, self.clock.as_of, latest)
+    def _work(self, survey: Survey, last: LastDetails, sample: Sample, histories: LastHistories | None) -> PartWork:
+        latest, as_of = notices.latest_time(times.instant(self.clock.as_of)), self.clock.as_of
+        return PartWork(self.config, self.folder, survey, last, sample, self.blocked, as_of, latest, histories)
 
     def _watched(self, parts: Iterable[StagedPart], ahead: WriteAhead) -> Iterator[StagedPart]:
         for part in parts:
@@ -186,6 +202,7 @@ class Preparation:
             catalog.ids() if self.overrides.full else new,  # in a full build, the dump in place is not believed
             lambda market_id: detail.market_object(self.folder.newest_body(keys.detail(market_id))),
             collected.fingerprints,
+            histories=collected.histories,
         )
         maker = Maker(self.folder, self.previous, self.config, self.progress, self.stopwatch, worker_pool.available())
         made = maker.make(outline, details, documents.fixed(self.config), base)

@@ -5,6 +5,7 @@ within JSON, they would take longer to encode and to parse than everything else.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from io import BytesIO
 from itertools import chain, repeat
 from typing import Annotated, Any, Final, get_type_hints
 
@@ -13,6 +14,8 @@ from pydantic import BaseModel, ConfigDict, GetPydanticSchema, ValidationError
 from generator.api import keys, slugs
 from generator.builder.last_details import InPlace
 from generator.builder.part_rendering import NewMarketObject, ReadDetail, RenderedPart, Task
+from generator.downloads.histories import NewHistories
+from generator.downloads.table_rows import PLACES
 from generator.errors import ClusterError
 from generator.findings import Finding
 from generator.markets import columns
@@ -42,6 +45,8 @@ class _Head(BaseModel):
     remarks: list[Finding]
     altered: list[str]
     false_versions: list[str]
+    #: The lines of its segments follow the bodies.
+    histories: NewHistories | None
 
 
 def encoded(part: RenderedPart) -> bytes:
@@ -57,9 +62,11 @@ def encoded(part: RenderedPart) -> bytes:
         remarks=part.remarks,
         altered=part.altered,
         false_versions=part.false_versions,
+        histories=part.histories,
     )
     first = head.model_dump_json(warnings=False).encode()
-    return b"".join([len(first).to_bytes(_LENGTH), first, *filter(None, bodies)])
+    lines = part.spool.read() if part.spool else b""
+    return b"".join([len(first).to_bytes(_LENGTH), first, *filter(None, bodies), lines])
 
 
 def parsed(content: bytes, slugs_of: Mapping[str, str | None], task: Task) -> RenderedPart:
@@ -70,12 +77,16 @@ def parsed(content: bytes, slugs_of: Mapping[str, str | None], task: Task) -> Re
     end = _LENGTH + int.from_bytes(content[:_LENGTH])
     try:
         head = _Head.model_validate_json(content[_LENGTH:end])
+        lines = sum(segment.size for segment in head.histories.segments) if head.histories else 0
+        bodies = content[end : max(end, len(content) - lines)]
         part = RenderedPart(
-            Columns(head.markets), [*_with_bodies(head, content[end:])], head.updates, head.kept,
+            Columns(head.markets), [*_with_bodies(head, bodies)], head.updates, head.kept,
             Quarantine.of(head.quarantine), head.remarks, head.altered, head.false_versions,
+            head.histories, BytesIO(content[end + len(bodies) :]) if head.histories else None,
         )  # fmt: skip
         _check_markets(part, slugs_of, task)
         _check_details(part.details, task)
+        _check_histories(part, task)
         _check_texts(head)
     except ValueError as error:
         raise _refused("it does not parse" if isinstance(error, ValidationError) else str(error)) from error
@@ -130,6 +141,30 @@ def _check_details(details: Iterable[ReadDetail], task: Task) -> None:
             raise ValueError("a detail that is not in place")
         if found.body is not None and found.digest != manifest.digest(keys.detail(found.market_id), found.body):
             raise ValueError("a body that has another digest")
+
+
+def _check_histories(part: RenderedPart, task: Task) -> None:
+    """Raise ValueError unless there are histories of just the details that were read, and lines for their segments."""
+    if (part.histories is None) != (task.histories is None):
+        raise ValueError("histories that were not asked for, or none")
+    if part.histories is None or task.histories is None or part.spool is None:
+        return
+    found, read = part.histories, {detail.market_id for detail in part.details}
+    if found.is_first != task.histories.is_first or found.entries.keys() != read or not read.issuperset(found.replaced):
+        raise ValueError("histories of other markets")
+    end, whole = 0, part.spool.read()
+    for segment in found.segments:
+        lines = whole[segment.offset : segment.offset + segment.size].splitlines()
+        place_of = PLACES.get(segment.table)
+        if segment.offset != end or segment.path or not lines or place_of is None:
+            raise ValueError("segments of histories that are none")
+        places = [*map(place_of, lines)]
+        if {month for month, *_ in places} != {segment.month} or not read.issuperset(owner for _, owner, *_ in places):
+            raise ValueError("rows of other markets")
+        end += segment.size
+    if end != len(whole):
+        raise ValueError("the lines of histories are too long")
+    part.spool.seek(0)
 
 
 def _check_texts(head: _Head) -> None:

@@ -1,5 +1,7 @@
 """The settings of dumps, change feed and feeds."""
 
+from typing import Literal
+
 from pydantic import Field
 
 from generator.config.scalars import WebUrl
@@ -16,6 +18,11 @@ class Dumps(Section):
     parquet: bool = Field(
         default=False,
         description="Whether to publish Parquet, too, with histories and fills once a day; needs the extra parquet.",
+    )
+    histories: Literal["thinned", "full"] = Field(
+        "thinned",
+        description="What Parquet has of histories and fills: what details show, or full, every point and trade, which "
+        "can tell who traded.",
     )
     base_url: WebUrl | None = Field(
         None, description="Other address that serves the files of dumps and change feed; null: base_url."

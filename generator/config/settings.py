@@ -282,6 +282,11 @@ class Config(Section):
         return self.dumps.parquet and self.dumps.ndjson
 
     @property
+    def has_full_histories(self) -> bool:
+        """Whether Parquet has every point and every fill."""
+        return self.has_parquet and self.dumps.histories == "full"
+
+    @property
     def has_changes(self) -> bool:
         """Whether there is a change feed, whose followers begin with the dump."""
         return self.changes.enabled and self.dumps.ndjson

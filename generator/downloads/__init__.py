@@ -2,6 +2,7 @@
 
 Imports `tree` and `api` only. Start with `segments` and `dump`, then `steps`. clients/follow_changes.py reads what
 these write. `parquet` writes the dump in another form, and histories and fills, which `partitions` divides into files.
+`histories` says what full ones hold of each market, and `table_rows` how their rows are ordered.
 `side_file` is what a build keeps for the next one. The heads that name the files are in `api.downloads`, and how files
 become a generation in `tree.download`.
 """

@@ -5,50 +5,46 @@ Rust, do the rest, so no row becomes a Python object, and no more than a row gro
 bytes: a file has neither a time nor the version of this program in it.
 """
 
-import hashlib
 import io
 import re
-from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
+from functools import cache, partial
+from itertools import groupby
 from types import ModuleType
-from typing import Any, BinaryIO, Final, NamedTuple, TypeAlias
+from typing import Any, BinaryIO, Final, TypeAlias
 
 from pydantic import BaseModel
 
 from generator.api import contract
 from generator.api.contract import Variant
-from generator.downloads import market_lines
+from generator.downloads import market_lines, table_rows
+from generator.downloads.text_pipe import TextPipe, WrittenTable
 from generator.errors import ConfigError
 
 _Write: TypeAlias = Callable[[bytes], object]
 
 #: The column that a file is sorted by, of markets and of what belongs to them.
 MARKET: Final = "id"
-OWNER: Final = "marketId"
+OWNER: Final = table_rows.OWNER
 #: The column with the address of a market's page.
 URL: Final = "url"
 #: Rows of a row group: the least that a reader can skip by a file's statistics, and the most that is held in memory.
 MARKETS_PER_GROUP: Final = 25_000
 ROWS_PER_GROUP: Final = 100_000
+#: The same in files of a period, of which a reader of one market or of one week should fetch little.
+ROWS_PER_PERIOD_GROUP: Final = 20_000
 #: Rows decoded at a time.
 _BATCH: Final = 10_000
 _COMPRESSION: Final = "zstd(6)"
+#: Of periods, which are many rows: higher levels take up to three times the time, and save a tenth of points at most.
+_PERIOD_COMPRESSION: Final = "zstd(1)"
 #: In the form that readers take apart; with another, Java's ignore the statistics of texts. The program's own version
 #: would give every file a new name with every release.
 _CREATED_BY: Final = "public-markets version 1"
 _GREATEST: Final = b"%d" % (2**63 - 1)
 _UUID_LENGTH: Final = 36
 _DETAIL: Final = b'{"market":{"id":"'
-
-
-class WrittenTable(NamedTuple):
-    """A finished file: SHA-256 digest, bytes, rows."""
-
-    sha256: str
-    size: int
-    rows: int
 
 
 def require() -> None:
@@ -97,6 +93,14 @@ _MODELS: Final[Mapping[str | None, type[BaseModel]]] = {
 WRITERS: Final[Mapping[str, Callable[[_Write, Iterable[bytes]], WrittenTable]]] = {"history": history, "fills": fills}
 
 
+def table(write: _Write, texts: Iterable[bytes], name: str) -> WrittenTable:
+    """Write a file with these rows of a table, JSON lines in pieces of whole lines (see `table_rows`), in their order.
+
+    Columns are those of `history` or `fills`. Errors as for `markets`.
+    """
+    return _written(write, texts, _columns(name), ROWS_PER_PERIOD_GROUP, _PERIOD_COMPRESSION)
+
+
 def without(write: _Write, file: BinaryIO, ids: Collection[str]) -> WrittenTable | None:
     """Write the file without the rows of these markets; None, and nothing is written, if it has none of them.
 
@@ -104,14 +108,24 @@ def without(write: _Write, file: BinaryIO, ids: Collection[str]) -> WrittenTable
     byte for byte. Raises ValueError if `file` is not Parquet, is damaged or cannot be read, ConfigError without the
     extra, and whatever `write` raises.
     """
-    sought = sorted(ids)
-    reading = _opened(file)
-    column = reading.schema.names[0]
-    if not any(_rows_of(sought, batch[column]) for batch in _batches(reading)):
+    if not has_any(file, ids):
         return None
     rest = _opened(file)
-    rows_per_group = MARKETS_PER_GROUP if column == MARKET else ROWS_PER_GROUP
-    return _written(write, _text_without(_batches(rest), column, sought), rest.schema, rows_per_group)
+    rows_per_group = MARKETS_PER_GROUP if rest.schema.names[0] == MARKET else ROWS_PER_GROUP
+    return _written(write, _text_without(_batches(rest), ids), rest.schema, rows_per_group)
+
+
+def has_any(file: BinaryIO, ids: Collection[str]) -> bool:
+    """Whether a file has rows of any of these markets. `file` and errors are those of `without`."""
+    return any(_rows_of(ids, batch.column(0)) for batch in _batches(_opened(file)))
+
+
+def texts(file: BinaryIO, without: Collection[str] = ()) -> Iterator[bytes]:
+    """The rows of a file as JSON lines, in pieces of whole lines, but for those of the markets that are left out.
+
+    `file` and errors are those of `without`.
+    """
+    yield from _text_without(_batches(_opened(file)), without)
 
 
 def ids(file: BinaryIO) -> set[str]:
@@ -138,10 +152,9 @@ def rows(file: BinaryIO, ids: Collection[str] | None = None) -> Iterator[bytes]:
     `file` and errors are those of `without`.
     """
     _, files = _libraries()
-    sought = None if ids is None else sorted(ids)
     for batch in _batches(_opened(file)):
         whole = [(0, batch.num_rows)]
-        for start, stop in whole if sought is None else _rows_of(sought, batch.column(0)):
+        for start, stop in whole if ids is None else _rows_of(ids, batch.column(0)):
             text = io.BytesIO()
             with _explained("damaged Parquet file"):
                 files.write_ndjson(batch.slice(start, stop - start), text)
@@ -159,6 +172,7 @@ def _libraries() -> tuple[ModuleType, ModuleType]:
     return core, files
 
 
+@cache
 def _columns(table: str | None, variant: Variant = "extended", *, linked: bool = False) -> Any:
     """The columns of one of `WRITERS`, or without a `table` those of markets; `linked`: last an address."""
     core, _ = _libraries()
@@ -238,62 +252,17 @@ def _owned(detail: bytes, elements: Sequence[bytes]) -> bytes:
     return start + (b"}\n" + start).join(elements) + b"}\n" if elements else b""
 
 
-class _Pipe:
-    """The text that is read and the file that is written, as Rust asks for them.
-
-    It would turn an exception into a text, or panic, so the first one is kept here, and the text just ends.
-    """
-
-    def __init__(self, texts: Iterable[bytes], write: _Write) -> None:
-        self._texts, self._write = iter(texts), write
-        self._rest = b""
-        self._digest = hashlib.sha256()
-        self._size = self._rows = 0
-        self.failure: BaseException | None = None
-
-    def read(self, size: int) -> bytes:
-        pieces, length = [self._rest], len(self._rest)
-        try:
-            while length < size and not self.failure and (text := next(self._texts, None)) is not None:
-                pieces.append(text)
-                length += len(text)
-        except BaseException as failure:  # noqa: BLE001 - raised again by the caller of Rust
-            self.failure = failure
-        whole = b"".join(pieces)
-        given, self._rest = whole[:size], whole[size:]
-        self._rows += given.count(b"\n")
-        return given
-
-    def write(self, piece: bytes) -> int:
-        try:
-            if not self.failure:
-                self._write(piece)
-        except BaseException as failure:  # noqa: BLE001 - as above
-            self.failure = failure
-        self._digest.update(piece)
-        self._size += len(piece)
-        return len(piece)
-
-    def flush(self) -> None:
-        """There is nothing to flush."""
-
-    def seek(self, *_: int) -> int:
-        """Only its presence is asked for."""
-        raise io.UnsupportedOperation
-
-    def written(self) -> WrittenTable:
-        return WrittenTable(self._digest.hexdigest(), self._size, self._rows)
-
-
-def _written(write: _Write, texts: Iterable[bytes], schema: Any, rows_per_group: int) -> WrittenTable:
+def _written(
+    write: _Write, texts: Iterable[bytes], schema: Any, rows_per_group: int, compression: str = _COMPRESSION
+) -> WrittenTable:
     """Write a file of JSON lines, which may come in any pieces."""
     _, files = _libraries()
-    pipe = _Pipe(texts, write)
+    pipe = TextPipe(texts, write)
     try:
         files.write_parquet(
             files.read_json(pipe, schema, batch_size=_BATCH),
             pipe,
-            compression=_COMPRESSION,
+            compression=compression,
             created_by=_CREATED_BY,
             max_row_group_size=rows_per_group,
             skip_arrow_metadata=True,
@@ -333,26 +302,24 @@ def _explained(what: str) -> Iterator[None]:
         raise ValueError(f"{what}: {error}") from error
 
 
-def _rows_of(ids: Sequence[str], column: Any) -> list[tuple[int, int]]:
-    """Where the rows of these ids, which ascend, begin and end in an ascending column of one batch."""
-    rows = range(len(column))
-    if not rows:
-        return []
-
-    def text(row: int) -> str:
-        return str(column[row].as_py())
-
-    among = ids[bisect_left(ids, text(0)) : bisect_right(ids, text(rows[-1]))]
-    found = [(bisect_left(rows, sought, key=text), bisect_right(rows, sought, key=text)) for sought in among]
-    return [(start, stop) for start, stop in found if start < stop]
+def _rows_of(ids: Collection[str], column: Any) -> list[tuple[int, int]]:
+    """Where the rows of these markets begin and end in a column of one batch."""
+    # Rows of a market lie together, but in a file of several months they do not ascend by market.
+    found, start = [], 0
+    for owner, same in groupby(column.to_pylist()):
+        stop = start + len([*same])
+        if owner in ids:
+            found.append((start, stop))
+        start = stop
+    return found
 
 
-def _text_without(batches: Iterable[Any], column: str, ids: Sequence[str]) -> Iterator[bytes]:
-    """JSON lines of the rows that are not of these ids."""
+def _text_without(batches: Iterable[Any], ids: Collection[str]) -> Iterator[bytes]:
+    """JSON lines of the rows that are not of these markets."""
     _, files = _libraries()
     for batch in batches:
         position = 0
-        for start, stop in [*_rows_of(ids, batch[column]), (batch.num_rows, 0)]:
+        for start, stop in [*(_rows_of(ids, batch.column(0)) if ids else ()), (batch.num_rows, 0)]:
             text = io.BytesIO()
             files.write_ndjson(batch.slice(position, start - position), text)
             yield text.getvalue()

@@ -2,13 +2,14 @@
 
 import hashlib
 import zlib
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from typing import Final, NamedTuple, Protocol
 
 from generator.api.contract import MarketStatus
 
 #: Files for open markets, whose histories grow. The README says why so many; another number gives all new names.
 PARTS: Final = 16
+_YEAR: Final = len("2026")
 _MONTH: Final = len("2026-10")
 _DAY: Final = len("2026-10-31")
 _DIGEST_LENGTH: Final = 32
@@ -46,6 +47,20 @@ def digest(members: Iterable[Member]) -> str:
     """A digest of all rows of a partition, whatever the order of its members."""
     text = "\n".join(f"{member.id} {member.digest}" for member in sorted(members))
     return hashlib.sha256(text.encode()).hexdigest()[:_DIGEST_LENGTH]
+
+
+def period(month: str, as_of: str, years: Container[str]) -> str:
+    """The period of full histories that a month belongs to: its year, if that is over or among these `years`.
+
+    Once the months of a year were put together, they stay so, even if a clock was ahead then.
+    """
+    year = month[:_YEAR]
+    return year if year < as_of[:_YEAR] or year in years else month
+
+
+def is_running(period: str, as_of: str) -> bool:
+    """Whether rows may still come into a period as time goes on, so that its file has parts."""
+    return len(period) > _YEAR and period >= as_of[:_MONTH]
 
 
 def is_due(last: str | None, as_of: str) -> bool:

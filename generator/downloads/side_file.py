@@ -5,6 +5,7 @@ from typing import Final
 
 from pydantic import ValidationError
 
+from generator.downloads.histories import HeldRows
 from generator.downloads.segments import Segment
 from generator.tree.stored import StoredModel
 
@@ -12,18 +13,27 @@ from generator.tree.stored import StoredModel
 FORMAT: Final = 1
 
 
+class HistoryState(StoredModel):
+    """What files of full histories hold: looked at by a build `as_of` then; the files' names, and entries by market."""
+
+    as_of: str
+    files: tuple[str, ...]
+    markets: Mapping[str, HeldRows]
+
+
 class SideFile(StoredModel):
     """The segments of dumps, by the names of these: of the newest, and of the one that it replaced.
 
     After a build was killed, readers may find either of them. `is_doubted`: details in place may differ from the dump.
     `partitions` has a digest of the markets of each partition, by the name of its Parquet file; and of the links in the
-    file of all markets, if it has any.
+    file of all markets, if it has any. `histories` are absent unless they are full.
     """
 
     format: int = FORMAT
     dumps: Mapping[str, tuple[Segment, ...]] = {}
     partitions: Mapping[str, str] = {}
     is_doubted: bool = False
+    histories: HistoryState | None = None
 
     def encoded(self) -> bytes:
         """The file's bytes."""

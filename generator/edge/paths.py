@@ -14,6 +14,7 @@ ROOT: Final = f"{API_VERSION}/"
 _FEED_TYPES: Final = ("atom", "json")
 #: The folders of a Parquet table; `0` stands for any digit.
 _PARTITIONS: Final = ("state=archive/month=0000-00", "state=open/part=00")
+_PERIODS: Final = ("period=0000", "period=0000-00")
 
 
 def documents(config: Config) -> Mapping[str, str]:
@@ -43,7 +44,8 @@ def shapes(config: Config) -> list[str]:
         found.append(f"{keys.DUMPS}/{MARKETS_FOLDER}*.{NDJSON}")
     if config.has_parquet:
         found.append(f"{keys.DUMPS}/{MARKETS_FOLDER}*.{PARQUET}")
-        found += [f"{keys.DUMPS}/{table}/{one}/*.{PARQUET}" for table in TABLES for one in _PARTITIONS]
+        folders = _PERIODS if config.has_full_histories else _PARTITIONS
+        found += [f"{keys.DUMPS}/{table}/{one}/*.{PARQUET}" for table in TABLES for one in folders]
     if config.has_changes:
         found.append(f"{keys.CHANGES}/*.{NDJSON}")
     return found

@@ -6,7 +6,7 @@ Nearly all of millions of rows are valid and in the usual form. Each function he
 
 import re
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from decimal import Decimal
 from itertools import compress, islice
@@ -56,6 +56,14 @@ class Valid(NamedTuple):
 
 #: The rows of one market: as the driver delivers them, each after the market's id, or converted already.
 RelationRows: TypeAlias = Iterable[Sequence[Any]] | Valid
+
+
+#: Is given valid rows in wire values, for whoever wants all of them and not only those that a detail shows.
+CollectRows: TypeAlias = Callable[[Iterable[Sequence[Any]]], object]
+
+
+def ignored(_: Iterable[Sequence[Any]]) -> None:
+    """Collect nothing."""
 
 
 def batches(rows: Iterable[_Row], size: int | None = None) -> Iterator[list[_Row]]:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isfinite
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
 from pydantic import ValidationError
 
@@ -12,7 +12,7 @@ from generator.api.tables import Table
 from generator.config.settings import Config
 from generator.findings import Finding
 from generator.markets import batch_validation, faults, fills, row_validation
-from generator.markets.batch_validation import RelationRows, SlowPathError, Valid
+from generator.markets.batch_validation import CollectRows, RelationRows, SlowPathError, Valid, ignored
 from generator.markets.fills import Fill
 from generator.markets.history import Point, history
 from generator.markets.quarantine import Quarantine, printable
@@ -95,6 +95,15 @@ class Detail:
         )
 
 
+class RowCollector(Protocol):
+    """Takes all points and fills of a market, which its detail may thin out."""
+
+    @property
+    def points(self) -> CollectRows: ...  # noqa: D102
+    @property
+    def fills(self) -> CollectRows: ...  # noqa: D102
+
+
 def with_market(body: bytes, market: bytes) -> bytes:
     """The body of a detail with another market object, encoded, and the same order book, fills and history."""
     return b"".join((_MARKET, market, _REST, rest(body)))
@@ -125,16 +134,19 @@ def newest_prob(body: bytes) -> float | None:
     return float(last.partition(b"}")[0]) if found else None
 
 
-def from_rows(rows: MarketRows, config: Config, quarantine: Quarantine) -> Detail:
-    """Build the detail of one market; consumes its rows."""
+def from_rows(
+    rows: MarketRows, config: Config, quarantine: Quarantine, collector: RowCollector | None = None
+) -> Detail:
+    """Build the detail of one market; consumes its rows, of which the `collector` gets all points and fills."""
     market_id = rows.market.id
-    points, is_thinned = history(market_id, rows.points, config.detail.history_points, quarantine)
+    of_points, of_fills = (collector.points, collector.fills) if collector else (ignored, ignored)
+    points, is_thinned = history(market_id, rows.points, config.detail.history_points, quarantine, of_points)
     return Detail(
         market=rows.market,
         points=points,
         is_thinned=is_thinned,
         order_book=order_book(market_id, rows.orders, quarantine),
-        recent_fills=fills.recent(rows.fills, config.detail.recent_fills, quarantine),
+        recent_fills=fills.recent(rows.fills, config.detail.recent_fills, quarantine, of_fills),
     )
 
 

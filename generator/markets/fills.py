@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from generator.api import times
 from generator.findings import Finding
 from generator.markets import batch_validation, faults, row_validation
-from generator.markets.batch_validation import RelationRows, SlowPathError, Valid
+from generator.markets.batch_validation import CollectRows, RelationRows, SlowPathError, Valid, ignored
 from generator.markets.quarantine import Quarantine
 from generator.markets.row_validation import MAX_FLOAT
 
@@ -111,17 +111,23 @@ def _read_one_by_one(batch: Sequence[RawFill], quarantine: Quarantine) -> list[V
     return found
 
 
-def recent(fills: RelationRows, limit: int, quarantine: Quarantine) -> list[Fill]:
-    """The newest `limit` fills, newest first; ties are broken by id, then by all other values, ascending."""
+def recent(fills: RelationRows, limit: int, quarantine: Quarantine, collect: CollectRows = ignored) -> list[Fill]:
+    """The newest `limit` fills, newest first; ties are broken by id, then by all other values, ascending.
+
+    `collect` is given every valid fill, in batches of any order; some may have the same id.
+    """
     if limit == 0:
         return []
     if isinstance(fills, Valid):
         stamps, ids, *_ = fills.columns
-        newest = _in_order([*zip(*fills.columns, strict=True)], stamps, ids, quarantine)
+        found = [*zip(*fills.columns, strict=True)]
+        collect(found)
+        newest = _in_order(found, stamps, ids, quarantine)
         return [*map(Fill._make, newest[:limit])]
     kept, oldest = list[Values](), ""
     for batch in batch_validation.batches(fills):
-        read = _read(batch, quarantine)
+        read = [*_read(batch, quarantine)]
+        collect(read)
         kept += (fill for fill in read if fill[0] >= oldest) if oldest else read
         if len(kept) > limit:
             kept = _newest(kept, quarantine)[:limit]

@@ -10,7 +10,7 @@ from typing import Any, Final, TypeAlias
 from pydantic import ValidationError
 
 from generator.markets import batch_validation, faults, row_validation
-from generator.markets.batch_validation import RelationRows, SlowPathError, Valid
+from generator.markets.batch_validation import CollectRows, RelationRows, SlowPathError, Valid, ignored
 from generator.markets.quarantine import Quarantine
 
 #: Longer histories are first reduced to a grid of at most this many cells.
@@ -27,20 +27,26 @@ Point: TypeAlias = tuple[str, float]
 RawPoint: TypeAlias = Sequence[Any]
 
 
-def history(market_id: str, points: RelationRows, limit: int, quarantine: Quarantine) -> tuple[list[Point], bool]:
+def history(
+    market_id: str, points: RelationRows, limit: int, quarantine: Quarantine, collect: CollectRows = ignored
+) -> tuple[list[Point], bool]:
     """The history, oldest first, thinned evenly in time to `limit` points; independent of row order.
 
     Also returns whether there are more points than that. Then it may have fewer than before, though there are more.
+    `collect` is given every valid point, in batches of any order.
     """
     if limit == 0:
         return [], False
     if isinstance(points, Valid):
         found = sorted(zip(*points.columns, strict=True))
+        collect(found)
         return thin(found, limit), len(found) > limit
     grid = _Grid()
     kept: list[Point] = []
     for batch in batch_validation.batches(points):
-        kept += _read(market_id, batch, quarantine)
+        read = [*_read(market_id, batch, quarantine)]
+        collect(read)
+        kept += read
         if len(kept) >= 2 * GRID:
             kept = grid.reduce(kept)
     kept.sort()

@@ -15,12 +15,13 @@ from generator.config.settings import Config
 from generator.downloads import dump, segments, side_file
 from generator.downloads.dump import Changed, Markets, Previous
 from generator.downloads.segments import Written
-from generator.downloads.side_file import SideFile
+from generator.downloads.side_file import HistoryState, SideFile
 from generator.downloads.steps import StepWriter, WrittenStep
 from generator.models import replaced
 from generator.site import archive
 from generator.site.archive import StagedArchive
 from generator.site.change_feed import ChangeFeed, NewState
+from generator.site.full_histories import FullHistories
 from generator.site.listed import Listed
 from generator.site.parquet_files import ParquetFiles
 from generator.tree import files, staging
@@ -88,12 +89,13 @@ class _Downloads:
         head = DumpHead.of(made.written, ndjson, self._listed.as_of, self._before)
         takedown = self._listed.takedown
         gone = takedown.gone if takedown else changes.gone if made.is_compared else None
-        head, partitions = self._with_parquet(head, gone)
+        head, partitions, histories = self._with_parquet(head, gone)
         kept = {name: parts for name, parts in self._side_file.dumps.items() if name == self._name_before()}
         side = SideFile(
             dumps={**kept, head.ndjson.name: made.written.segments},
             partitions=partitions,
             is_doubted=takedown is not None and (takedown.is_doubted or self._side_file.is_doubted),
+            histories=histories,
         )
         feed, lost = None, ""
         if self._config.has_changes and takedown:
@@ -125,15 +127,22 @@ class _Downloads:
         before = archive.found_by(self._folder.read, known)
         return archive.ArchiveMaker(self._files, self._config, self._listed.catalog).of(self._listed, before, head)
 
-    def _with_parquet(self, head: DumpHead, gone: Collection[str] | None) -> tuple[DumpHead, Mapping[str, str]]:
+    def _with_parquet(
+        self, head: DumpHead, gone: Collection[str] | None
+    ) -> tuple[DumpHead, Mapping[str, str], HistoryState | None]:
         """The head with Parquet files, if they are wanted, and what stands for their content."""
         if not self._config.has_parquet:
-            return head, {}
-        known = self._side_file.partitions
+            return head, {}, None
+        known, state = self._side_file.partitions, None
         made = ParquetFiles(self._files, self._config, self._listed, self._before, known)
-        found = made.added_to(head, gone)
+        if self._config.has_full_histories:
+            full = FullHistories(self._files, self._config.files_url, self._listed, self._before)
+            histories, state = full.made(self._side_file.histories)
+            found = made.with_markets(replaced(head, **histories))
+        else:
+            found = made.added_to(head, gone)
         before = {file.name for file in self._before.files()} if self._before else set()
-        return found, {**{name: known[name] for name in known.keys() & before}, **made.digests}
+        return found, {**{name: known[name] for name in known.keys() & before}, **made.digests}, state
 
     def _dump(self, changes: _Changes) -> tuple[dump.Made, MarketsFile]:
         """The dump and its file, which is staged unless it is in place; `changes` receives what changed."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from generator.api import keys
 from generator.api.downloads import DumpHead
 from generator.downloads import partitions
+from generator.downloads.histories import NewHistories
 from generator.downloads.partitions import Member
 from generator.site.catalog import Catalog
 
@@ -29,7 +30,7 @@ class Listed:
 
     `digests` are those of all details, by key; `line_of` returns the line of a market, for ids that ascend. The ids are
     taken before the workers are forked: these had better not touch the markets themselves. `withdrawn` are markets
-    (ids) that were public before, and are no more.
+    (ids) that were public before, and are no more; `histories` are the new ones, if they are full and it is their turn.
     """
 
     catalog: Catalog
@@ -39,6 +40,7 @@ class Listed:
     line_of: Callable[[str], bytes]
     takedown: Takedown | None = None
     withdrawn: frozenset[str] = frozenset()
+    histories: NewHistories | None = None
 
     @property
     def as_of(self) -> str:

@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from generator.api import keys
 from generator.config.settings import Config
+from generator.downloads.histories import NewHistories
 from generator.markets.market import Market
 from generator.models import replaced
 from generator.progress import Progress, Stopwatch
@@ -48,7 +49,7 @@ class Details:
 
     `staged` has the digests of all, and of other objects that stay; `changed` are the markets (ids) whose details may
     differ from the dump in place. `line_of` returns the line of a market in a dump, for ids that ascend.
-    `takedown` is what a takedown does to downloads; a build has `fingerprints`.
+    `takedown` is what a takedown does to downloads; a build has `fingerprints`, and `histories` if it is their turn.
     """
 
     staged: Staged
@@ -56,6 +57,7 @@ class Details:
     line_of: Callable[[str], bytes]
     fingerprints: Fingerprints | None = None
     takedown: Takedown | None = None
+    histories: NewHistories | None = None
 
 
 @dataclass(frozen=True)
@@ -136,7 +138,16 @@ class Maker:
         is_known = self.before is not None and self.before.complete
         changed = frozenset(details.changed) if is_known else frozenset(ids)
         withdrawn = frozenset(self.before.markets.keys() - catalog.ids() if self.before else ())
-        return Listed(catalog, ids, changed, details.staged.objects, details.line_of, details.takedown, withdrawn)
+        return Listed(
+            catalog,
+            ids,
+            changed,
+            details.staged.objects,
+            details.line_of,
+            details.takedown,
+            withdrawn,
+            details.histories,
+        )
 
     def _stage(self, lists: Sequence[ItemList], listed: Listed | None) -> tuple[list[StagedFamily], StagedDownloads]:
         """Stage lists and downloads, the longest first."""

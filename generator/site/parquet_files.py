@@ -43,12 +43,21 @@ class ParquetFiles:
 
         If nobody knows them, it is None: then every partition is looked at, as once a day.
         """
-        last = self.before.history_as_of if self.before else None
+        last = self._last()
         is_due = partitions.is_due(last, self.listed.as_of)
         # A takedown reads only the partitions of its markets: details did not change, so the others would stay.
         looks_at_all = gone is None or (is_due and self.listed.takedown is None)
         kept = None if looks_at_all or last is None else self._kept(gone or (), last)
-        return replaced(head, **kept or self._of_today(), markets=[head.ndjson, self._markets(head)])
+        return self.with_markets(replaced(head, **kept or self._of_today()))
+
+    def with_markets(self, head: DumpHead) -> DumpHead:
+        """The head with the file of all markets."""
+        return replaced(head, markets=[head.ndjson, self._markets(head)])
+
+    def _last(self) -> str | None:
+        """As of when the files in place are; None if there are none, or if they are full histories."""
+        is_full = self.before is not None and any(map(self.before.periods, TABLES))
+        return None if self.before is None or is_full else self.before.history_as_of
 
     def _markets(self, head: DumpHead) -> MarketsFile:
         links = self.listed.catalog.links(self.config.market_url)
@@ -79,7 +88,7 @@ class ParquetFiles:
             table: [self._of_partition(table, partition, members[partition]) for partition in sorted(members)]
             for table in TABLES
         }
-        last = self.before.history_as_of if self.before else None
+        last = self._last()
         is_same = all(_names(found[table]) == _names(self._before(table)) for table in TABLES)
         return {**found, "history_as_of": last if last and is_same else self.listed.as_of}
 
@@ -128,7 +137,7 @@ class ParquetFiles:
         return file.served_from(self.config.files_url)
 
     def _before(self, table: str) -> Sequence[PartitionFile]:
-        return self.before.table(table) if self.before else ()
+        return self.before.partitions(table) if self.before else ()
 
     def _is_in_place(self, file: DumpFile) -> bool:
         return self.files.folder.has(file.key)

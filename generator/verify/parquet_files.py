@@ -4,9 +4,8 @@ import io
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from http import HTTPStatus
 from itertools import zip_longest
-from typing import Any, BinaryIO, Final, NamedTuple, TypeAlias
+from typing import Any, BinaryIO, Final, TypeAlias
 
 from pydantic_core import from_json
 
@@ -15,11 +14,11 @@ from generator.api.contract import PublicMarketDetail
 from generator.api.downloads import TABLES, DumpFile, DumpHead, PartitionFile
 from generator.api.links import Links
 from generator.downloads import parquet
-from generator.errors import ConfigError
-from generator.verify.answers import not_ok, parsed
-from generator.verify.expected import is_file
+from generator.verify import parquet_file
 from generator.verify.inquiry import Inquiry, unlike
 from generator.verify.mismatches import Mismatch, Verdict
+from generator.verify.parquet_file import OpenedFile
+from generator.verify.period_files import PeriodFilesCheck
 from generator.wording import counted
 
 _Rows: TypeAlias = Sequence[Mapping[str, Any]]
@@ -28,14 +27,6 @@ _Rows: TypeAlias = Sequence[Mapping[str, Any]]
 _AT_ONCE: Final = 200
 #: The property of a detail that each table is made of.
 _PROPERTIES: Final = {"history": "prob_history", "fills": "recent_fills"}
-
-
-class _Opened(NamedTuple):
-    """A file that can be read, and the markets that it has rows of."""
-
-    target: str
-    body: BinaryIO
-    ids: set[str]
 
 
 @dataclass(frozen=True)
@@ -53,17 +44,20 @@ class ParquetCheck:
         if head is None or head.parquet is None:
             return
         yield from _of_markets(asked, head.parquet)
+        if any(map(head.periods, TABLES)):
+            yield from PeriodFilesCheck(self.ids)(asked, head)
+            return
         seen: dict[str, set[str]] = {table: set() for table in TABLES}
         unread = set[str]()
         partitions = defaultdict[str, dict[str, PartitionFile]](dict)
-        for file in head.tables():
-            table, _, partition = file.folder.partition("/")
-            partitions[partition][table] = file
+        for table in TABLES:
+            for file in head.partitions(table):
+                partitions[file.folder.partition("/")[2]][table] = file
         for files in partitions.values():
-            opened = dict[str, _Opened]()
+            opened = dict[str, OpenedFile]()
             for table, file in files.items():
-                found = _opened(asked, file, table)
-                if isinstance(found, _Opened):
+                found = parquet_file.opened(asked, file, table)
+                if isinstance(found, OpenedFile):
                     opened[table] = found
                     yield from _of_file(asked, found, seen[table])
                 else:
@@ -73,11 +67,11 @@ class ParquetCheck:
         whole = {table: ids for table, ids in seen.items() if table not in unread}
         yield from self._missing(asked, head, whole)
 
-    def _beside_details(self, asked: Inquiry, head: DumpHead, opened: Mapping[str, _Opened]) -> Iterator[Mismatch]:
+    def _beside_details(self, asked: Inquiry, head: DumpHead, opened: Mapping[str, OpenedFile]) -> Iterator[Mismatch]:
         """Compare the rows of a partition's files with what the maker would write for the details."""
         ids = sorted({one for file in opened.values() for one in file.ids}.intersection(self.ids))
         for start in range(0, len(ids), _AT_ONCE):
-            details = [*_details(asked, ids[start : start + _AT_ONCE])]
+            details = [*parquet_file.details(asked, ids[start : start + _AT_ONCE])]
             for table, file in opened.items():
                 yield from _unlike_details(asked, head, table, file, details)
 
@@ -86,51 +80,28 @@ class ParquetCheck:
         if head.history_as_of != asked.site.build.as_of:
             return
         incomplete = [one for one in self.ids if any(one not in ids for ids in seen.values())]
-        for detail in _details(asked, incomplete):
+        for detail in parquet_file.details(asked, incomplete):
             for table, ids in seen.items():
                 if detail.market.id not in ids and getattr(detail, _PROPERTIES[table]):
                     text = f"names no file of {table} that has market {detail.market.id}, though its detail has some"
                     yield Mismatch(Verdict.WRONG, f"/{keys.head(keys.DUMPS)}", text)
 
 
-def _opened(asked: Inquiry, file: DumpFile, table: str | None = None) -> _Opened | Mismatch | None:
-    """The file, or what is wrong with it; None if its digest is right, and its rows cannot be read for want of code."""
-    answer = asked.reader.file(file.key, file.url, file.size)
-    if answer.status != HTTPStatus.OK:
-        return not_ok(answer)
-    if not is_file(file, answer.body):
-        return Mismatch(Verdict.WRONG, answer.target, "is not the file that the head of the dump names")
-    body = io.BytesIO(answer.body)
-    try:
-        parquet.require_columns(body, table, asked.site.build.variant)
-        return _Opened(answer.target, body, parquet.ids(body))
-    except ConfigError:
-        return None
-    except ValueError as error:
-        return _unreadable(answer.target, error)
-
-
-def _of_file(asked: Inquiry, file: _Opened, seen: set[str]) -> Iterator[Mismatch]:
+def _of_file(asked: Inquiry, file: OpenedFile, seen: set[str]) -> Iterator[Mismatch]:
     """Tell of markets that the file must not have: withdrawn ones, and those `seen` in other files of its table."""
-    yield from _withdrawn(asked, file)
+    yield from parquet_file.withdrawn(asked, file)
     for market_id in sorted(file.ids & seen)[:1]:
         yield Mismatch(Verdict.WRONG, file.target, f"has rows of market {market_id}, as another file has")
     seen |= file.ids
 
 
-def _withdrawn(asked: Inquiry, file: _Opened) -> Iterator[Mismatch]:
-    for market_id in sorted(file.ids - asked.site.markets.keys())[:1]:
-        text = f"shows market {market_id}, which the dump does not have"
-        yield Mismatch(Verdict.WITHDRAWN, file.target, text)
-
-
 def _of_markets(asked: Inquiry, file: DumpFile) -> Iterator[Mismatch]:
     """Compare all markets with those of the dump, which are in the same order."""
-    found = _opened(asked, file)
-    if not isinstance(found, _Opened):
+    found = parquet_file.opened(asked, file)
+    if not isinstance(found, OpenedFile):
         yield from [found] if found else []
         return
-    withdrawn = [*_withdrawn(asked, found)]
+    withdrawn = [*parquet_file.withdrawn(asked, found)]
     if withdrawn or len(found.ids) < len(asked.site.markets):
         text = f"has {counted(len(found.ids), 'market')}; the dump has {len(asked.site.markets)}"
         yield from withdrawn or [Mismatch(Verdict.WRONG, found.target, text)]
@@ -138,10 +109,10 @@ def _of_markets(asked: Inquiry, file: DumpFile) -> Iterator[Mismatch]:
     try:
         yield from _unlike_dump(asked, found)
     except ValueError as error:
-        yield _unreadable(found.target, error)
+        yield parquet_file.unreadable(found.target, error)
 
 
-def _unlike_dump(asked: Inquiry, file: _Opened) -> Iterator[Mismatch]:
+def _unlike_dump(asked: Inquiry, file: OpenedFile) -> Iterator[Mismatch]:
     template, slugs = asked.site.offers.market_url, {one["id"]: one.get("slug") for one in asked.site.markets.values()}
     links, made = Links.to(template), io.BytesIO()
     lines = map(contract.encode, asked.site.markets.values())
@@ -159,7 +130,7 @@ def _unlike_dump(asked: Inquiry, file: _Opened) -> Iterator[Mismatch]:
 
 
 def _unlike_details(
-    asked: Inquiry, head: DumpHead, table: str, file: _Opened, details: Sequence[PublicMarketDetail]
+    asked: Inquiry, head: DumpHead, table: str, file: OpenedFile, details: Sequence[PublicMarketDetail]
 ) -> Iterator[Mismatch]:
     """Compare the rows that a file has of these markets with what the maker would write for their details."""
     made = io.BytesIO()
@@ -168,7 +139,7 @@ def _unlike_details(
     try:
         shown = _by_market(_rows(file.body, sorted(detail.market.id for detail in details)))
     except ValueError as error:
-        yield _unreadable(file.target, error)
+        yield parquet_file.unreadable(file.target, error)
         return
     wanted = _by_market(_rows(made))
     for market_id, rows in shown.items():
@@ -194,19 +165,6 @@ def _unlike_rows(shown: _Rows, wanted: _Rows, *, are_of_one_build: bool) -> str:
         return f"{counted(len(shown), 'row')}; its detail has {len(wanted)}"
     row, other = next((pair for pair in pairs if pair[0] != pair[1]), ({}, {}))
     return f"a row {unlike(row, other, 'its detail')}" if row else ""
-
-
-def _details(asked: Inquiry, ids: Iterable[str]) -> Iterator[PublicMarketDetail]:
-    """The details of these markets that are as they must be; of others, their own checks tell."""
-    for market_id in ids:
-        answer = asked.reader.get(f"{keys.MARKETS}/{market_id}")
-        detail, _ = parsed(answer, PublicMarketDetail)
-        if detail and from_json(answer.body)["market"] == asked.site.markets.get(market_id):
-            yield detail
-
-
-def _unreadable(target: str, error: ValueError) -> Mismatch:
-    return Mismatch(Verdict.WRONG, target, f"cannot be read as what it must be ({error!s:.200})")
 
 
 def _rows(file: BinaryIO, ids: Sequence[str] | None = None) -> Iterator[Mapping[str, Any]]:

@@ -7,9 +7,10 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from collections.abc import Set as AbstractSet
 from pathlib import Path
 from types import ModuleType
-from typing import Any, get_args
+from typing import Any, Final, get_args
 
 import httpx
 import pytest
@@ -106,6 +107,11 @@ def models() -> dict[str, type[contract.Wire]]:
     found = {model.__name__: model for model in named if isinstance(model, type) and issubclass(model, contract.Wire)}
     bases = {"Wire", "Closed", "MarketFields", "DumpFile", "Head"}
     return {name: model for name, model in found.items() if name not in bases}
+
+
+#: The models of files that only a site with full histories has, and of those that it has not.
+FULL: Final = {"PeriodFile"}
+THINNED: Final = {"PartitionFile"}
 
 
 # ── the document itself ───────────────────────────────────────────────────────────────────────────────────────────
@@ -268,13 +274,31 @@ def described(variant: Variant) -> dict[str, dict[str, Any]]:
 
 
 def test_properties_and_closed_objects_are_the_models(document: dict[str, Any], variant: Variant) -> None:
-    schemas = document["components"]["schemas"]
-    assert len(described(variant)) == {"core": 28, "extended": 29}[variant]
+    assert len(described(variant)) == {"core": 29, "extended": 30}[variant]
     enums = {"MarketStatus", "Resolution", "StatusFilter", "Sort", "Direction"}
     enums |= {"ChangeKind", "FeedName", "DumpFormat", "PartitionState"}
-    assert schemas.keys() == described(variant).keys() | enums
-    for name, fields in described(variant).items():
-        model = models()[name]
+    compare(document, variant, described(variant).keys() - FULL, enums)
+
+
+def test_full_histories_have_files_by_period_and_none_by_market(variant: Variant, tmp_path: Path) -> None:
+    settings = make_config(tmp_path, variant=variant, dumps__parquet=True, dumps__histories="full")
+    full = openapi.document(settings)
+    names = described(variant).keys() - THINNED
+    assert names & FULL
+    enums = {"MarketStatus", "Resolution", "StatusFilter", "Sort", "Direction", "ChangeKind", "FeedName", "DumpFormat"}
+    compare(full, variant, names, enums)
+    head = full["components"]["schemas"]["DumpHead"]["properties"]
+    assert [head[table]["items"] for table in downloads.TABLES] == [{"$ref": "#/components/schemas/PeriodFile"}] * 2
+    paths = [path for path, item in full["paths"].items() if item["get"]["operationId"] == "getTableParquet"]
+    assert paths == ["/v1/dumps/{table}/{period}/{digest}.parquet"]
+
+
+def compare(document: dict[str, Any], variant: Variant, names: AbstractSet[str], enums: AbstractSet[str]) -> None:
+    """Compare the schemas of a document with the models of these names."""
+    schemas = document["components"]["schemas"]
+    assert schemas.keys() == names | enums
+    for name in names:
+        model, fields = models()[name], described(variant)[name]
         assert list(schemas[name]["properties"]) == list(fields)
         assert schemas[name]["required"] == [alias for alias, field in fields.items() if field.is_required()]
         assert schemas[name].get("additionalProperties") == (False if issubclass(model, contract.Closed) else None)
@@ -299,8 +323,11 @@ def test_every_schema_and_property_is_described_for_people_who_lack_the_contract
     document: dict[str, Any], variant: Variant, tmp_path: Path
 ) -> None:
     used = set()
-    archived = openapi.document(make_config(tmp_path, variant=variant, archive__days=3))
-    for name, schema in (document["components"]["schemas"] | archived["components"]["schemas"]).items():
+    full = openapi.document(
+        make_config(tmp_path, variant=variant, dumps__parquet=True, dumps__histories="full", archive__days=3)
+    )
+    known = full["components"]["schemas"] | document["components"]["schemas"]
+    for name, schema in known.items():
         assert schema["description"].endswith(".")
         for key, value in schema.get("properties", {}).items():
             assert value["description"].endswith(".")

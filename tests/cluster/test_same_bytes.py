@@ -13,7 +13,7 @@ from tests.support.campaigns import every_pair
 from tests.support.cluster import Cluster
 from tests.support.sites.builds import EXTENDED
 
-LATER: Final = "2026-01-31T13:00:00.000Z"
+LATER: Final = "2026-02-01T13:00:00.000Z"
 #: Variants and layouts, without versions of details and with them.
 KINDS: Final = [
     pytest.param({**variant, "layout": layout}, has_versions, id=f"{name}-{layout}{'-versions' * has_versions}")
@@ -47,7 +47,8 @@ def change(site: ClusterSite, *, has_versions: bool) -> None:
 def test_bytes_equal_those_of_forked_workers_in_a_first_build_and_after_changes(
     cluster_site: ClusterSite, workers: Cluster, settings: dict[str, str], *, has_versions: bool
 ) -> None:
-    cluster_site.settings = {**settings, "guards.max_invalid": "0.1"}
+    full = {"dumps.parquet": "true", "dumps.histories": "full"}
+    cluster_site.settings = {**settings, "guards.max_invalid": "0.1", **full}
     if has_versions:
         for name in ("detail_version", "market_version"):
             cluster_site.execute(f"ALTER TABLE markets ADD COLUMN {name} integer DEFAULT 1")

@@ -64,6 +64,7 @@ def test_the_defaults_are_those_of_the_design() -> None:
         "publish.cache_fill": timedelta(seconds=60),
         "dumps.ndjson": True,
         "dumps.parquet": False,
+        "dumps.histories": "thinned",
         "dumps.base_url": None,
         "archive.days": 0,
         "changes.enabled": True,

@@ -47,18 +47,16 @@ def properties(config: Config, name: str) -> Any:
 EVERY = [
     pytest.param(
         base.model_copy(
-            update={
-                "variant": variant,
-                "layout": layout,
-                "search": search,
-                "dumps": Dumps(parquet=True),
-                "archive": Archive(days=3),
-            }
+            update={"variant": variant, "layout": layout, "search": search, "dumps": dumps, "archive": Archive(days=3)}
         ),
-        id=f"{name} {variant} {layout} {search}",
+        id=f"{name} {variant} {layout} {search} {dumps.histories}",
     )
-    for (name, base), variant, layout, search in product(
-        (("plain", PLAIN), ("awkward", AWKWARD)), VARIANTS, LAYOUTS, ("off", "title+description")
+    for (name, base), variant, layout, search, dumps in product(
+        (("plain", PLAIN), ("awkward", AWKWARD)),
+        VARIANTS,
+        LAYOUTS,
+        ("off", "title+description"),
+        (Dumps(parquet=True), Dumps(parquet=True, histories="full")),
     )
 ]
 

@@ -20,6 +20,7 @@ _HOSTILE: Final = (
 _STARTS: Final = ("", "/v1/feeds/", "GET /v1/changes/", "1.3 ")
 _SITES: Final = {
     "files": Config(dumps=Dumps(parquet=True)),
+    "full histories": Config(dumps=Dumps(parquet=True, histories="full")),
     "searches": Config(variant="extended", dumps=Dumps(parquet=True)),
     "below a path": Config(base_url="https://example.com/a.p+i/(x", dumps=Dumps(parquet=True)),
     "bucket": Config(

@@ -14,10 +14,12 @@ from generator.edge import paths, router
 from tests.support.edges.engines import NOWHERE, in_quickjs
 
 EVERYTHING: Final = Config(dumps=Dumps(parquet=True))
+FULL: Final = Config(dumps=Dumps(parquet=True, histories="full"))
 #: Names of files and documents below the API's root, with all their parts, and others that are nearly the same.
 _FOLDERS: Final = [
     "dumps/", "dumps/markets/", "changes/", "history/", "dumps/history/", "dumps/fills/", "state=archive/",
-    "state=open/", "month=2026-10/", "month=0000-99/", "month=2026-1/", "part=07/", "part=7/", "part=007/", "part=0a/",
+    "state=open/", "period=2026-10/", "period=2026/", "period=202/", "period=2026-1/",
+    "month=2026-10/", "month=0000-99/", "month=2026-1/", "part=07/", "part=7/", "part=007/", "part=0a/",
     "feeds/", "v1/", "/", "../", "%2f", "*", "0",
 ]  # fmt: skip
 _FILES: Final = [
@@ -32,19 +34,23 @@ _NAMES: Final = st.builds(
 )
 
 
+#: The folders of tables, by how much these have of histories.
+PARTITIONS: Final = (
+    (EVERYTHING, ("state=archive/month=2026-10", "state=open/part=07")), (FULL, ("period=2026-10", "period=2025")),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("which", [0, 1], ids=["thinned", "full"])
 @settings(deadline=None, max_examples=12)
-@given(st.lists(_NAMES, min_size=50, max_size=50))
-def test_the_router_takes_the_names_of_files_that_the_pattern_takes(names: list[str]) -> None:
-    whole = [
-        f"dumps/{table}/{one}/{'0a' * 16}.parquet"
-        for table in ("history", "fills")
-        for one in ("state=archive/month=2026-10", "state=open/part=07")
-    ]
+@given(names=st.lists(_NAMES, min_size=50, max_size=50))
+def test_the_router_takes_the_names_of_files_that_the_pattern_takes(which: int, names: list[str]) -> None:
+    config, folders = PARTITIONS[which]
+    whole = [f"dumps/{table}/{one}/{'0a' * 16}.parquet" for table in ("history", "fills") for one in folders]
     names = [*names, *whole, f"dumps/markets/{'0a' * 16}.parquet", f"changes/{'0a' * 16}.ndjson.gz"]
-    results = in_quickjs(router.render(EVERYTHING), [("GET", f"/v1/{name}", "") for name in names], NOWHERE)
-    documents = paths.documents(EVERYTHING)
+    results = in_quickjs(router.render(config), [("GET", f"/v1/{name}", "") for name in names], NOWHERE)
+    documents = paths.documents(config)
     for name, result in zip(names, results, strict=True):
-        is_file = re.fullmatch(paths.pattern(EVERYTHING), name) is not None
+        is_file = re.fullmatch(paths.pattern(config), name) is not None
         wanted = f"v1/{name}" if is_file else documents.get(name)
         assert result.get("key") == wanted, name
         assert not is_file or keys.is_download(f"v1/{name}")
@@ -55,6 +61,7 @@ def test_the_router_takes_the_names_of_files_that_the_pattern_takes(names: list[
     ("config", "routed"),
     [
         (EVERYTHING, "head steps dump parquet feed"),
+        (FULL, "head steps dump period feed"),
         (Config(), "head steps dump feed"),
         (Config(changes=Changes(enabled=False)), "dump feed"),
         (Config(dumps=Dumps(ndjson=False, parquet=True)), "feed"),
@@ -68,6 +75,7 @@ def test_only_what_the_settings_switch_on_is_routed(config: Config, routed: str)
         "steps": f"v1/changes/{name}.ndjson.gz",
         "dump": f"v1/dumps/markets/{name}.ndjson.gz",
         "parquet": f"v1/dumps/fills/state=open/part=00/{name}.parquet",
+        "period": f"v1/dumps/fills/period=2026-01/{name}.parquet",
         "feed": keys.feed("resolved", "json"),
     }
     results = in_quickjs(router.render(config), [("GET", f"/{key}", "") for key in named.values()], NOWHERE)

@@ -37,6 +37,8 @@ CATEGORIES: Final = (
 #: What every key of a market on the operator's site begins with, in words that nothing else has.
 KEY_LETTERS: Final = "qk"
 KEYED: Final = "https://example.org/m/{key}?from=feed"
+#: Dumps with every point and fill.
+FULL: Final[Mapping[str, Any]] = {"parquet": True, "histories": "full"}
 _RELATIONS: Final = ("fx_members", "market_categories", "fills", "orders", "probabilities", "markets")
 
 
@@ -198,7 +200,7 @@ def _rows(draw: st.DrawFn, number: int) -> Rows:
 @st.composite
 def _settings(draw: st.DrawFn, layout: str, variant: str) -> dict[str, Any]:
     named = "https://example.org/{slug}" if variant == "extended" else "https://example.org/{id}"
-    dumps = draw(st.sampled_from(({"parquet": True}, {"parquet": True}, {}, {"ndjson": False})))
+    dumps = draw(st.sampled_from(({"parquet": True}, FULL, FULL, {}, {"ndjson": False})))
     found: dict[str, Any] = {
         "layout": layout,
         "variant": variant,
@@ -259,7 +261,7 @@ def rich_site(layout: str, variant: str, *, count: int = 10, size: int = 3) -> R
     """
     extended = {"search": "title+description"} if variant == "extended" else {}
     settings = {
-        "layout": layout, "variant": variant, "snapshot": {"size": size}, "dumps": {"parquet": True},
+        "layout": layout, "variant": variant, "snapshot": {"size": size}, "dumps": FULL,
         "market_url": KEYED, **extended,
     }  # fmt: skip
     first = {number: _chosen(number) for number in range(1, count + 1)}

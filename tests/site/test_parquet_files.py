@@ -103,7 +103,7 @@ def test_partitions_are_named_as_hive_names_them(settings: Config) -> None:
     archive = [f"history/state=archive/month={month}" for month in ENDED.values()]
     assert [*folders(head)][:2] == archive
     assert all(folder.startswith("history/state=open/part=") for folder in [*folders(head)][2:])
-    assert [(file.state, file.month, file.part) for file in head.history or ()][:2] == [
+    assert [(file.state, file.month, file.part) for file in head.partitions("history")][:2] == [
         ("archive", month, None) for month in ENDED.values()
     ]
     assert [file.name.replace("history/", "fills/").rpartition("/")[0] for file in head.history or ()] == [

@@ -4,7 +4,7 @@ import sqlite3
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
@@ -20,6 +20,8 @@ from tests.support.sites.rows import (
 )
 
 HEBREW: Final = "\u200f\u05e2\u05d1\u05e8\u05d9\u05ea, "
+#: With every point and fill.
+FULL: Final[dict[str, Any]] = {"dumps__parquet": True, "dumps__histories": "full"}
 AWKWARD: Final = "\u2028 and a tab\t and \\ and NULL \\N"
 
 
@@ -35,7 +37,7 @@ def lifelike(tmp_path_factory: pytest.TempPathFactory) -> Path:
         insert_order(connection, price=0.1 + 0.2, amount=1e-3)
         insert_fill(connection, price=2 / 3, amount=1 / 7, created_at="2026-01-31 11:59:59.999999")
         insert_point(connection, "2026-01-31 11:59:59.999999", 1 / 3)
-    build_now(make_config(folder))
+    build_now(make_config(folder, **FULL))
     return folder
 
 
@@ -55,7 +57,7 @@ def test_the_same_rows_give_the_same_bytes_whatever_the_server_is_set_to(
         ),
     ):
         database.connection.execute(f"ALTER DATABASE {database.name} SET {setting}")
-    build_now(make_config(tmp_path, source__url=database.url))
+    build_now(make_config(tmp_path, source__url=database.url, **FULL))
     assert_same_files(tmp_path / "output", lifelike / "output")
 
 
@@ -67,7 +69,7 @@ def test_the_extended_variant_is_the_same_from_both_databases(
     database.copy(lifelike / "markets.db")
     made = []
     for name, url in (("sqlite", f"sqlite:///{lifelike / 'markets.db'}"), ("postgresql", database.url)):
-        settings = make_config(tmp_path, source__url=url, output=tmp_path / name, **EXTENDED)
+        settings = make_config(tmp_path, source__url=url, output=tmp_path / name, **EXTENDED, **FULL)
         made.append(build_now(settings).remarks)
     assert made[0] == made[1]
     assert [remark.topic for remark in made[0]] == ["overdue", "unusable_slug", "unusable_slug"]
@@ -82,7 +84,7 @@ def test_indexes_change_nothing_but_the_time(lifelike: Path, tmp_path: Path) -> 
         assert len(names) == 6
         for name in names:
             connection.execute(f"DROP INDEX {name}")
-    build_now(make_config(tmp_path))
+    build_now(make_config(tmp_path, **FULL))
     assert_same_files(tmp_path / "output", lifelike / "output")
 
 
@@ -103,7 +105,7 @@ def test_types_that_sqlite_does_not_know_are_as_good_as_its_own(lifelike: Path, 
             connection.execute(f"CREATE TABLE {relation} ({typed})")
             connection.execute(f"INSERT INTO {relation} SELECT {', '.join(columns)} FROM old")
             connection.execute("DROP TABLE old")
-    build_now(make_config(tmp_path))
+    build_now(make_config(tmp_path, **FULL))
     assert_same_files(tmp_path / "output", lifelike / "output")
 
 

@@ -48,7 +48,7 @@ def paths(config: Config) -> JsonObject:
         found[f"/{keys.head(keys.DUMPS)}"] = _get_dump(config)
         found[f"/{keys.chunk(keys.DUMPS, downloads.MARKETS_FOLDER)}{{digest}}.{downloads.NDJSON}"] = _get_ndjson()
     if config.has_parquet:
-        found |= _parquet()
+        found |= _parquet(config)
     if config.archive.days:
         found[f"/{keys.head(keys.ARCHIVE)}"] = _get_archive(config)
         found[f"/{keys.archived_day('{date}')}"] = _get_day(config)
@@ -161,24 +161,41 @@ A file that was replaced stays as long as the cursors of its time are valid. {_W
     return _operation("dumps", "getMarketsNdjson", ("Get all markets as NDJSON", text), answer, _digest())
 
 
-def _parquet() -> JsonObject:
+def _parquet(config: Config) -> JsonObject:
     folder = f"/{keys.chunk(keys.DUMPS, '')}"
-    table = _parameter("table", "Which rows.", f"^({'|'.join(downloads.TABLES)})$", "history")
+    answer = responses.file("The file.", _PARQUET)
+    of_markets = f"The same markets as in NDJSON, a row for each. {_PARTS} {_WITHDRAWN}"
+    found = {
+        f"{folder}{downloads.MARKETS_FOLDER}{{digest}}.{downloads.PARQUET}": _operation(
+            "dumps", "getMarketsParquet", ("Get all markets as Parquet", of_markets), answer, _digest()
+        )
+    }
+    parameters = _of_periods() if config.has_full_histories else _of_partitions()
+    path = "/".join(f"{{{parameter['name']}}}" for parameter in parameters)
+    what = (
+        "All points or trades of a period" if config.has_full_histories else "Histories or recent fills of some markets"
+    )
+    of_tables = f"{what}, made once a day. {_PARTS} {_WITHDRAWN}"
+    found[f"{folder}{path}/{{digest}}.{downloads.PARQUET}"] = _operation(
+        "dumps", "getTableParquet", ("Get histories or fills as Parquet", of_tables), answer, *parameters, _digest()
+    )
+    return found
+
+
+def _of_partitions() -> tuple[JsonObject, ...]:
     state = _parameter("state", "Whether its markets have ended or are open.", "^state=(archive|open)$", "state=open")
     month = "^(month=[0-9]{4}-[0-9]{2}|part=[0-9]{2})$"
     partition = _parameter("partition", "The month in which they ended, or a part of the open ones.", month, "part=07")
-    answer = responses.file("The file.", _PARQUET)
-    of_markets = f"The same markets as in NDJSON, a row for each. {_PARTS} {_WITHDRAWN}"
-    of_tables = f"Histories or recent fills of some markets, made once a day. {_PARTS} {_WITHDRAWN}"
-    return {
-        f"{folder}{downloads.MARKETS_FOLDER}{{digest}}.{downloads.PARQUET}": _operation(
-            "dumps", "getMarketsParquet", ("Get all markets as Parquet", of_markets), answer, _digest()
-        ),
-        f"{folder}{{table}}/{{state}}/{{partition}}/{{digest}}.{downloads.PARQUET}": _operation(
-            *("dumps", "getTableParquet", ("Get histories or fills as Parquet", of_tables), answer),
-            *(table, state, partition, _digest()),
-        ),
-    }
+    return _of_table(), state, partition
+
+
+def _of_periods() -> tuple[JsonObject, ...]:
+    form = "^period=[0-9]{4}(-[0-9]{2})?$"
+    return _of_table(), _parameter("period", "The month or the year of its rows.", form, "period=2026-01")
+
+
+def _of_table() -> JsonObject:
+    return _parameter("table", "Which rows.", f"^({'|'.join(downloads.TABLES)})$", "history")
 
 
 def _get_archive(config: Config) -> JsonObject:

@@ -75,10 +75,17 @@ def ref(name: str) -> JsonObject:
     return {"$ref": f"{_REF}{name}"}
 
 
-def schemas(variant: contract.Variant, fills_step: timedelta, texts: Texts) -> JsonObject:
-    """All schemas by name, where fills leave their window in these steps, and texts are no longer than these."""
+def schemas(variant: contract.Variant, fills_step: timedelta, texts: Texts, *, has_periods: bool) -> JsonObject:
+    """All schemas by name, where fills leave their window in these steps, and texts are no longer than these.
+
+    `has_periods`: histories are full, in files by period.
+    """
     omitted = frozenset[str]() if variant == "extended" else _EXTENDED
     models = {name: _model(name, schema, omitted, fills_step) for name, schema in _generated().items()}
+    if has_periods:
+        shown = models[downloads.DumpHead.__name__]["properties"]
+        for table in downloads.TABLES:
+            shown[table] = {**shown[table], "items": ref(downloads.PeriodFile.__name__)}
     for model in models.values():
         shown = model["properties"]
         shown |= {name: _bounded(shown[name], longest) for name, longest in texts if name in shown}

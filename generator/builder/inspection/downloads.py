@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from generator.api import feeds, keys
 from generator.api.archive import ArchiveHead
-from generator.api.downloads import ChangesHead, DumpHead, PartitionFile
+from generator.api.downloads import ChangesHead, DumpHead, PeriodFile, TableFile
 from generator.config.settings import Config
 
 
@@ -58,7 +58,7 @@ class Downloads(NamedTuple):
     def _tables(self) -> Iterable[File]:
         for table, title in {"history": "Histories", "fills": "Fills"}.items():
             for file in self.dump.table(table) if self.dump else ():
-                yield File(f"{title} of {_markets_of(file)}", file.key, file.size)
+                yield File(f"{title} of {_rows_of(file)}", file.key, file.size)
 
     def _days(self) -> Iterable[tuple[str, str, int, str]]:
         for day in self.archive.all_days() if self.archive else ():
@@ -69,7 +69,9 @@ class Downloads(NamedTuple):
             yield serial, serial + 1, step.as_of, step.key, step.size
 
 
-def _markets_of(file: PartitionFile) -> str:
+def _rows_of(file: TableFile) -> str:
+    if isinstance(file, PeriodFile):
+        return file.period
     return f"markets that ended in {file.month}" if file.month else f"open markets, part {file.part}"
 
 

@@ -29,13 +29,13 @@ LISTS: Final = ("all/popular", "open/new")
 LIMITS: Final = (1, 100)
 LAYOUTS: Final = ("pages", "chunks")
 #: Stand for the layouts of games whose site has a search index, and all kinds of objects: index, feeds, prices, dump,
-#: change feed, Parquet with an archive month, and an archived day. The record of the last is whole; all others have
+#: change feed, Parquet with full histories, and an archived day. The record of the last is whole; all others have
 #: shards.
 SEARCHED: Final = "searched"
 EVERYTHING: Final = "everything"
 WHOLE: Final = "whole"
 _SEARCHED: Final = {"layout": "chunks", "variant": "extended", "search": "title+description"}
-_ALL_KINDS: Final = {**_SEARCHED, "dumps__parquet": True, "archive__days": 3}
+_ALL_KINDS: Final = {**_SEARCHED, "dumps__parquet": True, "dumps__histories": "full", "archive__days": 3}
 _FEW_KINDS: Final = {"dumps__ndjson": False, "feeds__enabled": False, "prices_file": False}
 _SETTINGS: Final[Mapping[str, Mapping[str, Any]]] = {
     SEARCHED: {**_SEARCHED, **_FEW_KINDS},

@@ -111,7 +111,8 @@ class Scene:
 
     def _settings(self, name: str) -> dict[str, object]:
         search = {"variant": "extended", "search": "title+description"} if self.searches else {}
-        kinds = {"dumps__parquet": True, "archive__days": 3} if self.has_downloads else {"dumps__ndjson": False}
+        downloads = {"dumps__parquet": True, "dumps__histories": "full", "archive__days": 3}
+        kinds = downloads if self.has_downloads else {"dumps__ndjson": False}
         return {**search, **kinds} | {
             "layout": self.layouts.get(name, pages.LAYOUT),
             "source__url": f"sqlite:///{self.folder / 'markets.db'}",

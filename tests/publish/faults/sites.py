@@ -3,6 +3,8 @@
 They are made with a build's own functions, folder and manifest; publishing one takes milliseconds.
 """
 
+import json
+import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -12,12 +14,15 @@ from typing import Any, Final
 from generator import __version__
 from generator.api import keys
 from generator.api.contract import SORTS
+from generator.builder.collector import Collector
 from generator.config.settings import Config
+from generator.downloads import partitions
+from generator.downloads.histories import LastHistories, NewHistories
 from generator.markets import detail
 from generator.markets.market import Market
 from generator.markets.site_keys import SiteKeys
 from generator.progress import SILENT
-from generator.site import documents
+from generator.site import documents, full_histories
 from generator.site.catalog import Catalog, Naming
 from generator.site.make import Details, Maker, Outline
 from generator.source.address import shape
@@ -163,7 +168,27 @@ def rendered(folder: Output, catalog: Catalog, config: Config, names: tuple[str,
     lines = {market.id: detail.market_object(_detail(market)) for market in catalog.markets}
     maker = Maker(folder, folder.manifest(), config, SILENT, names=names)
     outline, base = Outline.of(catalog, config), _base(catalog, config)
-    return maker.make(outline, Details(staged, changed, lines.__getitem__), documents.fixed(config), base).rendered
+    details = Details(staged, changed, lines.__getitem__, histories=_histories(folder, catalog, config))
+    return maker.make(outline, details, documents.fixed(config), base).rendered
+
+
+def _histories(folder: Output, catalog: Catalog, config: Config) -> NewHistories | None:
+    """The histories of all details, if they are full and it is their turn."""
+    state = full_histories.in_place(folder)
+    if not config.has_full_histories or (state and not partitions.is_due(state.as_of, catalog.as_of)):
+        return None
+    collector = Collector(LastHistories(state.markets, is_first=False) if state else LastHistories())
+    for market in catalog.markets:
+        shown = json.loads(_detail(market))
+        collector.points([(point["timestamp"], point["prob"]) for point in shown["probHistory"]])
+        fills = ("timestamp", "id", "amount", "shares", "price")
+        collector.fills([tuple(fill[name] for name in fills) for fill in shown["recentFills"]])
+        collector.finish(market.id, None, is_listed=market.fx is None)
+    found, spool = collector.close()
+    path = folder.scratch(f"histories-{secrets.token_hex(8)}")
+    with spool:
+        path.write_bytes(spool.read())
+    return found.stored_at(str(path))
 
 
 def _detail(market: Market) -> bytes:

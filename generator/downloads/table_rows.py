@@ -1,0 +1,116 @@
+"""A row of histories or fills as a JSON line: how it is encoded, and where it belongs among others. Pure.
+
+    {"marketId":"…","timestamp":"…","prob":0.5}
+    {"marketId":"…","id":"…","amount":1.0,"shares":2.0,"price":0.5,"timestamp":"…"}
+
+Rows are in order by month, market, time and then by probability or id: so those of a month lie together, and among them
+those of a market.
+"""
+
+import heapq
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain, groupby
+from operator import itemgetter
+from typing import Any, Final, TypeAlias
+
+from generator.api.tables import Table
+
+#: A line's place in the order of its table.
+LinePlace: TypeAlias = tuple[str, str, str, float | str]
+
+#: The column of the market that a row belongs to.
+OWNER: Final = "marketId"
+MONTH: Final = len("2026-10")
+_TABLES: Final[Mapping[str, Table]] = {
+    "history": Table(timestamp=str, prob=float),
+    "fills": Table(id=str, amount=float, shares=float, price=float, timestamp=str),
+}
+_BETWEEN: Final = b"},{"
+_OWNER: Final = rb'\{"marketId":"([^"]*)",'
+_POINT: Final = re.compile(_OWNER + rb'"timestamp":"([^"]*)Z","prob":([^}]*)\}')
+_FILL: Final = re.compile(_OWNER + rb'"id":"([^"]*)",.*"timestamp":"([^"]*)Z"\}')
+_TIME: Final = b'"timestamp":"'
+_START: Final = len('{"marketId":"')
+_ID: Final = slice(_START, _START + len("00000000-0000-4000-8000-000000000000"))
+_POINT_MONTH: Final = slice(_ID.stop + len('","timestamp":"'), _ID.stop + len('","timestamp":"') + MONTH)
+_SECONDS: Final = len("2026-10-31T12:00:00")
+
+
+def encoded(table: str, rows: Sequence[Sequence[Any]]) -> list[bytes]:
+    """The texts of rows between their braces, without the market; the values are in the order of the columns."""
+    return _TABLES[table].encode(rows)[2:-2].split(_BETWEEN) if rows else []
+
+
+def lines(market_id: str, texts: Sequence[bytes]) -> bytes:
+    """A line for each of these texts, with the id of the market first."""
+    start = b'{"%s":"%s",' % (OWNER.encode(), market_id.encode())
+    return start + (b"}\n" + start).join(texts) + b"}\n" if texts else b""
+
+
+def split(texts: Iterable[bytes]) -> Iterator[bytes]:
+    """The lines of a text that comes in pieces of whole lines."""
+    for text in texts:
+        yield from text.splitlines(keepends=True)
+
+
+def merged(table: str, sources: Sequence[Iterable[bytes]]) -> Iterator[bytes]:
+    """The rows of several sources in one order; each is in order already, in pieces of whole lines.
+
+    The rows of one market and month are in memory.
+    """
+    if len(sources) == 1:
+        yield from sources[0]
+        return
+    month_of, key = _MONTHS[table], itemgetter(0)
+    blocks = heapq.merge(*(_blocks(source, month_of) for source in sources), key=key)
+    for _, same in groupby(blocks, key=key):
+        found = [lines for _, lines in same]
+        lines = found[0] if len(found) == 1 else sorted(chain.from_iterable(found), key=PLACES[table])
+        yield b"".join(lines)
+
+
+def _blocks(
+    texts: Iterable[bytes], month_of: Callable[[bytes], bytes]
+) -> Iterator[tuple[tuple[bytes, bytes], list[bytes]]]:
+    """The lines of each market and month, after these."""
+    for place, lines in groupby(split(texts), key=lambda line: (month_of(line), line[_ID])):
+        yield place, [*lines]
+
+
+def _month_of_point(line: bytes) -> bytes:
+    return line[_POINT_MONTH]
+
+
+def _month_of_fill(line: bytes) -> bytes:
+    start = line.rfind(_TIME) + len(_TIME)
+    return line[start : start + MONTH]
+
+
+_MONTHS: Final[Mapping[str, Callable[[bytes], bytes]]] = {"history": _month_of_point, "fills": _month_of_fill}
+
+
+def _place_of_point(line: bytes) -> LinePlace:
+    owner, time, prob = _matched(_POINT, line)
+    return time[:MONTH], owner, _in_full(time), float(prob)
+
+
+def _place_of_fill(line: bytes) -> LinePlace:
+    owner, fill_id, time = _matched(_FILL, line)
+    return time[:MONTH], owner, _in_full(time), fill_id
+
+
+#: Tells the place of a line, by table; raises ValueError for one of another form.
+PLACES: Final[Mapping[str, Callable[[bytes], LinePlace]]] = {"history": _place_of_point, "fills": _place_of_fill}
+
+
+def _matched(form: re.Pattern[bytes], line: bytes) -> tuple[str, ...]:
+    found = form.match(line)
+    if found is None:
+        raise ValueError(f"not a row of this table: {line[:100]!r}")
+    return tuple(group.decode() for group in found.groups())
+
+
+def _in_full(time: str) -> str:
+    """The time with milliseconds, which Arrow leaves out if there are none."""
+    return time if len(time) > _SECONDS else f"{time}.000"

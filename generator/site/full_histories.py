@@ -1,0 +1,201 @@
+"""Makes the files of full histories: every point and every fill, by the month of the row, and by year when it is over.
+
+Once a day, new rows are added: of the running month in a part of their own, while parts are few, and of the past to the
+file of their period. Which rows those are, a build knows by the entries of `HistoryState`; without it, or if files are
+not those that it describes, all are made again. A market that is no longer listed leaves the files at once.
+"""
+
+import os
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from generator.api.downloads import TABLES, DumpHead, PeriodFile
+from generator.downloads import histories, parquet, partitions, side_file, table_rows
+from generator.downloads.histories import NewHistories, SpoolSegment
+from generator.downloads.side_file import HistoryState
+from generator.site.listed import Listed
+from generator.tree import files as names
+from generator.tree.download import NewFiles
+from generator.tree.workplace import Workplace
+
+#: Parts of a running month; more are put together. So five years take a reader of everything fewer than 150 requests.
+MOST_PARTS: Final = 8
+_FIRST_MONTH: Final = "-01"
+_LAST_MONTH: Final = "-12"
+
+
+def in_place(folder: Workplace) -> HistoryState | None:
+    """What the files that readers find hold; None if there are none, or not those that the last build left."""
+    state = side_file.decoded(folder.read(names.DUMP_PARTS)).histories
+    return state if _is_of(state, DumpHead.found_by(folder.read), folder) else None
+
+
+def _is_of(state: HistoryState | None, head: DumpHead | None, folder: Workplace) -> bool:
+    if state is None or head is None:
+        return False
+    files = [file for table in TABLES for file in head.periods(table)]
+    return [file.name for file in files] == [*state.files] and all(folder.has(file.key) for file in files)
+
+
+class _Source(NamedTuple):
+    """Rows in order, in pieces of whole lines, and the months that they begin and end with at most."""
+
+    first: str
+    last: str
+    texts: Iterable[bytes]
+
+
+@dataclass(frozen=True)
+class FullHistories:
+    """Makes the files for the `listed` markets; `before` is the head in place.
+
+    `damaged` receives the names of files that cannot be read: they are left out, and all are made again next time.
+    """
+
+    files: NewFiles
+    base_url: str
+    listed: Listed
+    before: DumpHead | None
+    damaged: set[str] = field(default_factory=set)
+
+    def made(self, state: HistoryState | None) -> tuple[dict[str, Any], HistoryState | None]:
+        """The properties of the head, and the state of these files; `state` is that of the files in place."""
+        known = state if _is_of(state, self.before, self.files.folder) else None
+        new, gone = self.listed.histories, self._gone(known)
+        if new is None:
+            tables = {table: [*self._without(self._before(table), gone)] for table in TABLES}
+        else:
+            leaving = gone.union(new.replaced)
+            tables = {table: [*self._with_new(table, new, leaving)] for table in TABLES}
+        last = self.before.history_as_of if self.before else None
+        is_same = all(_names(tables[table]) == _names(self._before(table)) for table in TABLES)
+        as_of = last if last and (is_same or new is None) else self.listed.as_of
+        return {**tables, "history_as_of": as_of}, self._state(known, tables)
+
+    def _gone(self, known: HistoryState | None) -> frozenset[str]:
+        """The markets that the files in place may have, and the new ones must not."""
+        takedown = self.listed.takedown
+        taken_down = takedown.gone if takedown else frozenset[str]()
+        return taken_down.union(known.markets.keys() - frozenset(self.listed.ids) if known else ())
+
+    def _state(self, known: HistoryState | None, tables: Mapping[str, Sequence[PeriodFile]]) -> HistoryState | None:
+        """What the files hold now; None if that is not known, so that all are made again."""
+        new = self.listed.histories
+        if self.damaged or (known is None and (new is None or not new.is_first)):
+            return None
+        before = known.markets if known and not (new and new.is_first) else {}
+        entries, listed = {**before, **(new.entries if new else {})}, frozenset(self.listed.ids)
+        # Of a member of an FX family they hold nothing, as long as it is one.
+        members = {key for key, entry in entries.items() if entry.is_empty} & self.listed.catalog.ids()
+        return HistoryState(
+            as_of=known.as_of if known and new is None else self.listed.as_of,
+            files=tuple(name for table in TABLES for name in _names(tables[table])),
+            markets={key: entry for key, entry in sorted(entries.items()) if key in listed or key in members},
+        )
+
+    def _before(self, table: str) -> Sequence[PeriodFile]:
+        return self.before.periods(table) if self.before else ()
+
+    def _with_new(self, table: str, new: NewHistories, leaving: AbstractSet[str]) -> Iterator[PeriodFile]:
+        """The files of a table with the new rows, and without those of the markets that leave."""
+        before = [] if new.is_first else self._before(table)
+        years = {file.period for file in before}
+        period_of = partial(partitions.period, as_of=self.listed.as_of, years=years)
+        files, months = defaultdict[str, list[PeriodFile]](list), defaultdict[str, list[SpoolSegment]](list)
+        for file in before:
+            files[period_of(file.period)].append(file)
+        for segment in new.segments:
+            if segment.table == table:
+                months[segment.month].append(segment)
+        for period in sorted({*files, *map(period_of, months)}):
+            added = {month: segments for month, segments in months.items() if period_of(month) == period}
+            yield from self._of_period(f"{table}/period={period}", files[period], added, leaving)
+
+    def _of_period(
+        self,
+        folder: str,
+        files: Sequence[PeriodFile],
+        added: Mapping[str, Sequence[SpoolSegment]],
+        leaving: AbstractSet[str],
+    ) -> Iterator[PeriodFile]:
+        period, new = folder.partition("=")[2], [_source(month, segments) for month, segments in added.items()]
+        has_parts = partitions.is_running(period, self.listed.as_of) and len(files) + bool(new) <= MOST_PARTS
+        if has_parts or (not new and [file.period for file in files] == [period]):
+            yield from self._without(files, leaving)
+            yield from self._written(folder, new)
+            return
+        old = [_Source(*_months(file.period), self._texts(file, leaving)) for file in files]
+        try:
+            found = [*self._written(folder, [*old, *new])]
+        except ValueError:
+            self.damaged.update(file.name for file in files)
+            found = [*self._written(folder, new)]
+        yield from found
+
+    def _without(self, files: Iterable[PeriodFile], leaving: AbstractSet[str]) -> Iterator[PeriodFile]:
+        """These files without the rows of markets that leave; a file without rows is none."""
+        for file in files:
+            if not self.files.folder.has(file.key):
+                self.damaged.add(file.name)
+                continue
+            try:
+                has_any = bool(leaving) and self._has_any(file, leaving)
+                source = _Source(*_months(file.period), self._texts(file, leaving))
+                yield from self._written(file.folder, [source]) if has_any else [file.served_from(self.base_url)]
+            except ValueError:
+                self.damaged.add(file.name)
+
+    def _written(self, folder: str, sources: Sequence[_Source]) -> Iterator[PeriodFile]:
+        """A file with the rows of these sources, if they have any."""
+        if not sources:
+            return
+        table = folder.partition("/")[0]
+        draft = self.files.draft(lambda write: parquet.table(write, _in_order(table, sources), table))
+        if draft.content.rows:
+            yield self.files.stage(draft, PeriodFile.of(draft.content, self.base_url, folder))
+        else:
+            self.files.discard(draft)
+
+    def _has_any(self, file: PeriodFile, ids: AbstractSet[str]) -> bool:
+        with self.files.folder.open_newest(file.key) as opened:
+            return parquet.has_any(opened, ids)
+
+    def _texts(self, file: PeriodFile, leaving: AbstractSet[str]) -> Iterator[bytes]:
+        with self.files.folder.open_newest(file.key) as opened:
+            yield from parquet.texts(opened, leaving)
+
+
+def _months(period: str) -> tuple[str, str]:
+    """The first month of a period, and its last."""
+    return (period, period) if len(period) == table_rows.MONTH else (period + _FIRST_MONTH, period + _LAST_MONTH)
+
+
+def _source(month: str, segments: Sequence[SpoolSegment]) -> _Source:
+    return _Source(month, month, histories.texts(segments, _read))
+
+
+def _read(segment: SpoolSegment) -> bytes:
+    with Path(segment.path).open("rb") as file:
+        return os.pread(file.fileno(), segment.size, segment.offset)
+
+
+def _in_order(table: str, sources: Sequence[_Source]) -> Iterator[bytes]:
+    """The rows of several sources in one order; those of months that no other has pass as they are."""
+    group, last = list[_Source](), ""
+    for source in sorted(sources, key=lambda one: one[:2]):
+        if group and source.first > last:
+            yield from table_rows.merged(table, [one.texts for one in group])
+            group = []
+        group.append(source)
+        last = max(last, source.last)
+    if group:
+        yield from table_rows.merged(table, [one.texts for one in group])
+
+
+def _names(files: Iterable[PeriodFile]) -> list[str]:
+    return [file.name for file in files]

@@ -1,0 +1,64 @@
+"""A Parquet file as `verify` reads it: by the head of the dump, and with the columns of its table."""
+
+import io
+from collections.abc import Iterable, Iterator
+from http import HTTPStatus
+from typing import BinaryIO, NamedTuple
+
+from pydantic_core import from_json
+
+from generator.api import keys
+from generator.api.contract import PublicMarketDetail
+from generator.api.downloads import DumpFile
+from generator.downloads import parquet
+from generator.errors import ConfigError
+from generator.verify.answers import not_ok, parsed
+from generator.verify.expected import is_file
+from generator.verify.inquiry import Inquiry
+from generator.verify.mismatches import Mismatch, Verdict
+
+
+class OpenedFile(NamedTuple):
+    """A file that can be read, and the markets that it has rows of."""
+
+    target: str
+    body: BinaryIO
+    ids: set[str]
+
+
+def opened(asked: Inquiry, file: DumpFile, table: str | None = None) -> OpenedFile | Mismatch | None:
+    """The file, or what is wrong with it; None if its digest is right, and its rows cannot be read for want of code."""
+    answer = asked.reader.file(file.key, file.url, file.size)
+    if answer.status != HTTPStatus.OK:
+        return not_ok(answer)
+    if not is_file(file, answer.body):
+        return Mismatch(Verdict.WRONG, answer.target, "is not the file that the head of the dump names")
+    body = io.BytesIO(answer.body)
+    try:
+        parquet.require_columns(body, table, asked.site.build.variant)
+        return OpenedFile(answer.target, body, parquet.ids(body))
+    except ConfigError:
+        return None
+    except ValueError as error:
+        return unreadable(answer.target, error)
+
+
+def withdrawn(asked: Inquiry, file: OpenedFile) -> Iterator[Mismatch]:
+    """Tell of a market that the file must not have."""
+    for market_id in sorted(file.ids - asked.site.markets.keys())[:1]:
+        text = f"shows market {market_id}, which the dump does not have"
+        yield Mismatch(Verdict.WITHDRAWN, file.target, text)
+
+
+def details(asked: Inquiry, ids: Iterable[str]) -> Iterator[PublicMarketDetail]:
+    """The details of these markets that are as they must be; of others, their own checks tell."""
+    for market_id in ids:
+        answer = asked.reader.get(f"{keys.MARKETS}/{market_id}")
+        detail, _ = parsed(answer, PublicMarketDetail)
+        if detail and from_json(answer.body)["market"] == asked.site.markets.get(market_id):
+            yield detail
+
+
+def unreadable(target: str, error: ValueError) -> Mismatch:
+    """A file that is damaged."""
+    return Mismatch(Verdict.WRONG, target, f"cannot be read as what it must be ({error!s:.200})")

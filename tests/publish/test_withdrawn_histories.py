@@ -1,0 +1,108 @@
+"""A withdrawal or takedown leaves no row of the market in any file of full histories, of whichever generation."""
+
+from collections.abc import Mapping
+from typing import Final
+
+import pytest
+
+from generator.api.downloads import TABLES, DumpHead
+from tests.support.readers.parquet import owners, rows
+from tests.support.sites.builds import files
+from tests.support.sites.publishing import EVERY, FX, OPEN, PublishedSite, fill_parquet
+from tests.support.sites.rows import fill_id, insert_fill, insert_point, market_id
+
+LISTED: Final = {market_id(number) for number in EVERY if number != FX}
+PERIODS: Final = ["2024", "2025", "2026-01", "2025", "2026-01", "2026-01"]
+DAYS: Final = ("2026-01-30T12:00:00Z", "2026-01-31T12:00:00Z", "2026-02-01T12:00:00Z")
+
+
+@pytest.fixture
+def filed(published_site: PublishedSite) -> PublishedSite:
+    """A published site with full histories of two years, and two parts of the running month."""
+    fill_parquet(published_site)
+    published_site.settings["dumps.histories"] = "full"
+    traded(published_site, 0, "2025-12-05 00:00:00.000000")
+    published_site.done("rebuild", "--as-of", DAYS[0])
+    traded(published_site, 1, "2026-01-31 00:00:00.000000")
+    published_site.done("rebuild", "--as-of", DAYS[1])
+    assert periods(published_site.objects()) == PERIODS
+    return published_site
+
+
+def traded(site: PublishedSite, turn: int, at: str) -> None:
+    for number in EVERY:
+        insert_point(site.database, at, market_id=market_id(number))
+        insert_fill(site.database, 1000 + 100 * turn + number, market_id=market_id(number), created_at=at)
+
+
+def periods(objects: Mapping[str, bytes]) -> list[str]:
+    head = head_of(objects)
+    return [file.period for table in TABLES for file in head.periods(table)]
+
+
+def head_of(objects: Mapping[str, bytes]) -> DumpHead:
+    found = DumpHead.found_by(objects.get)
+    assert found
+    return found
+
+
+def holders(objects: Mapping[str, bytes]) -> dict[str, set[str]]:
+    """The markets that each Parquet file has rows of, retired ones included."""
+    return {key: owners(body) for key, body in objects.items() if key.endswith(".parquet")}
+
+
+@pytest.mark.campaign(short=0)
+@pytest.mark.parametrize("has_folder", [True, False])
+def test_a_takedown_removes_the_market_from_every_file(filed: PublishedSite, *, has_folder: bool) -> None:
+    gone = market_id(OPEN[0])
+    before = holders(filed.objects())
+    assert sum(gone in ids for ids in before.values()) >= 7
+    if not has_folder:
+        filed.forget_output()
+    filed.done("takedown", gone)
+    states = [filed.objects(), *([files(filed.folder / "output")] if has_folder else [])]
+    for objects in states:
+        after = holders(objects)
+        assert set[str]().union(*after.values()) == LISTED - {gone}
+        assert periods(objects) == PERIODS
+        named = {file.key for file in head_of(objects).files()}
+        assert named >= after.keys()
+    if has_folder:
+        filed.check()
+
+
+@pytest.mark.campaign(short=0)
+def test_after_a_takedown_the_next_day_goes_on_where_the_files_were(filed: PublishedSite) -> None:
+    filed.done("takedown", market_id(OPEN[0]))
+    kept = {key: body for key, body in filed.objects().items() if "/history/" in key}
+    traded(filed, 2, "2026-02-01 00:00:00.000000")
+    filed.done("rebuild", "--as-of", DAYS[2])
+    after = filed.objects()
+    assert periods(after) == ["2024", "2025", "2026-01", "2026-02", "2025", "2026-01", "2026-02"]
+    assert {key for key in kept if "2026-01" not in key} <= after.keys()
+    filed.done("takedown", "--undo", market_id(OPEN[0]))
+    filed.done("rebuild", "--as-of", "2026-02-02T12:00:00Z")
+    every = {
+        str(row[0]) for row in filed.database.execute("SELECT id FROM fills WHERE market_id != ?", [market_id(FX)])
+    }
+    current = {file.key for file in head_of(filed.objects()).periods("fills")}
+    found = [row["id"] for key in current for row in rows(filed.objects()[key])]
+    assert sorted(found) == sorted(every)
+    filed.check()
+
+
+@pytest.mark.campaign(short=0)
+def test_a_file_that_cannot_be_read_goes_and_is_made_again(filed: PublishedSite) -> None:
+    gone = market_id(OPEN[0])
+    damaged = [key for key in filed.objects() if "/fills/period=2025" in key]
+    for key in damaged:
+        filed.put(key, b"")
+    filed.forget_output()
+    filed.done("takedown", gone)
+    assert not {*damaged} & filed.objects().keys()
+    assert set[str]().union(*holders(filed.objects()).values()) == LISTED - {gone}
+    filed.done("rebuild", "--as-of", DAYS[1])
+    current = {file.key for file in head_of(filed.objects()).periods("fills")}
+    found = {row["id"] for key in current for row in rows(filed.objects()[key])}
+    assert fill_id(1000 + OPEN[1]) in found
+    filed.check()

@@ -1,0 +1,350 @@
+"""Full histories: the files hold every public point and fill of the database, through whatever happens to its rows."""
+
+import random
+import sqlite3
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from generator.api import keys
+from generator.api.downloads import TABLES, DumpHead
+from generator.builder import collector
+from generator.config.settings import Config
+from generator.downloads import table_rows
+from generator.site import full_histories
+from generator.tree import files as names
+from tests.support.readers import parquet
+from tests.support.sites.builds import build_now, files, make_config
+from tests.support.sites.rows import fill_id, insert_fill, insert_fx_member, insert_market, insert_point, market_id
+
+Row = tuple[Any, ...]
+
+FIRST: Final = datetime(2025, 11, 20, 6, tzinfo=UTC)
+DAY: Final = timedelta(days=1)
+VERSIONED: Final = ("fills", "probabilities", "orders")
+
+
+@pytest.fixture
+def settings(tmp_path: Path, database: sqlite3.Connection) -> Config:
+    return make_config(tmp_path, dumps__parquet=True, dumps__histories="full", layout="chunks")
+
+
+def tell_versions(database: sqlite3.Connection) -> None:
+    """Give markets a `detail_version` that counts changes of their rows."""
+    database.execute("ALTER TABLE markets ADD COLUMN detail_version INTEGER DEFAULT 1")
+    renewed = "UPDATE markets SET detail_version = detail_version + 1 WHERE id = {}.market_id"
+    for relation in VERSIONED:
+        for act, row in (("INSERT", "new"), ("UPDATE", "new"), ("DELETE", "old")):
+            database.execute(
+                f"CREATE TRIGGER {relation}_{act} AFTER {act} ON {relation} BEGIN {renewed.format(row)}; END"
+            )
+
+
+def head_of(settings: Config) -> DumpHead:
+    return DumpHead.model_validate_json((settings.output / keys.head(keys.DUMPS)).read_bytes())
+
+
+def stored(settings: Config, table: str) -> dict[str, list[Row]]:
+    """The rows of each file of a table, by name."""
+    found = {}
+    for file in head_of(settings).periods(table):
+        body = (settings.output / file.key).read_bytes()
+        assert (sha256(body).hexdigest(), len(body)) == (file.sha256, file.size)
+        found[file.name] = [tuple(row.values()) for row in parquet.rows(body)]
+        assert found[file.name]
+        assert all(time_of(row, table).startswith(file.period) for row in found[file.name])
+        assert found[file.name] == sorted(found[file.name], key=partial(place, table=table))
+    return found
+
+
+def time_of(row: Row, table: str) -> str:
+    return str(row[1 if table == "history" else -1])
+
+
+def place(row: Row, table: str) -> Row:
+    """Where a row belongs in its file."""
+    time = time_of(row, table)
+    return time[: table_rows.MONTH], row[0], time, *row[1:3]
+
+
+def expected(database: sqlite3.Connection, table: str, blocked: tuple[str, ...] = ()) -> list[Row]:
+    """The same rows by a plain computation."""
+    columns = "p.recorded_at, p.prob" if table == "history" else "p.id, p.amount, p.shares, p.price, p.created_at"
+    relation = "probabilities" if table == "history" else "fills"
+    rows = database.execute(
+        f"SELECT m.id, {columns} FROM {relation} p JOIN markets m ON m.id = p.market_id "
+        "WHERE m.approval = 'approved' AND m.is_listed AND m.id NOT IN (SELECT market_id FROM fx_members)"
+    ).fetchall()
+    return sorted(typed(row) for row in rows if row[0] not in blocked)
+
+
+def typed(row: Row) -> Row:
+    return tuple(
+        datetime.fromisoformat(value).replace(tzinfo=UTC) if isinstance(value, str) and value[4:5] == "-" else value
+        for value in row
+    )
+
+
+def check(settings: Config, database: sqlite3.Connection, blocked: tuple[str, ...] = ()) -> None:
+    for table in TABLES:
+        found = sorted(row for rows in stored(settings, table).values() for row in rows)
+        assert found == expected(database, table, blocked)
+
+
+def traded(database: sqlite3.Connection, number: int, at: datetime, fill: int) -> None:
+    insert_point(database, f"{at:%Y-%m-%d %H:%M:%S.%f}", round(fill % 97 / 97, 3), market_id=market_id(number))
+    insert_fill(database, fill, market_id=market_id(number), created_at=f"{at:%Y-%m-%d %H:%M:%S.%f}")
+
+
+def site(database: sqlite3.Connection, markets: int = 5) -> Iterator[int]:
+    """Markets with a trade in each of the last months; yields numbers of fills that nobody has."""
+    numbers = iter(range(1, 10**6))
+    for number in range(1, markets + 1):
+        insert_market(database, number)
+        for days in (400, 90, 20, 1):
+            traded(database, number, FIRST - timedelta(days=days, minutes=number), next(numbers))
+    return numbers
+
+
+@pytest.mark.parametrize("has_versions", [True, False])
+def test_the_files_hold_every_row_of_the_database_and_new_rows_follow_once_a_day(
+    settings: Config, database: sqlite3.Connection, *, has_versions: bool
+) -> None:
+    if has_versions:
+        tell_versions(database)
+    fills = site(database)
+    build_now(settings, FIRST)
+    check(settings, database)
+    assert [file.period for file in head_of(settings).periods("history")] == ["2024", "2025-08", "2025-10", "2025-11"]
+    before = head_of(settings)
+    traded(database, 2, FIRST, next(fills))
+    build_now(settings, FIRST + timedelta(hours=3))
+    assert head_of(settings).history == before.history
+    build_now(settings, FIRST + DAY)
+    check(settings, database)
+    periods = [file.period for file in head_of(settings).periods("history")]
+    assert periods == ["2024", "2025-08", "2025-10", "2025-11", "2025-11"]
+    assert [*map(len, stored(settings, "history").values())][-2:] == [5, 1]
+    assert {*map(str, before.periods("history"))} < {*map(str, head_of(settings).periods("history"))}
+
+
+def test_a_month_is_put_together_at_its_end_and_a_year_when_it_is_over(
+    settings: Config, database: sqlite3.Connection
+) -> None:
+    tell_versions(database)
+    fills = site(database)
+    for day in range(4):
+        traded(database, 1 + day, FIRST + day * DAY - timedelta(hours=1), next(fills))
+        build_now(settings, FIRST + day * DAY)
+    assert [file.period for file in head_of(settings).periods("fills")][-4:] == ["2025-11"] * 4
+    traded(database, 1, FIRST + timedelta(days=12), next(fills))
+    build_now(settings, FIRST + timedelta(days=12))
+    check(settings, database)
+    assert [file.period for file in head_of(settings).periods("fills")][-2:] == ["2025-11", "2025-12"]
+    build_now(settings, FIRST + timedelta(days=60))
+    check(settings, database)
+    assert [file.period for file in head_of(settings).periods("fills")] == ["2024", "2025"]
+
+
+def test_many_parts_of_a_month_are_put_together(settings: Config, database: sqlite3.Connection) -> None:
+    tell_versions(database)
+    fills, parts = site(database), []
+    start = FIRST.replace(month=12, day=1)
+    for day in range(29):
+        traded(database, 1 + day % 5, start + day * DAY, next(fills))
+        build_now(settings, start + day * DAY)
+        parts.append(sum(file.period == "2025-12" for file in head_of(settings).periods("fills")))
+    check(settings, database)
+    assert max(parts) == full_histories.MOST_PARTS
+    assert parts.count(1) == 4
+
+
+@pytest.mark.parametrize("has_versions", [True, False])
+def test_what_is_unchanged_by_its_version_is_not_collected(
+    settings: Config, database: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch, *, has_versions: bool
+) -> None:
+    if has_versions:
+        tell_versions(database)
+    settings = settings.model_copy(update={"source": settings.source.model_copy(update={"audit": 0.0})})
+    fills = site(database)
+    build_now(settings, FIRST)
+    noted = settings.output.parent / "noted"
+    whole = collector.Collector.finish
+
+    def finish(self: Any, market: str, *arguments: Any, **named: Any) -> None:
+        with noted.open("a") as file:  # in a worker
+            file.write(f"{market}\n")
+        whole(self, market, *arguments, **named)
+
+    monkeypatch.setattr(collector.Collector, "finish", finish)
+    traded(database, 3, FIRST, next(fills))
+    build_now(settings, FIRST + timedelta(hours=1))
+    assert not noted.exists()
+    build_now(settings, FIRST + DAY)
+    assert noted.read_text().split() == [market_id(number) for number in ((3,) if has_versions else range(1, 6))]
+    check(settings, database)
+
+
+def edit(database: sqlite3.Connection, fills: Iterator[int]) -> None:
+    database.execute("UPDATE fills SET amount = 77.5 WHERE rowid IN (SELECT min(rowid) FROM fills)")
+
+
+def delete(database: sqlite3.Connection, fills: Iterator[int]) -> None:
+    database.execute("DELETE FROM probabilities WHERE market_id = ? AND recorded_at < '2025-09'", [market_id(2)])
+    database.execute("DELETE FROM fills WHERE market_id = ?", [market_id(3)])
+
+
+def late(database: sqlite3.Connection, fills: Iterator[int]) -> None:
+    traded(database, 2, FIRST - timedelta(days=200), next(fills))
+    traded(database, 4, FIRST - timedelta(days=15), next(fills))
+
+
+def last_month(database: sqlite3.Connection, fills: Iterator[int]) -> None:
+    """Rows after all others of their market, in a month that is over when they come."""
+    insert_market(database, 9)
+    traded(database, 9, FIRST - timedelta(days=25), next(fills))
+
+
+def hidden(database: sqlite3.Connection, fills: Iterator[int]) -> None:
+    database.execute("UPDATE markets SET approval = 'pending' WHERE id = ?", [market_id(2)])
+    insert_fx_member(database, market_id=market_id(4))
+
+
+def again(database: sqlite3.Connection, fills: Iterator[int]) -> None:
+    database.execute("UPDATE markets SET approval = 'approved' WHERE id = ?", [market_id(2)])
+    database.execute("DELETE FROM fx_members")
+
+
+def recreated(database: sqlite3.Connection, fills: Iterator[int]) -> None:
+    for relation, column in (("fills", "market_id"), ("probabilities", "market_id"), ("markets", "id")):
+        database.execute(f"DELETE FROM {relation} WHERE {column} = ?", [market_id(1)])
+    insert_market(database, 1, question="Another one?", **versioned(database))
+    traded(database, 1, FIRST - timedelta(days=100), next(fills))
+
+
+def versioned(database: sqlite3.Connection) -> dict[str, int]:
+    """A version that no market had, if there are any."""
+    has_versions = any(row[1] == "detail_version" for row in database.execute("PRAGMA table_info(markets)"))
+    return {"detail_version": 1000} if has_versions else {}
+
+
+def ahead(database: sqlite3.Connection, fills: Iterator[int]) -> None:
+    traded(database, 5, FIRST + timedelta(days=500), next(fills))
+
+
+def new(database: sqlite3.Connection, fills: Iterator[int]) -> None:
+    number = next(fills) + 100
+    insert_market(database, number)
+    traded(database, number, FIRST - timedelta(days=3), next(fills))
+
+
+CHANGES: Final = (edit, delete, late, last_month, hidden, again, recreated, ahead, new)
+
+
+@pytest.mark.campaign(short=3)
+@pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
+def test_the_files_follow_the_database(
+    settings: Config, database: sqlite3.Connection, change: Callable[[sqlite3.Connection, Iterator[int]], None]
+) -> None:
+    tell_versions(database)
+    fills = site(database)
+    build_now(settings, FIRST)
+    change(database, fills)
+    build_now(settings, FIRST + timedelta(hours=1), shrink=True)
+    build_now(settings, FIRST + DAY, shrink=True)
+    check(settings, database)
+
+
+@pytest.mark.campaign(short=0)
+@pytest.mark.parametrize("seed", range(6))
+def test_files_of_random_sites_are_those_of_the_database(
+    settings: Config, database: sqlite3.Connection, seed: int
+) -> None:
+    chance = random.Random(seed)  # noqa: S311 - chance, not security
+    if seed % 2:
+        tell_versions(database)
+    fills, at = site(database), FIRST
+    for _ in range(8):
+        build_now(settings, at, shrink=True)
+        check(settings, database)
+        for change in chance.sample([*CHANGES[:3], *CHANGES[4:]], 3):
+            change(database, fills)
+        for _ in range(3):
+            traded(database, chance.randint(1, 5), at - timedelta(hours=chance.randint(0, 48)), next(fills))
+        if chance.random() < 0.5:
+            build_now(settings, at + timedelta(hours=2), shrink=True)
+        at += chance.choice([DAY, 20 * DAY, 300 * DAY, -40 * DAY])
+
+
+@pytest.mark.parametrize("lost", ["side file", "file", "damaged"])
+def test_what_was_lost_is_made_again(settings: Config, database: sqlite3.Connection, lost: str) -> None:
+    tell_versions(database)
+    fills = site(database)
+    build_now(settings, FIRST)
+    path = settings.output / head_of(settings).periods("history")[1].key
+    if lost == "side file":
+        (settings.output / names.DUMP_PARTS).unlink()
+    elif lost == "file":
+        path.unlink()
+    else:
+        path.write_bytes(bytes(path.stat().st_size))
+        # It is found by who reads it.
+        traded(database, 2, FIRST - timedelta(days=89), next(fills))
+        build_now(settings, FIRST + DAY)
+    build_now(settings, FIRST + DAY + timedelta(hours=1))
+    check(settings, database)
+
+
+def test_two_builds_of_the_same_rows_give_the_same_files(
+    settings: Config, database: sqlite3.Connection, tmp_path: Path
+) -> None:
+    site(database)
+    build_now(settings, FIRST)
+    other = settings.model_copy(update={"output": tmp_path / "other"})
+    build_now(other, FIRST)
+    assert files(settings.output, "v1/dumps") == files(other.output, "v1/dumps")
+
+
+def test_a_market_with_very_many_rows_is_sorted_on_the_disk(
+    settings: Config, database: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(collector, "PIECE", 3_000)
+    monkeypatch.setattr(collector, "ROOM", 100_000)
+    fills = site(database)
+    rows = [(market_id(2), f"{FIRST - timedelta(hours=hour * 7 % 9_001):%Y-%m-%d %H:%M:%S.%f}", hour % 97 / 97)
+            for hour in range(9_000)]  # fmt: skip
+    database.execute("BEGIN")
+    database.executemany("INSERT INTO probabilities (market_id, recorded_at, prob) VALUES (?, ?, ?)", rows)
+    for _ in range(5):
+        traded(database, 2, FIRST, next(fills))
+    many = [(fill_id(next(fills)), market_id(2), 1.0, 1.0, 0.5, time) for _, time, _ in rows]
+    # An earlier trade with the id of another does not count.
+    doubled = (many[0][0], market_id(2), 9.0, 9.0, 0.9, "2020-01-01 00:00:00.000000")
+    columns = "(id, market_id, amount, shares, price, created_at) VALUES (?, ?, ?, ?, ?, ?)"
+    database.execute("ALTER TABLE fills RENAME TO others")
+    database.execute("CREATE TABLE fills AS SELECT * FROM others")
+    database.executemany(f"INSERT INTO fills {columns}", [doubled, *many])
+    database.execute("COMMIT")
+    build_now(settings, FIRST)
+    database.execute("DELETE FROM fills WHERE amount = 9")
+    check(settings, database)
+    traded(database, 2, FIRST + timedelta(hours=1), next(fills))
+    build_now(settings, FIRST + DAY)
+    check(settings, database)
+    assert [*map(len, stored(settings, "history").values())][-1] == 1
+
+
+def test_thinned_and_full_histories_take_turns(settings: Config, database: sqlite3.Connection) -> None:
+    site(database)
+    build_now(settings, FIRST)
+    dumps = settings.dumps.model_copy(update={"histories": "thinned"})
+    build_now(settings.model_copy(update={"dumps": dumps}), FIRST + timedelta(hours=1))
+    assert all(head_of(settings).partitions(table) and not head_of(settings).periods(table) for table in TABLES)
+    build_now(settings, FIRST + timedelta(hours=2))
+    assert all(head_of(settings).periods(table) and not head_of(settings).partitions(table) for table in TABLES)
+    check(settings, database)

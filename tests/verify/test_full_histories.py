@@ -1,0 +1,100 @@
+"""`verify` compares full histories with details, and finds rows that are missing, differ, or are of withdrawn ones."""
+
+import io
+import re
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from generator.api.downloads import DumpHead
+from generator.downloads import parquet
+from generator.verify.mismatches import Verdict
+from tests.bench import databases
+from tests.support.edges.serving import UNLIMITED, served
+from tests.support.sites.builds import AS_OF, build_now, make_config
+from tests.verify.altering import Proxy, proxied
+from tests.verify.rows import instant
+from tests.verify.test_verify import edit, in_parquet, mismatches, put_in_place
+
+SETTINGS: Final[dict[str, Any]] = {"layout": "chunks", "dumps__parquet": True, "dumps__histories": "full"}
+OPTIONS: Final = tuple(
+    part for name, value in SETTINGS.items() for part in ("--set", f"{name.replace('__', '.')}={value}")
+)
+Lines = list[bytes]
+
+
+@pytest.fixture(scope="module")
+def folder(demo_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A site with full histories of the day before, and of today."""
+    folder = tmp_path_factory.mktemp("full")
+    databases.copy_first(demo_folder / "markets.db", 60, folder / "markets.db")
+    build_now(make_config(folder, **SETTINGS), AS_OF - timedelta(days=1))
+    edit(folder, "UPDATE probabilities SET prob = 0.5 WHERE rowid = 1")
+    build_now(make_config(folder, **SETTINGS))
+    return folder
+
+
+@pytest.fixture
+def proxy(folder: Path) -> Iterator[Proxy]:
+    with served(folder, *UNLIMITED, *OPTIONS) as running, proxied(running.port) as found:
+        yield found
+
+
+def without_newest(lines: Lines) -> Lines:
+    newest = max(lines, key=lambda line: str(re.search(rb'"timestamp":"[^"]*', line)))
+    return [line for line in lines if line != newest]
+
+
+def other_value(lines: Lines) -> Lines:
+    return [re.sub(rb'"(prob|shares)":[0-9.e-]+', rb'"\1":0.123', line) for line in lines]
+
+
+def twice(lines: Lines) -> Lines:
+    return [lines[0], *lines]
+
+
+def withdrawn(lines: Lines) -> Lines:
+    first = re.sub(rb'"marketId":"[^"]*"', b'"marketId":"00000000-0000-4000-8000-000000000000"', lines[0])
+    return [first, *lines]
+
+
+def other_month(lines: Lines) -> Lines:
+    return [re.sub(rb'"timestamp":"\d{4}', b'"timestamp":"2019', lines[0]), *lines[1:]]
+
+
+FLAWS: Final[dict[str, tuple[str, Callable[[Lines], Lines], str, Verdict]]] = {
+    "a point is missing": ("history", without_newest, "in history differ", Verdict.WRONG),
+    "a trade is missing": ("fills", without_newest, "in fills differ", Verdict.WRONG),
+    "points differ": ("history", other_value, "is missing or differs", Verdict.WRONG),
+    "trades differ": ("fills", other_value, "is missing or differs", Verdict.WRONG),
+    "a trade is there twice": ("fills", twice, "a trade is there twice", Verdict.WRONG),
+    "a market is withdrawn": ("history", withdrawn, "which the dump does not have", Verdict.WITHDRAWN),
+    "another month": ("fills", other_month, "which is not in 20", Verdict.WRONG),
+}
+
+
+@pytest.mark.campaign(short=0)
+def test_a_whole_site_passes_and_so_does_one_that_has_traded_since(folder: Path, proxy: Proxy) -> None:
+    assert mismatches(proxy.url, None) == []
+    assert sum("/dumps/history/period=" in target for target in proxy.asked) >= 4
+    head = DumpHead.found_by(lambda key: (folder / "output" / key).read_bytes())
+    assert head
+    assert head.history_as_of == instant(AS_OF)
+
+
+@pytest.mark.campaign(short=0)
+@pytest.mark.parametrize("flaw", FLAWS)
+def test_rows_that_are_not_those_of_details_are_named(folder: Path, proxy: Proxy, flaw: str) -> None:
+    table, change, text, verdict = FLAWS[flaw]
+    head = DumpHead.found_by(lambda key: (folder / "output" / key).read_bytes())
+    assert head
+    file, body = head.periods(table)[-1], io.BytesIO()
+    lines = [*parquet.rows(io.BytesIO((folder / "output" / file.key).read_bytes()))]
+    assert in_parquet(proxy.url) == []
+    parquet.table(body.write, [line + b"\n" for line in change(lines)], table)
+    put_in_place(proxy, file, body.getvalue())
+    found = in_parquet(proxy.url)
+    assert [one for one in found if text in one.text and one.verdict == verdict], found
