@@ -40,6 +40,7 @@ def test_a_build_puts_the_index_and_its_day_and_no_other_day(terms: Terms) -> No
         assert archived[layout].puts_per_publish - without[layout].puts_per_publish == 2
 
 
+@pytest.mark.campaign(short=0)
 def test_a_plan_prices_the_days_to_come(published_site: PublishedSite) -> None:
     published_site.settings["archive.days"] = "30"
     published_site.done("rebuild", "--as-of", "2024-02-01T12:00:00Z")

@@ -137,6 +137,7 @@ def test_fewer_days_end_the_oldest_and_none_ends_the_archive(archived: Published
     assert keys.ARCHIVE not in archived.record().built.current
 
 
+@pytest.mark.campaign(short=0)
 def test_a_clock_that_was_ahead_ends_no_day_and_one_that_goes_back_changes_none(archived: PublishedSite) -> None:
     archived.edit(1, volume=9.0)
     archived.done("rebuild", "--as-of", "2024-06-01T00:00:00Z")
@@ -174,6 +175,7 @@ def test_a_takedown_takes_the_market_out_of_every_day(archived: PublishedSite, *
         archived.check()
 
 
+@pytest.mark.campaign(short=0)
 def test_a_takedown_leaves_what_a_build_without_the_market_leaves(archived: PublishedSite) -> None:
     archived.done("takedown", market_id(1))
     taken_down = archived.objects()
@@ -190,6 +192,7 @@ def test_a_market_that_the_database_hides_leaves_every_day(archived: PublishedSi
     archived.check()
 
 
+@pytest.mark.campaign(short=0)
 def test_a_market_that_left_the_lists_long_before_leaves_every_day(archived: PublishedSite) -> None:
     insert_fx_member(archived.database)
     archived.done("rebuild", "--as-of", day(4), cursor__lifetime="10 min")
@@ -234,6 +237,7 @@ def test_a_build_that_finds_a_file_missing_ends_the_day_and_says_so(archived: Pu
     assert dates(files(Path("output"))) == ([date(2)], date(3))
 
 
+@pytest.mark.campaign(short=0)
 def test_an_undone_takedown_brings_the_market_back_to_no_day_that_is_over(archived: PublishedSite) -> None:
     archived.done("takedown", market_id(1))
     archived.done("takedown", "--undo", market_id(1))
@@ -250,6 +254,7 @@ def test_a_new_folder_ends_no_day_that_the_store_has(archived: PublishedSite) ->
     archived.check()
 
 
+@pytest.mark.campaign(short=0)
 def test_two_machines_that_take_turns_keep_each_others_days(archived: PublishedSite) -> None:
     shutil.copytree("output", "other")
     archived.edit(1, volume=4.0)
@@ -269,6 +274,7 @@ def test_days_that_come_from_the_store_show_nobody_whom_the_new_folder_does_not(
     archived.check()
 
 
+@pytest.mark.campaign(short=0)
 def test_a_day_that_has_expired_does_not_come_back_from_the_store(archived: PublishedSite) -> None:
     archived.done("rebuild", "--as-of", day(4), archive__days="2")
     archived.done("rebuild", "--as-of", day(4), archive__days="2")
@@ -280,6 +286,7 @@ def is_of_archive(request: Request) -> bool:
     return request.operation == "PutObject" and "dumps/archive/" in request.key
 
 
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("command", ["rebuild", "takedown"])
 def test_a_run_that_is_killed_as_it_puts_a_day_loses_none(archived: PublishedSite, command: str) -> None:
     before = volumes(archived.objects())
@@ -299,6 +306,7 @@ def test_a_run_that_is_killed_as_it_puts_a_day_loses_none(archived: PublishedSit
     archived.check()
 
 
+@pytest.mark.campaign(short=0)
 def test_a_verification_repairs_days_and_their_files(archived: PublishedSite) -> None:
     before = archived.objects()
     head = head_in(before)
@@ -313,6 +321,7 @@ def test_a_verification_repairs_days_and_their_files(archived: PublishedSite) ->
     archived.check()
 
 
+@pytest.mark.campaign(short=0)
 def test_a_takedown_without_the_extra_leaves_days_without_parquet(
     archived: PublishedSite, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -328,6 +337,7 @@ def test_a_takedown_without_the_extra_leaves_days_without_parquet(
     archived.check()
 
 
+@pytest.mark.campaign(short=0)
 def test_old_texts_that_were_purged_do_not_come_back_with_another_machine(archived: PublishedSite) -> None:
     shutil.copytree("output", "other")
     archived.edit(1, question="Redacted?")

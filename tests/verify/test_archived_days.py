@@ -60,6 +60,7 @@ def test_every_day_and_its_file_is_asked_for_and_nothing_is_wrong(archived: Path
         assert f"/{day.files('')[0].key}" in proxy.asked
 
 
+@pytest.mark.campaign(short=0)
 def test_a_sample_asks_for_as_many_days(proxy: Proxy) -> None:
     assert mismatches(proxy.url, 1) == []
     assert len([target for target in proxy.asked if keys.is_archived_day(target[1:])]) == 1
@@ -78,6 +79,7 @@ CHANGES: Final[dict[str, tuple[str, Callable[[Answer], Answer], str]]] = {
 }  # fmt: skip
 
 
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("kind", CHANGES)
 def test_a_day_that_is_not_what_the_index_says_is_named(proxy: Proxy, kind: str) -> None:
     pattern, change, text = CHANGES[kind]
@@ -91,6 +93,7 @@ def test_a_day_that_is_not_what_the_index_says_is_named(proxy: Proxy, kind: str)
     assert text in found.text
 
 
+@pytest.mark.campaign(short=0)
 def test_a_file_that_is_another_is_named(archived: Path, proxy: Proxy) -> None:
     file = head_of(archived).days[0].files("")[0]
     proxy.alter = lambda target, answer: (
@@ -100,6 +103,7 @@ def test_a_file_that_is_another_is_named(archived: Path, proxy: Proxy) -> None:
     assert "is not the file that the archive names" in found.text
 
 
+@pytest.mark.campaign(short=0)
 def test_a_market_that_is_shown_on_a_day_and_not_public_is_named(archived: Path, tmp_path: Path) -> None:
     """The site is as an attacker, or a cache, would have it: the market is out of everything but a day."""
     ndjson = archived / "output" / head_of(archived).days[0].files("")[0].key
