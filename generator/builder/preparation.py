@@ -163,7 +163,8 @@ class Preparation:
         state = full_histories.in_place(self.folder)
         if state is None:
             return LastHistories()
-        is_due = partitions.is_due(state.as_of, times.instant(self.clock.as_of))
+        # What a false version kept from being read is missing in them, too.
+        is_due = bool(self.suspects) or partitions.is_due(state.as_of, times.instant(self.clock.as_of))
         return LastHistories(state.markets, is_first=False) if is_due else None
 
     def _sample(self) -> Sample:

@@ -300,6 +300,18 @@ def test_what_was_lost_is_made_again(settings: Config, database: sqlite3.Connect
     check(settings, database)
 
 
+def test_rows_that_a_false_version_hid_come_in_when_it_is_found_out(
+    settings: Config, database: sqlite3.Connection
+) -> None:
+    fills = site(database)
+    database.execute("ALTER TABLE markets ADD COLUMN detail_version INTEGER DEFAULT 1")
+    source = settings.source.model_copy(update={"audit": 0.0})
+    build_now(settings.model_copy(update={"source": source}), FIRST)
+    traded(database, 2, FIRST + timedelta(minutes=1), next(fills))
+    build_now(settings.model_copy(update={"source": source.model_copy(update={"audit": 1.0})}), FIRST + DAY / 4)
+    check(settings, database)
+
+
 def test_two_builds_of_the_same_rows_give_the_same_files(
     settings: Config, database: sqlite3.Connection, tmp_path: Path
 ) -> None:
