@@ -22,7 +22,7 @@ from generator.builder.report_file import DownloadCounts
 from generator.config.settings import Config
 from generator.cost.sizes import Change, Site
 from generator.downloads import parquet, partitions
-from generator.downloads.histories import LastHistories
+from generator.downloads.histories import LastHistories, NewHistories
 from generator.errors import FalseVersionsError, GuardError
 from generator.filesystem import WriteAhead
 from generator.findings import Finding
@@ -142,6 +142,8 @@ class Preparation:
         if found.false_versions and not self.suspects:
             raise FalseVersionsError(found.false_versions)
         false = islice(dict.fromkeys((*self.suspects, *found.false_versions)), _MOST_FALSE)
+        if histories and found.histories is None:  # nothing need be read, but a month may be over
+            found = replace(found, histories=NewHistories(histories.is_first))
         self.quarantine.add(found.quarantine)
         self.remarks.extend([*found.remarks, *map(notices.false_version, false)])
         self.details.add(found.counts)

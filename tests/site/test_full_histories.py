@@ -20,7 +20,15 @@ from generator.site import full_histories
 from generator.tree import files as names
 from tests.support.readers import parquet
 from tests.support.sites.builds import build_now, files, make_config
-from tests.support.sites.rows import fill_id, insert_fill, insert_fx_member, insert_market, insert_point, market_id
+from tests.support.sites.rows import (
+    fill_id,
+    insert_fill,
+    insert_fx_member,
+    insert_market,
+    insert_point,
+    market_id,
+    tell_row_versions,
+)
 
 Row = tuple[Any, ...]
 
@@ -149,6 +157,21 @@ def test_a_month_is_put_together_at_its_end_and_a_year_when_it_is_over(
     build_now(settings, FIRST + timedelta(days=60))
     check(settings, database)
     assert [file.period for file in head_of(settings).periods("fills")] == ["2024", "2025"]
+
+
+def test_a_month_is_put_together_even_if_nothing_is_read(settings: Config, database: sqlite3.Connection) -> None:
+    tell_versions(database)
+    tell_row_versions(database)
+    settings = settings.model_copy(update={"source": settings.source.model_copy(update={"audit": 0.0})})
+    fills = site(database)
+    build_now(settings, FIRST)
+    traded(database, 1, FIRST + timedelta(hours=1), next(fills))
+    build_now(settings, FIRST + DAY)
+    build_now(settings, FIRST + 3 * DAY)  # fills leave the last 24 hours
+    report = build_now(settings, FIRST + 30 * DAY)
+    assert report.details.read == 0
+    assert [file.period for file in head_of(settings).periods("fills")] == ["2024", "2025-08", "2025-10", "2025-11"]
+    check(settings, database)
 
 
 def test_many_parts_of_a_month_are_put_together(settings: Config, database: sqlite3.Connection) -> None:
