@@ -374,6 +374,25 @@ def test_a_market_with_very_many_rows_is_sorted_on_the_disk(
     assert [*map(len, stored(settings, "history").values())][-1] == 1
 
 
+def test_ids_that_the_database_sorts_otherwise_are_in_order(
+    settings: Config, database: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(collector, "ROOM", 2_000)
+    names = [f"{letter}{number:07}-0000-4000-8000-000000000000" for number in range(30) for letter in "1aAbBfF"]
+    ids = [name if name[0] not in "ABF" else name.replace("0000-4000", "ABCD-4000") for name in names]
+    for number, name in enumerate(ids):
+        insert_market(database, number, id=name)
+        for days in (3, 2, 1):
+            at = f"{FIRST - timedelta(days=days):%Y-%m-%d %H:%M:%S.%f}"
+            insert_point(database, at, 0.5, market_id=name)
+            insert_fill(database, 10 * number + days, market_id=name, created_at=at)
+    build_now(settings, FIRST)
+    for table in TABLES:
+        found = [row for rows in stored(settings, table).values() for row in rows]
+        assert sorted(found) == sorted((row[0].lower(), *row[1:]) for row in expected(database, table))
+        assert len(found) == 3 * len(ids)
+
+
 def test_thinned_and_full_histories_take_turns(settings: Config, database: sqlite3.Connection) -> None:
     site(database)
     build_now(settings, FIRST)
