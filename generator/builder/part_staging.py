@@ -132,6 +132,8 @@ class PartWork:
         before = {update.market.id: self.last.body(update.market.id) for update in rendered.updates}
         damaged = {market_id for market_id, body in before.items() if body is None}
         if damaged:
+            if rendered.spool:
+                rendered.spool.close()
             again = task.without(damaged)
             return self.stage(part, again, part_rendering.render(again, open_reader), open_reader)
         work = _Staging(self.folder, self.last, StagedPart.of(part, rendered))

@@ -22,7 +22,7 @@ from generator.builder.report_file import DownloadCounts
 from generator.config.settings import Config
 from generator.cost.sizes import Change, Site
 from generator.downloads import parquet, partitions
-from generator.downloads.histories import LastHistories
+from generator.downloads.histories import LastHistories, NewHistories
 from generator.errors import FalseVersionsError, GuardError
 from generator.filesystem import WriteAhead
 from generator.findings import Finding
@@ -145,6 +145,8 @@ class Preparation:
         if found.false_versions and not self.suspects:
             raise FalseVersionsError(found.false_versions)
         false = islice(dict.fromkeys((*self.suspects, *found.false_versions)), _MOST_FALSE)
+        if histories and found.histories is None:  # nothing need be read, but a month may be over
+            found = replace(found, histories=NewHistories(histories.is_first))
         self.quarantine.add(found.quarantine)
         self.remarks.extend([*found.remarks, *map(notices.false_version, false)])
         self.details.add(found.counts)
@@ -166,7 +168,8 @@ class Preparation:
         state = full_histories.in_place(self.folder)
         if state is None:
             return LastHistories()
-        is_due = partitions.is_due(state.as_of, times.instant(self.clock.as_of))
+        # What a false version kept from being read is missing in them, too.
+        is_due = bool(self.suspects) or partitions.is_due(state.as_of, times.instant(self.clock.as_of))
         return LastHistories(state.markets, is_first=False) if is_due else None
 
     def _sample(self) -> Sample:

@@ -5,8 +5,11 @@ known by `HeldRows`: while a market's oldest rows are still those, only the othe
 row came late, was edited or deleted, all its rows are passed on, and replace those in the files.
 """
 
+import heapq
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final, NamedTuple
 
 from generator.downloads import table_rows
@@ -88,25 +91,34 @@ class NewHistories:
 
 
 def texts(segments: Sequence[SpoolSegment], read: Callable[[SpoolSegment], bytes]) -> Iterator[bytes]:
-    """The lines of segments of one table and month, in order; unless they overlap, one at a time is in memory."""
+    """The lines of segments of one table and month, in order; those that overlap are in memory together."""
     for group in _overlapping(sorted(segments, key=lambda one: (one.first, one.last, one.path, one.offset))):
-        yield from table_rows.merged(group[0].table, [map(read, [segment]) for segment in group])
+        yield from _interleaved([*map(read, sorted(group, key=lambda one: (one.path, one.offset)))])
 
 
 def _overlapping(segments: Sequence[SpoolSegment]) -> Iterator[list[SpoolSegment]]:
     group = list[SpoolSegment]()
     for segment in segments:
-        if group and max(one.last for one in group) >= segment.first and not _continues(group, segment):
-            group.append(segment)
-        else:
-            if group:
-                yield group
-            group = [segment]
+        if group and max(one.last for one in group) < segment.first:
+            yield group
+            group = []
+        group.append(segment)
     if group:
         yield group
 
 
-def _continues(group: Sequence[SpoolSegment], segment: SpoolSegment) -> bool:
-    """Whether a segment goes on with the rows of the market that the one before it ended with."""
-    before = group[-1]
-    return len(group) == 1 and (before.path, before.last) == (segment.path, segment.first)
+def _interleaved(texts: Sequence[bytes]) -> Iterator[bytes]:
+    """The lines of texts that are in order by market; a market that two of them have goes on in the later one."""
+    heads = [(table_rows.owner_at(text, 0), number, 0) for number, text in enumerate(texts)]
+    heapq.heapify(heads)
+    while heads:
+        owner, number, start = heapq.heappop(heads)
+        text, stop = texts[number], len(texts[number])
+        if heads:
+            # A database may sort ids in another order than we do, so a few markets lie among those of other parts.
+            bisect = bisect_left if owner < heads[0][0] else bisect_right
+            place_of = partial(table_rows.owner_at, text)
+            stop = bisect(range(len(text)), heads[0][0], start, key=place_of)
+        yield text[start:stop]
+        if stop < len(text):
+            heapq.heappush(heads, (table_rows.owner_at(text, stop), number, stop))

@@ -48,6 +48,12 @@ def lines(market_id: str, texts: Sequence[bytes]) -> bytes:
     return start + (b"}\n" + start).join(texts) + b"}\n" if texts else b""
 
 
+def owner_at(text: bytes, place: int) -> bytes:
+    """The market of the line that has the byte at this place."""
+    start = text.rfind(b"\n", 0, place) + 1
+    return text[start + _ID.start : start + _ID.stop]
+
+
 def split(texts: Iterable[bytes]) -> Iterator[bytes]:
     """The lines of a text that comes in pieces of whole lines."""
     for text in texts:

@@ -3,7 +3,21 @@
 import argparse
 from typing import Final
 
-from tests.bench import build, change, cluster, details, growth, layouts, parts, peers, publish, record, search, serving
+from tests.bench import (
+    build,
+    change,
+    cluster,
+    details,
+    growth,
+    histories,
+    layouts,
+    parts,
+    peers,
+    publish,
+    record,
+    search,
+    serving,
+)
 from tests.bench.runner import Options
 
 #: In the order in which they run.
@@ -12,6 +26,7 @@ PARTS: Final[dict[str, parts.Part]] = {
     "change": change.run,
     "peers": peers.run,
     "details": details.run,
+    "histories": histories.run,
     "publish": publish.run,
     "record": record.run,
     "serving": serving.run,

@@ -21,6 +21,7 @@ from tests.bench import (
     changes,
     changing,
     databases,
+    histories,
     local_cluster,
     million,
     packed,
@@ -307,6 +308,15 @@ def test_the_server_in_c_honours_conditions_and_lists_its_objects(runner: Runner
 @pytest.mark.usefixtures("compiler")
 def test_the_ceiling_of_the_server_is_measured(runner: Runner) -> None:
     assert (Buckets.compiled(runner).ceiling(2) or 0) > 100
+
+
+@pytest.mark.campaign(short=0)
+def test_histories_are_built_for_the_first_time_and_on_the_next_day(runner: Runner) -> None:
+    found = {kind: histories.one_round(runner, 40, kind) for kind in (histories.NONE, histories.FULL)}
+    for first, day in (built.values() for built in found.values()):
+        assert first.read is not None
+        assert 0 < (day.read or 0) < first.read
+    assert [goal.limit for goal in histories.goals([found])] == [0.25, 0.03]
 
 
 def test_an_unknown_part_is_refused_with_the_names_of_all(

@@ -20,7 +20,15 @@ from generator.site import full_histories
 from generator.tree import files as names
 from tests.support.readers import parquet
 from tests.support.sites.builds import build_now, files, make_config
-from tests.support.sites.rows import fill_id, insert_fill, insert_fx_member, insert_market, insert_point, market_id
+from tests.support.sites.rows import (
+    fill_id,
+    insert_fill,
+    insert_fx_member,
+    insert_market,
+    insert_point,
+    market_id,
+    tell_row_versions,
+)
 
 Row = tuple[Any, ...]
 
@@ -149,6 +157,21 @@ def test_a_month_is_put_together_at_its_end_and_a_year_when_it_is_over(
     build_now(settings, FIRST + timedelta(days=60))
     check(settings, database)
     assert [file.period for file in head_of(settings).periods("fills")] == ["2024", "2025"]
+
+
+def test_a_month_is_put_together_even_if_nothing_is_read(settings: Config, database: sqlite3.Connection) -> None:
+    tell_versions(database)
+    tell_row_versions(database)
+    settings = settings.model_copy(update={"source": settings.source.model_copy(update={"audit": 0.0})})
+    fills = site(database)
+    build_now(settings, FIRST)
+    traded(database, 1, FIRST + timedelta(hours=1), next(fills))
+    build_now(settings, FIRST + DAY)
+    build_now(settings, FIRST + 3 * DAY)  # fills leave the last 24 hours
+    report = build_now(settings, FIRST + 30 * DAY)
+    assert report.details.read == 0
+    assert [file.period for file in head_of(settings).periods("fills")] == ["2024", "2025-08", "2025-10", "2025-11"]
+    check(settings, database)
 
 
 def test_many_parts_of_a_month_are_put_together(settings: Config, database: sqlite3.Connection) -> None:
@@ -300,6 +323,18 @@ def test_what_was_lost_is_made_again(settings: Config, database: sqlite3.Connect
     check(settings, database)
 
 
+def test_rows_that_a_false_version_hid_come_in_when_it_is_found_out(
+    settings: Config, database: sqlite3.Connection
+) -> None:
+    fills = site(database)
+    database.execute("ALTER TABLE markets ADD COLUMN detail_version INTEGER DEFAULT 1")
+    source = settings.source.model_copy(update={"audit": 0.0})
+    build_now(settings.model_copy(update={"source": source}), FIRST)
+    traded(database, 2, FIRST + timedelta(minutes=1), next(fills))
+    build_now(settings.model_copy(update={"source": source.model_copy(update={"audit": 1.0})}), FIRST + DAY / 4)
+    check(settings, database)
+
+
 def test_two_builds_of_the_same_rows_give_the_same_files(
     settings: Config, database: sqlite3.Connection, tmp_path: Path
 ) -> None:
@@ -337,6 +372,25 @@ def test_a_market_with_very_many_rows_is_sorted_on_the_disk(
     build_now(settings, FIRST + DAY)
     check(settings, database)
     assert [*map(len, stored(settings, "history").values())][-1] == 1
+
+
+def test_ids_that_the_database_sorts_otherwise_are_in_order(
+    settings: Config, database: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(collector, "ROOM", 2_000)
+    names = [f"{letter}{number:07}-0000-4000-8000-000000000000" for number in range(30) for letter in "1aAbBfF"]
+    ids = [name if name[0] not in "ABF" else name.replace("0000-4000", "ABCD-4000") for name in names]
+    for number, name in enumerate(ids):
+        insert_market(database, number, id=name)
+        for days in (3, 2, 1):
+            at = f"{FIRST - timedelta(days=days):%Y-%m-%d %H:%M:%S.%f}"
+            insert_point(database, at, 0.5, market_id=name)
+            insert_fill(database, 10 * number + days, market_id=name, created_at=at)
+    build_now(settings, FIRST)
+    for table in TABLES:
+        found = [row for rows in stored(settings, table).values() for row in rows]
+        assert sorted(found) == sorted((row[0].lower(), *row[1:]) for row in expected(database, table))
+        assert len(found) == 3 * len(ids)
 
 
 def test_thinned_and_full_histories_take_turns(settings: Config, database: sqlite3.Connection) -> None:
