@@ -132,10 +132,10 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _asked(self) -> tuple[int, dict[str, str], bytes]:
         """What the target answers."""
-        headers = {name: value for name, value in self.headers.items() if name.lower() not in _HOP_BY_HOP}
+        headers = {name.lower(): value for name, value in self.headers.items() if name.lower() not in _HOP_BY_HOP}
         is_head = bool(self.server.base_url) and self.path.endswith("head.json")
         if is_head:
-            headers["Accept-Encoding"] = "identity"
+            headers["accept-encoding"] = "identity"
         target = urlsplit(self.server.target)
         connection = HTTPConnection(target.hostname or "", target.port)
         try:
