@@ -1,7 +1,7 @@
 /** The SHA-256 digest in hexadecimal digits. */
-export async function sha256(bytes: Blob): Promise<string> {
-  const digest = await crypto.subtle.digest("SHA-256", await bytes.arrayBuffer());
-  return Array.from(new Uint8Array(digest), (byte) => byte.toString(16).padStart(2, "0")).join("");
+export async function sha256(bytes: BufferSource): Promise<string> {
+  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
+  return Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
 /** The lines of a text that comes in pieces, without their line feeds. Other line separators are part of a line. */

@@ -19,16 +19,6 @@ export type Prices = Schemas["Prices"];
 /** What to list: `status`, `sort`, `category` and `q`, as the API has them; `limit` is the size of its pages (100). */
 export type Query = Omit<NonNullable<operations["listMarkets"]["parameters"]["query"]>, "cursor">;
 
-export interface WalkOptions {
-  /** When a cursor has expired, `restart` (the default) goes on in the new list, without what came already. */
-  readonly onExpired?: "restart" | "throw" | undefined;
-}
-
-export interface FollowOptions {
-  /** Milliseconds between two looks for a new build; without it, there is one. */
-  readonly interval?: number | undefined;
-}
-
 /** What became of a market; `before` and `market` are null where it did not exist. */
 export interface Change {
   readonly kind: "new" | "changed" | "gone";
@@ -37,6 +27,7 @@ export interface Change {
   readonly market: Market | null;
 }
 
+type WhenExpired = "restart" | "throw";
 type Check = (found: any) => unknown;
 
 /** How often something is begun anew that gets no further. */
@@ -57,8 +48,12 @@ export class Client {
     this.#connection = new Connection(options);
   }
 
-  /** Each market of a list, once, in the order of the list. */
-  async *markets(query: Query = {}, { onExpired = "restart" }: WalkOptions = {}): AsyncGenerator<ListedMarket, void> {
+  /**
+   * Each market of a list, once, in the order of the list.
+   *
+   * Where a cursor has expired, `restart` goes on in the new list, without what came already; `throw` does not.
+   */
+  async *markets(query: Query = {}, options: { onExpired?: WhenExpired } = {}): AsyncGenerator<ListedMarket, void> {
     const seen = new Set<string>();
     let [cursor, idle, hasRestarted]: [string | null, number, boolean] = [null, 0, false];
     for (;;) {
@@ -66,7 +61,7 @@ export class Client {
       try {
         page = await this.#page(query, cursor);
       } catch (error) {
-        if (!isExpired(error) || onExpired !== "restart" || idle === TRIES) throw error;
+        if (!isExpired(error) || options.onExpired === "throw" || idle === TRIES) throw error;
         await this.#connection.wait(1000 * idle ** 3); // a cache on the way may still have the old first page
         [cursor, idle, hasRestarted] = [null, idle + 1, true];
         continue;
@@ -124,8 +119,9 @@ export class Client {
    * Bring a copy up to date and tell, once it is saved, what has changed.
    *
    * It begins with the dump and goes on with the steps of the change feed. Its digest is the one that the site names.
+   * With an `interval` in milliseconds, look for the next build again and again, until the loop is left.
    */
-  async *follow(store: Store, { interval }: FollowOptions = {}): AsyncGenerator<Change, void> {
+  async *follow(store: Store, { interval }: { interval?: number } = {}): AsyncGenerator<Change, void> {
     for (;;) {
       const before = await store.load();
       const after = await this.#newest(before);
@@ -152,7 +148,8 @@ export class Client {
         const url = this.#absolute(head.stepsUrl) + name;
         await applyStep(lines, await this.#lines({ url, size, digest: name.slice(0, 32) }));
       }
-      if ((await stateOf(lines)) !== head.state) throw new ApiError(this.#base + path, "has another digest than the copy");
+      const state = await stateOf(lines);
+      if (state !== head.state) throw new ApiError(this.#base + path, "has another digest than the copy");
       return { session: head.session, serial: head.serial, lines };
     });
   }

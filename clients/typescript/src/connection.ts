@@ -42,7 +42,7 @@ export class Connection {
       retries: options.retries ?? 5,
       timeout: options.timeout ?? 30_000,
       longestWait: options.longestWait ?? 120_000,
-      wait: options.wait ?? ((milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds))),
+      wait: options.wait ?? ((milliseconds) => pause(milliseconds, options.signal)),
       cacheSize: options.cacheSize ?? 100,
     };
     this.#signal = options.signal;
@@ -68,7 +68,7 @@ export class Connection {
     return this.#retried(async () => {
       const { response, body } = await this.#send(named.url, named.size);
       if (response.status !== 200) throw refusal(named.url, response, await body.text());
-      if (body.size !== named.size || !(await sha256(body)).startsWith(named.digest)) {
+      if (body.size !== named.size || !(await sha256(await body.arrayBuffer())).startsWith(named.digest)) {
         throw damaged(named.url, "is not the file that the head names");
       }
       return body;
@@ -130,6 +130,19 @@ export class Connection {
       this.#cache.delete(oldest);
     }
   }
+}
+
+/** Wait, at most until the signal. */
+function pause(milliseconds: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve) => {
+    const end = () => {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", end);
+      resolve();
+    };
+    const timer = setTimeout(end, milliseconds);
+    signal?.addEventListener("abort", end);
+  });
 }
 
 async function wholeBody(url: string, response: Response, longest: number, renew: () => void): Promise<Blob> {

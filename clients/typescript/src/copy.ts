@@ -47,8 +47,8 @@ export function sortedIds(lines: ReadonlyMap<string, string>): string[] {
 }
 
 /** The digest that a head calls `state`. */
-export function stateOf(lines: ReadonlyMap<string, string>): Promise<string> {
-  return sha256(new Blob(sortedIds(lines).map((id) => `${lines.get(id)}\n`)));
+export async function stateOf(lines: ReadonlyMap<string, string>): Promise<string> {
+  return sha256(await new Blob(sortedIds(lines).map((id) => `${lines.get(id)}\n`)).arrayBuffer());
 }
 
 /** Apply a step to the lines of a copy. Throws a `SyntaxError` if it is none. */
@@ -56,7 +56,7 @@ export async function applyStep(lines: Map<string, string>, step: readonly strin
   const gone = new Set(step.flatMap((line) => /^\{"gone":"([0-9a-f]{64})"\}$/.exec(line)?.[1] ?? []));
   if (gone.size > 0) {
     const ids = [...lines.keys()];
-    const digests = await Promise.all(ids.map((id) => sha256(new Blob([id]))));
+    const digests = await Promise.all(ids.map((id) => sha256(new TextEncoder().encode(id))));
     for (const [at, id] of ids.entries()) if (gone.has(digests[at]!)) lines.delete(id);
   }
   for (const line of step.slice(gone.size)) {

@@ -51,8 +51,7 @@ class ChangingSite:
             self.layout = "pages" if self.layout == "chunks" else "chunks"
         if self.draw.random() < 0.2:
             self.take_down()
-        else:
-            self.build()
+        self.build()
 
     def edit(self) -> None:
         """Change some markets, and bring a new one."""

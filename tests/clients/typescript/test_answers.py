@@ -201,14 +201,24 @@ def test_what_sends_nothing_is_given_up_and_asked_again(run: Program, site: Scri
 
 
 def test_a_signal_ends_requests_and_waits(run: Program, site: ScriptedSite) -> None:
-    site.put(BUILD, Scripted({}, 503))
+    site.put(BUILD, Scripted({}, 503, {"Retry-After": "100"}))
     script = """
     const ending = new AbortController();
-    const site = new Client(given.url, { signal: ending.signal, wait: async () => ending.abort(new Error("enough")) });
+    const end = () => ending.abort(new Error("enough"));
+    const first = () => fetch(given.url + given.path).finally(() => setTimeout(end));
+    const site = new Client(given.url, { signal: ending.signal, fetch: first });
     return [await failure(site.build()), await failure(site.build())];
     """
-    assert [failed["message"] for failed in run(script, url=site.url)] == ["enough"] * 2
+    assert [failed["message"] for failed in run(script, url=site.url, path=BUILD)] == ["enough"] * 2
     assert len(site.asked) == 1
+    script = """
+    const silent = (_, { signal }) => new Promise((_, fail) => signal.addEventListener("abort", fail));
+    const ending = new AbortController();
+    const ended = failure(new Client(given.url, { signal: ending.signal, fetch: silent }).build());
+    ending.abort(new Error("enough"));
+    return ended;
+    """
+    assert run(script, url=site.url)["message"] == "enough"
 
 
 # ── answers ───────────────────────────────────────────────────────────────────────────────────────────────────────

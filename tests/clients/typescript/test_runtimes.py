@@ -79,7 +79,7 @@ def test_deno_reads_all_of_it(client: Path, site: ChangingSite, url: str, tmp_pa
     program = tmp_path / "tour.mjs"
     imports = f'import {{ Client, MemoryStore }} from "{(client / "dist/index.js").as_uri()}";'
     program.write_text(f"{imports}\nconst base = Deno.args[0];{TOUR}console.log(JSON.stringify(TOLD));", "utf-8")
-    command = [deno, "run", "--no-config", "--no-remote", "--allow-net=127.0.0.1", program, url]
+    command = [str(deno), "run", "--no-config", "--no-remote", "--allow-net=127.0.0.1", str(program), url]
     environ = {**os.environ, "DENO_DIR": str(tmp_path / "deno"), "DENO_NO_UPDATE_CHECK": "1"}
     done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
