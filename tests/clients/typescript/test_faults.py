@@ -1,6 +1,6 @@
 """Through faults and while the site changes, no market is lost, repeated or wrong without an error that says so.
 
-`python -m tests.clients.typescript.fault_campaign` plays 1,000 walks and 100 followed builds.
+CONTRIBUTING.md shows how to play 1,000 walks and 100 followed builds.
 """
 
 from pathlib import Path
