@@ -213,7 +213,7 @@ def test_who_follows_goes_on_until_it_ends(run: Program, feed_site: ChangeFeedSi
     assert run(script, url=feed_site.url, first=9) == {"count": 10, "serial": 2, "waits": [5000]}
 
 
-@settings(max_examples=rounds(8, 60))
+@settings(max_examples=rounds(8, 30))
 @given(history=states.histories)
 def test_dump_and_steps_make_the_newest_dump_from_every_serial(
     run: Program, feed_server: ChangeFeedSite, history: list[State]
