@@ -9,6 +9,7 @@ INSTALL := $(BIN)/uv pip install --quiet --compile-bytecode --require-hashes
 INSTALL_PROJECT := $(BIN)/uv pip install --quiet --compile-bytecode --no-deps --no-build-isolation
 LOCK := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --custom-compile-command "make lock"
 # Each package.json has an .npmrc beside it that keeps download addresses out of the lock file.
+NODE_PROGRAMS := tests/node/node_modules/ready clients/typescript/node_modules/ready
 LOCK_NPM := npm install --package-lock-only --ignore-scripts --silent --no-audit --no-fund
 
 # Tests wait for disks, servers and clocks, so there are more of them at work than processors.
@@ -28,7 +29,7 @@ DEBIAN := /var/cache/public-markets-tests/debian.tar
 REGISTRY := /var/cache/public-markets-tests/usr/bin/docker-registry
 
 .DEFAULT_GOAL := help
-.PHONY: help demo serve test test-all lint types tests campaigns structure coverage bless bench bench-deps test-deps lock wheel notes image clean
+.PHONY: help demo serve test test-all lint types tests campaigns structure coverage bless bench bench-deps test-deps lock wheel client-typescript notes image clean
 
 help:  ## Show the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -50,17 +51,17 @@ lint: .venv/test
 types: .venv/test
 	$(BIN)/mypy
 
-tests: .venv/test tests/node/node_modules/ready
+tests: .venv/test $(NODE_PROGRAMS)
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --durations=25
 
 # Neighbouring tests share servers, so each worker gets a run of them; idle workers then take over from busy ones.
-campaigns: .venv/test tests/node/node_modules/ready
+campaigns: .venv/test $(NODE_PROGRAMS)
 	TEST_ALL=1 $(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m campaign --durations=25
 
 structure: .venv/test  ## Show how large packages are, and which names, functions and modules to look at
 	@$(BIN)/python -m tests.support.structure
 
-coverage: .venv/test tests/node/node_modules/ready  ## Show which lines no test of this process reaches
+coverage: .venv/test $(NODE_PROGRAMS)  ## Show which lines no test of this process reaches
 	$(BIN)/coverage run -m pytest -q
 	$(BIN)/coverage combine -q
 	$(BIN)/coverage report
@@ -100,10 +101,14 @@ lock: .venv/bin/uv  ## Update the lock files from pyproject.toml and package.jso
 	$(LOCK) $(OPTIONS) --group bench --output-file requirements/bench.txt
 	$(LOCK_NPM) --prefix tests/node
 	$(LOCK_NPM) --prefix tests/bench/node
+	$(LOCK_NPM) --prefix clients/typescript
 
 wheel: .venv/run  ## Build dist/public_markets-*.whl, to install elsewhere, and the sdist
 	rm -f dist/public_markets-*
 	$(BIN)/python -m hatchling build --directory dist
+
+client-typescript: clients/typescript/node_modules/ready  ## Build clients/typescript/packed/*.tgz, the client for TypeScript and JavaScript
+	cd clients/typescript && rm -rf dist packed && mkdir packed && npm run --silent build && npm pack --silent --pack-destination packed
 
 # Health checks are part of Docker's format of images only.
 BUILD ?= buildah build --format docker
@@ -125,6 +130,7 @@ image: wheel  ## Build the container image public-markets:VERSION; BUILD="docker
 	  --build-arg SOURCE=$(SOURCE) --tag public-markets:$(VERSION) $(OPTIONS) .
 
 clean:  ## Remove what was installed, built and made up
+	rm -rf clients/typescript/node_modules clients/typescript/dist clients/typescript/packed
 	rm -rf .venv .venv-bench .bench tests/node/node_modules tests/bench/node/node_modules dist output demo.db .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
 .venv/bin/uv: requirements/tools.txt
@@ -146,6 +152,10 @@ clean:  ## Remove what was installed, built and made up
 # What needs these programs says so and is skipped where there is no npm.
 tests/node/node_modules/ready: tests/node/package.json tests/node/package-lock.json
 	@if command -v npm >/dev/null; then npm ci --prefix tests/node --silent --no-audit --no-fund; else mkdir -p $(@D); fi
+	@touch $@
+
+clients/typescript/node_modules/ready: clients/typescript/package.json clients/typescript/package-lock.json
+	@if command -v npm >/dev/null; then npm ci --prefix clients/typescript --ignore-scripts --silent --no-audit --no-fund; else mkdir -p $(@D); fi
 	@touch $@
 
 .venv-bench/ready: .venv/bin/uv requirements/bench.txt

@@ -3,6 +3,7 @@
 What cannot run here: GitHub itself, its arm64 machine, its attestations, PyPI's exchange of an identity for a token.
 """
 
+import base64
 import hashlib
 import json
 import os
@@ -14,6 +15,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any, Final
 from urllib.request import Request, urlopen
@@ -22,9 +24,10 @@ import pytest
 import yaml
 
 from generator import __version__
-from tests.support.edges.servers import free_port
+from tests.clients.typescript.programs import OPENAPI, SOURCE
+from tests.support.edges.servers import free_port, serving
 from tests.support.images import DEBIAN, IMAGE, Storage
-from tests.support.programs import require
+from tests.support.programs import require, unavailable
 from tests.support.sites.builds import ROOT
 from tests.support.waiting import wait_until
 
@@ -77,8 +80,8 @@ def test_the_linters_of_workflows_find_nothing() -> None:
     assert (linted.returncode, linted.stdout) == (0, ""), linted.stderr
 
 
-def test_only_the_job_that_publishes_can_prove_who_it_is_and_it_runs_nothing_of_ours() -> None:
-    assert [name for name, job in JOBS.items() if "id-token" in job["permissions"]] == ["publish"]
+def test_only_the_jobs_that_publish_can_prove_who_they_are_and_they_run_nothing_of_ours() -> None:
+    assert [name for name, job in JOBS.items() if "id-token" in job["permissions"]] == ["publish", "publish-npm"]
     used = [step["uses"].partition("@")[0] for step in JOBS["publish"]["steps"]]
     assert used == [
         "actions/download-artifact",
@@ -86,6 +89,9 @@ def test_only_the_job_that_publishes_can_prove_who_it_is_and_it_runs_nothing_of_
         "actions/attest",
         "pypa/gh-action-pypi-publish",
     ]
+    *used, script = JOBS["publish-npm"]["steps"]
+    assert [step["uses"].partition("@")[0] for step in used] == ["actions/download-artifact", "actions/setup-node"]
+    assert script["run"] == "npm publish ./npm/*.tgz --ignore-scripts --access public"
 
 
 @pytest.mark.parametrize(
@@ -109,8 +115,9 @@ def checkout(tmp_path: Path) -> Path:
     """What a job checks out, with the installed packages of these tests."""
     folder = tmp_path / "checkout"
     folder.mkdir()
+    ignored = shutil.ignore_patterns("__pycache__", "node_modules", "dist")
     for name in ("generator", "templates", "clients", "docs", "requirements", "tests/upgrade"):
-        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(ROOT / name, folder / name, ignore=ignored)
     for path in ROOT.iterdir():
         if path.is_file():
             shutil.copy2(path, folder)
@@ -160,6 +167,57 @@ def test_packages_reach_an_index_from_which_they_can_be_installed(checkout: Path
     assert {path.name for path in index.iterdir()} == packages
     (wheel,) = (tmp_path / "got").iterdir()
     assert wheel.read_bytes() == (checkout / "dist" / wheel.name).read_bytes()
+
+
+@pytest.mark.campaign(short=0)
+def test_the_typescript_client_reaches_a_registry(checkout: Path, tmp_path: Path) -> None:
+    """The registry only takes what npm sends it, and keeps it."""
+    npm, modules = require("npm", reason="the client is not published"), checkout / "clients/typescript/node_modules"
+    if not (SOURCE / "node_modules/typescript").is_dir():
+        unavailable("TypeScript is not installed: run `npm ci` in clients/typescript")
+    (checkout / OPENAPI).parent.mkdir(parents=True)
+    shutil.copy(ROOT / OPENAPI, checkout / OPENAPI)
+    modules.mkdir()
+    for path in (SOURCE / "node_modules").iterdir():
+        (modules / path.name).symlink_to(path)
+    (modules / "ready").unlink(missing_ok=True)
+    (modules / "ready").touch()
+    given = {"GITHUB_SERVER_URL": "https://git.example", "PATH": f"{npm.parent}:{os.environ['PATH']}"}
+    run("packages", "Build the package of the TypeScript client, which says where it comes from", checkout, given)
+    (packed,) = (checkout / "clients/typescript/packed").iterdir()
+    (tmp_path / "npm").mkdir()
+    shutil.copy(packed, tmp_path / "npm")
+    taken: list[dict[str, Any]] = []
+
+    class Registry(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self._answer(404)
+
+        def do_PUT(self) -> None:
+            taken.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
+            self._answer(201)
+
+        def _answer(self, status: int) -> None:
+            self.send_response(status)
+            self.send_header("Content-Length", "2")
+            self.end_headers()
+            self.wfile.write(b"{}")
+
+        def log_message(self, *_: object) -> None: ...
+
+    with serving(Registry) as port:
+        registry = f"//127.0.0.1:{port}/"
+        login = {f"npm_config_{registry}:_authToken": "any", "npm_config_registry": f"http:{registry}"}
+        run("publish-npm", "Publish to npm", tmp_path, {**given, **login})
+    (sent,) = taken
+    (name,) = sent["_attachments"]
+    assert name == packed.name == f"public-markets-client-{__version__}.tgz"
+    assert base64.b64decode(sent["_attachments"][name]["data"]) == packed.read_bytes()
+    released = sent["versions"][__version__]
+    assert released["repository"] == {
+        "type": "git", "directory": "clients/typescript", "url": "git+https://git.example/Some/Public-Markets.git",
+    }  # fmt: skip
+    assert "dependencies" not in released
 
 
 @pytest.mark.campaign(short=0)
@@ -215,6 +273,7 @@ def test_images_reach_a_registry_under_one_name(storage: Storage, tmp_path: Path
 def test_a_release_is_made_of_all_that_was_built_with_the_changelog_as_its_text(tmp_path: Path) -> None:
     made = {
         f"packages/public_markets-{__version__}.tar.gz", f"packages/public_markets-{__version__}-py3-none-any.whl",
+        f"npm/public-markets-client-{__version__}.tgz",
         "notes/notes.md", "sbom-amd64/sbom-amd64.cdx.json", "sbom-arm64/sbom-arm64.cdx.json",
     }  # fmt: skip
     for path in (tmp_path / "made" / name for name in made):

@@ -109,12 +109,11 @@ def copied(folder: Path, moment: float, umask: int) -> Path:
     """A checkout of this tree as one commit, made and touched at other times and with other modes."""
     names = [name for name in ("generator", "templates", "clients", "docs", "requirements") if (ROOT / name).is_dir()]
     folder.mkdir()
+    ignored = shutil.ignore_patterns("__pycache__", "node_modules")
     before = os.umask(umask)
     try:
         for name in names:
-            shutil.copytree(
-                ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"), copy_function=_copy
-            )
+            shutil.copytree(ROOT / name, folder / name, ignore=ignored, copy_function=_copy)
         for path in ROOT.iterdir():
             if path.is_file() and (
                 path.suffix in {".md", ".toml", ".yaml", ".py"} or path.name in {"LICENSE", ".gitignore"}

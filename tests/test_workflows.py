@@ -85,12 +85,12 @@ def parse(words: list[str]) -> click.Context:
 
 
 def test_every_action_is_pinned_to_a_commit() -> None:
-    assert len(used()) == 15
+    assert len(used()) == 18
     assert [name for name in used() if not re.fullmatch(r"[\w./-]+@[0-9a-f]{40}", name)] == []
 
 
 def test_an_action_has_one_version_in_all_workflows() -> None:
-    assert len({*used()}) == len({name.partition("@")[0] for name in used()}) == 6
+    assert len({*used()}) == len({name.partition("@")[0] for name in used()}) == 7
 
 
 def test_workflows_may_do_no_more_than_they_need() -> None:
@@ -106,6 +106,7 @@ def test_workflows_may_do_no_more_than_they_need() -> None:
             {},
             *(reads, reads, reads | {"packages": "write"}, {"packages": "write"}),
             {"attestations": "write", "id-token": "write"},
+            {"id-token": "write"},
             {"contents": "write"},
         ],
     }
@@ -146,7 +147,7 @@ def test_a_secret_is_known_to_the_step_that_needs_it_and_to_no_other() -> None:
 
 def test_scripts_hold_no_expressions_and_show_no_environment() -> None:
     scripts = [step["run"] for step in steps() if "run" in step]
-    assert len(scripts) == 16
+    assert len(scripts) == 18
     # GitHub inserts the value of an expression into the script as code.
     assert [script for script in scripts if "${{" in script] == []
     assert [script for script in scripts if re.search(r"\b(echo|printf|printenv|env|set -x)\b", script)] == []

@@ -25,11 +25,9 @@ from generator.api.openapi import meanings
 from generator.api.openapi import schemas as openapi_schemas
 from generator.demo.database import seed
 from tests.support.edges.cases import faults
-from tests.support.programs import require, unavailable
 from tests.support.readers import search
 from tests.support.sites.builds import AS_OF, ROOT, build_now, files, make_config
 
-NODE = ROOT / "tests" / "node" / "node_modules"
 VARIANTS = get_args(Variant)
 SHOW_FILLS = ("PublicMarketListItem", "PublicMarketDetailMarket", "PublicMarketSignal")
 BINARY = {"type": "string", "format": "binary"}
@@ -639,36 +637,3 @@ def test_a_generated_python_client_reads_every_market(client: ModuleType, publis
     assert call("build", "get_index").feeds[0].json_feed == feed.feed_url
     missing = call("markets", "get_market", openapi_examples.MARKET_ID)
     assert encode(missing.to_dict()) == published[keys.error(404)]
-
-
-TYPESCRIPT = """
-import type { components, operations } from "./api";
-
-type Page = components["schemas"]["PublicMarketList"];
-type Query = NonNullable<operations["listMarkets"]["parameters"]["query"]>;
-type Refusal = operations["getMarket"]["responses"][404]["content"]["application/json"];
-type Same<A, B> = [A, B] extends [B, A] ? true : false;
-
-export const cursorMayBeNull: Same<Page["nextCursor"], string | null> = true;
-export const sorts: Same<Query["sort"], SORTS | undefined> = true;
-export const states: Same<Page["items"][number]["status"], STATES> = true;
-export const refusal: Refusal = { error: "not found" };
-"""
-
-
-@pytest.mark.campaign(short=0)
-def test_typescript_types_are_made_of_it_and_compile(folder: Path) -> None:
-    node = require("node", reason="it runs openapi-typescript")
-    generate, compiler = NODE / "openapi-typescript" / "bin" / "cli.js", NODE / "typescript" / "bin" / "tsc"
-    if not (generate.exists() and compiler.exists()):
-        unavailable("openapi-typescript is not installed: run `npm ci` in tests/node")
-    made = folder / "api.d.ts"
-    subprocess.run([node, generate, folder / "output" / keys.OPENAPI, "--output", made], check=True)
-    use = folder / "use.ts"
-    text = TYPESCRIPT.replace("SORTS", " | ".join(map(json.dumps, contract.SORTS)))
-    use.write_text(text.replace("STATES", " | ".join(map(json.dumps, contract.MARKET_STATUSES))), "utf-8")
-    compile_it = [str(node), str(compiler), "--noEmit", "--strict", str(made), str(use)]
-    done = subprocess.run(compile_it, cwd=folder, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout
-    use.write_text(use.read_text("utf-8").replace('"not found"', "404"), "utf-8")
-    assert subprocess.run(compile_it, cwd=folder, capture_output=True, check=False).returncode != 0

@@ -1,0 +1,84 @@
+"""The TypeScript client, built as it is published, and programs in Node that use it."""
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+from tests.support.programs import require, unavailable
+from tests.support.sites.builds import ROOT
+
+FOLDER: Final = "clients/typescript"
+SOURCE: Final = ROOT / FOLDER
+PACKAGE: Final[dict[str, Any]] = json.loads((SOURCE / "package.json").read_text("utf-8"))
+OPENAPI: Final = Path("tests/golden_extended/v1/openapi.json")
+_EVALUATE: Final = Path(__file__).with_name("evaluate.mjs")
+
+
+def node() -> Path:
+    return require("node", reason="the TypeScript client is not run")
+
+
+def copy_source(root: Path) -> Path:
+    """Copy what the build needs, to the same places below another root; returns the folder of the client."""
+    if not (SOURCE / "node_modules/typescript").is_dir():
+        unavailable("TypeScript is not installed: run `npm ci` in clients/typescript")
+    folder = root / FOLDER
+    shutil.copytree(SOURCE, folder, ignore=shutil.ignore_patterns("node_modules", "dist", "api.ts"))
+    (folder / "node_modules").symlink_to(SOURCE / "node_modules")
+    (root / OPENAPI).parent.mkdir(parents=True)
+    shutil.copy(ROOT / OPENAPI, root / OPENAPI)
+    return folder
+
+
+def build(folder: Path) -> str:
+    """Run the package's script `build`; returns what it complains of."""
+    path = f"{folder / 'node_modules/.bin'}{os.pathsep}{node().parent}{os.pathsep}{os.environ['PATH']}"
+    ran = subprocess.run(
+        ["sh", "-ec", PACKAGE["scripts"]["build"]], cwd=folder, env={**os.environ, "PATH": path},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (ran.returncode == 0) is (ran.stdout == ""), ran
+    return ran.stdout + ran.stderr
+
+
+class Program:
+    """A Node in which scripts run, with what the client exports in their scope."""
+
+    def __init__(self, process: "subprocess.Popen[str]") -> None:
+        self._process = process
+
+    def __call__(self, script: str, **given: Any) -> Any:
+        """Run the body of an async function; returns its value. `given` is in its scope."""
+        self.begin(script, **given)
+        return self.end()
+
+    def begin(self, script: str, **given: Any) -> None:
+        """Run it without waiting for its end."""
+        assert self._process.stdin
+        self._process.stdin.write(f"{json.dumps({'script': script, 'given': given})}\n")
+        self._process.stdin.flush()
+
+    def end(self) -> Any:
+        """Wait for the end of what was begun; returns its value."""
+        assert self._process.stdout
+        line = self._process.stdout.readline()
+        assert line, "Node has ended; its errors are above"
+        done = json.loads(line)
+        assert "error" not in done, done["error"]
+        return done.get("value")
+
+
+@contextmanager
+def running(client: Path) -> Iterator[Program]:
+    """A Node with the client."""
+    command = [str(node()), str(_EVALUATE), str(client / "dist")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            yield Program(process)
+        finally:
+            process.kill()

@@ -1,0 +1,205 @@
+"""The package of the TypeScript client: it has the types of the contract, and does what its docs show."""
+
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from generator import __version__
+from generator.api import contract
+from tests.clients.faulting_proxy import Fate, FaultingProxy
+from tests.clients.faulting_proxy import running as proxied
+from tests.clients.typescript.changing_site import BASE_URL, MARKETS, ChangingSite, changing_site
+from tests.clients.typescript.programs import OPENAPI, PACKAGE, SOURCE, build, copy_source, node
+from tests.conftest import Shared
+from tests.support.programs import require
+from tests.support.sites.builds import ROOT
+
+ADDRESS: Final = "http://127.0.0.1:8000"
+DOCS: Final = ("docs/client-typescript.md", "clients/typescript/README.md")
+PROGRAMS: Final = [
+    program
+    for page in DOCS
+    for program in re.findall(r"^```js\n(.*?)^```$", (ROOT / page).read_text("utf-8"), re.MULTILINE | re.DOTALL)
+]
+LIST, DUMP, REFUSED, FOLLOW, GO_ON, README = PROGRAMS
+#: As strictly as anybody may, but for the compiler's own files.
+COMPILED: Final = "--noEmit --strict --target es2022 --module nodenext --lib es2022,dom --skipDefaultLibCheck"
+TYPES: Final = """
+import { Client, MemoryStore, type ListedMarket, type Query, type Store, type Change } from "public-markets-client";
+import { FileStore } from "public-markets-client/node";
+import type { components, operations } from "public-markets-client";
+
+type Same<A, B> = [A, B] extends [B, A] ? true : false;
+type Open<A> = A | (string & {});
+
+export const sorts: Same<Query["sort"], SORTS | undefined> = true;
+export const states: Same<ListedMarket["status"], Open<STATES>> = true;
+export const isNullable: Same<ListedMarket["resolution"], components["schemas"]["Resolution"] | null> = true;
+export const cursorMayBeNull: Same<components["schemas"]["PublicMarketList"]["nextCursor"], string | null> = true;
+export const refusal: operations["getMarket"]["responses"][404]["content"]["application/json"] = { error: "" };
+export const isNewer = (market: ListedMarket): boolean => market.status === "paused";
+export const stores: Store[] = [new MemoryStore(), new FileStore("x")];
+export const kinds: Same<Change["kind"], "new" | "changed" | "gone"> = true;
+export const walk = new Client("").markets({ status: "open", category: "a", q: "b" });
+export const begun = new Client("").markets({}, { onExpired: "throw" });
+"""
+
+
+@pytest.fixture(scope="session")
+def installed(client: Path, shared: Shared) -> Path:
+    """An empty folder in which the packed client was installed, and nothing else. Read only."""
+    npm = require("npm", reason="the TypeScript client is not installed")
+
+    def fill(folder: Path) -> None:
+        packed = json.loads(subprocess.check_output([npm, "pack", "--json", "--pack-destination", folder], cwd=client))
+        assert {file["path"].partition("/")[0] for file in packed[0]["files"]} == {
+            "LICENSE", "README.md", "dist", "package.json",
+        }  # fmt: skip
+        (folder / "package.json").write_text('{"type": "module", "private": true}', "utf-8")
+        install = [str(npm), "install", "--offline", "--ignore-scripts", "--no-audit", "--no-fund", "--silent"]
+        subprocess.run([*install, str(folder / packed[0]["filename"])], cwd=folder, check=True)
+        found = [path.name for path in (folder / "node_modules").iterdir() if path.name[0] != "."]
+        assert found == ["public-markets-client"]
+
+    return shared("installed-typescript", fill)
+
+
+@pytest.fixture
+def place(installed: Path, tmp_path: Path) -> Path:
+    """A folder with the client, to write in."""
+    (tmp_path / "node_modules").symlink_to(installed / "node_modules")
+    shutil.copy(installed / "package.json", tmp_path)
+    return tmp_path
+
+
+@pytest.fixture(scope="module")
+def site() -> Iterator[ChangingSite]:
+    with changing_site("serve", "chunks", 4) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def url(site: ChangingSite) -> Iterator[str]:
+    """The address of the site, which its heads name."""
+    fate = Fate((), seed=1, share=0, in_a_row=0)
+    with proxied(FaultingProxy(f"http://127.0.0.1:{site.edge.client.port}", fate, base_url=BASE_URL)) as proxy:
+        yield proxy.url
+
+
+def complaints(place: Path, *texts: str) -> str:
+    """What the compiler says of programs that are written beside the installed client."""
+    for number, text in enumerate(texts):
+        (place / f"program-{number}.ts").write_text(text, "utf-8")
+    compiler = SOURCE / "node_modules/typescript/bin/tsc"
+    command = [str(node()), str(compiler), *COMPILED.split(), *sorted(map(str, place.glob("*.ts")))]
+    return subprocess.run(command, cwd=place, capture_output=True, text=True, check=False).stdout
+
+
+def shown(program: str, url: str, place: Path) -> list[str]:
+    """The lines that a program of the docs prints."""
+    (place / "program.js").write_text(program.replace(ADDRESS, url), "utf-8")
+    return subprocess.check_output([node(), "program.js"], cwd=place, text=True).splitlines()
+
+
+def test_it_has_the_version_and_license_of_the_program_and_no_dependencies() -> None:
+    lock = json.loads((SOURCE / "package-lock.json").read_text("utf-8"))
+    assert PACKAGE["version"] == lock["version"] == lock["packages"][""]["version"] == __version__
+    assert (SOURCE / "LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()
+    assert {"dependencies", "peerDependencies", "optionalDependencies"} & PACKAGE.keys() == set()
+
+
+def test_it_has_at_most_five_hundred_lines_of_code() -> None:
+    """Without blank lines, comments and the types that are generated."""
+    sources = [path for path in (SOURCE / "src").glob("*.ts") if path.name != "api.ts"]
+    assert len(sources) == 7
+    lines = [line for path in sources for line in path.read_text("utf-8").splitlines()]
+    assert max(map(len, lines)) <= 120
+    assert (
+        300 < len([line for line in lines if line.strip() and not line.lstrip().startswith(("//", "/*", "*"))]) <= 500
+    )
+
+
+@pytest.mark.campaign(short=0)
+def test_it_does_not_compile_without_what_it_reads_of_the_contract(tmp_path: Path) -> None:
+    folder, document = copy_source(tmp_path), tmp_path / OPENAPI
+    text, names = document.read_text("utf-8"), ("nextCursor", "stepsUrl", "sha256", "PublicMarketSnapshot")
+    for name in names:
+        text = text.replace(name, f"{name}OrSo")
+    document.write_text(text, "utf-8")
+    said = build(folder)
+    assert [name for name in names if f"'{name}' does not exist" not in said] == []
+
+
+@pytest.mark.campaign(short=0)
+def test_its_types_are_those_of_the_contract_where_it_is_installed(place: Path) -> None:
+    known = {"SORTS": contract.SORTS, "STATES": contract.MARKET_STATUSES}
+    text = re.sub("SORTS|STATES", lambda found: " | ".join(map(json.dumps, known[found[0]])), TYPES)
+    assert complaints(place, text, *PROGRAMS) == ""
+    wrong = [('"open", category', '"opne", category'), ('"throw"', '"stop"'), ('{ error: "" }', "{ error: 4 }")]
+    for right, mistake in wrong:
+        assert right in text
+        text = text.replace(right, mistake)
+    assert complaints(place, text).count("error TS") == len(wrong)
+
+
+def test_programs_in_the_docs_have_at_most_ten_lines() -> None:
+    assert max(program.strip().count("\n") + 1 for program in PROGRAMS) <= 10
+
+
+@pytest.mark.campaign(short=0)
+def test_all_open_markets_are_listed_as_the_docs_say(site: ChangingSite, url: str, place: Path) -> None:
+    assert shown(LIST, url, place) == shown(README, url, place)
+    lines = shown(LIST, url, place)
+    questions = [f"{market['prob']} {market['question']}" for market in site.states()[0].values()]
+    assert sorted(lines) == sorted(questions)
+    assert len(lines) >= MARKETS
+
+
+@pytest.mark.campaign(short=0)
+def test_a_dump_is_read_as_the_docs_say(site: ChangingSite, url: str, place: Path) -> None:
+    (volume,) = shown(DUMP, url, place)
+    assert float(volume) == sum(market["volume"] for market in site.states()[0].values()) > 0
+
+
+@pytest.mark.campaign(short=0)
+def test_an_error_tells_what_the_docs_say(url: str, place: Path) -> None:
+    (line,) = shown(REFUSED, url, place)
+    assert line.startswith(
+        f"400 [ 'limit' ] {url}/v1/public/markets?limit=1000 answers 400: invalid request: limit must"
+    )
+
+
+@pytest.mark.campaign(short=0)
+def test_three_builds_are_followed_as_the_docs_say(site: ChangingSite, url: str, place: Path) -> None:
+    for number in range(3):
+        lines = shown(FOLLOW, url, place)
+        text = [*site.dumps.values()][-1]
+        assert (place / "markets.ndjson").read_bytes() == text
+        assert len(lines) == (text.count(b"\n") if number == 0 else 5)
+        site.edit()
+        site.build()
+
+
+@pytest.mark.campaign(short=0)
+def test_who_goes_on_sees_each_build_as_the_docs_say(site: ChangingSite, url: str, place: Path) -> None:
+    program = GO_ON.replace(ADDRESS, url).replace("60_000", "20")
+    assert program != GO_ON.replace(ADDRESS, url)
+    (place / "program.js").write_text(program, "utf-8")
+    with subprocess.Popen([node(), "program.js"], cwd=place, stdout=subprocess.PIPE, text=True) as running:
+        assert running.stdout
+        try:
+            first = [running.stdout.readline() for _ in site.states()[0]]
+            assert all(line.startswith("new ") for line in first)
+            for _ in range(2):
+                site.edit()
+                site.build()
+                kinds = sorted(running.stdout.readline().partition(" ")[0] for _ in range(5))
+                assert kinds == ["changed"] * 4 + ["new"]
+        finally:
+            running.kill()
