@@ -289,7 +289,7 @@ def test_without_search_a_q_is_refused_with_the_reason(layout: Literal["pages", 
 
 
 @pytest.mark.campaign(short=0)
-@pytest.mark.parametrize(("engine", "layout"), product(ENGINES, LAYOUTS))
+@pytest.mark.parametrize(("engine", "layout"), [*product(ENGINES, LAYOUTS)])
 def test_the_table_notices_every_changed_rule_of_a_search(
     engine: str, layout: str, outputs: Outputs, tmp_path: Path
 ) -> None:
