@@ -23,7 +23,7 @@ from generator.config.settings import Config
 from generator.downloads import dump, parquet
 from tests.support.edges.servers import folder_for_anybody, free_port, mortal, nginx
 from tests.support.programs import require
-from tests.support.readers.pages import PAGES
+from tests.support.readers.pages import PAGES, section
 from tests.support.sites.builds import AS_OF, CHUNKED, NO_LIMITS, ROOT, build_now, make_config
 
 PAGE: Final = PAGES["docs/dumps.md"]
@@ -32,10 +32,10 @@ ADDRESS: Final = "https://api.example.org"
 DAY: Final = "2026-10-31"
 
 
-def shown(language: str, settings: Config) -> list[str]:
-    """The blocks of the page in one language, for the site."""
-    found = re.findall(rf"^```{language}\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
-    return [block.replace(ADDRESS, settings.base_url) for block in found]
+def shown(heading: str, settings: Config) -> str:
+    """The block in a section of the page, for the site."""
+    (block,) = re.findall(r"^```\w+\n(.*?)^```$", section("docs/dumps.md", heading), re.DOTALL | re.MULTILINE)
+    return str(block).replace(ADDRESS, settings.base_url)
 
 
 @pytest.fixture(scope="module")
@@ -87,8 +87,7 @@ def readers(programs: list[str]) -> Iterator["subprocess.Popen[str]"]:
 @pytest.mark.campaign(short=0)
 def test_all_libraries_read_the_state_that_they_began_with(settings: Config) -> None:
     expected = details(settings)
-    of_now, _ = sorted(shown("sql", settings), key=lambda block: keys.ARCHIVE in block)
-    with readers([of_now, *shown("python", settings)]) as process:
+    with readers([shown(heading, settings) for heading in ("DuckDB", "polars", "pandas")]) as process:
         republish(settings)
         answer, _ = process.communicate("go on\n")
     by_status, by_month, by_resolution, by_polars, by_pandas = json.loads(answer)
@@ -117,7 +116,7 @@ def test_the_command_line_reads_the_state_that_it_began_with(settings: Config) -
     for program in ("curl", "jq", "zcat"):
         require(program, reason="the page's command line is not run")
     expected = [detail["market"] for detail in details(settings) if detail["market"]["status"] == "open"]
-    find, read = shown("sh", settings)[0].splitlines()
+    find, read = shown("On the command line", settings).splitlines()
     url = subprocess.run(["bash", "-c", f'{find}; echo "$url"'], capture_output=True, text=True, check=True).stdout
     republish(settings)
     found = subprocess.run(
@@ -175,7 +174,8 @@ def archive_day(settings: Config) -> None:
 @pytest.mark.campaign(short=0)
 def test_two_columns_of_a_day_are_read_with_three_requests_by_what_the_page_shows(settings: Config) -> None:
     """DuckDB counts its requests itself; in a process of its own, as it starts threads."""
-    (block,) = (block for block in shown("sql", settings) if keys.ARCHIVE in block)
+    _, _, question = PAGE.partition("### What was known on a day?")
+    block = question.split("```")[1].removeprefix("sql\n").replace(ADDRESS, settings.base_url)
     assert DAY in block
     archive_day(settings)
     program = """
