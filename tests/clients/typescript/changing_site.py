@@ -45,13 +45,16 @@ class ChangingSite:
     dumps: dict[tuple[str, int], bytes] = field(default_factory=dict)
 
     def change(self) -> None:
-        """Let something happen: mostly the next build."""
+        """Let something happen: the next build, sometimes in the other layout, and sometimes a takedown after it.
+
+        Then a walk that began before expires, and what it goes on in is of another state.
+        """
         self.edit()
         if self.draw.random() < 0.2:
             self.layout = "pages" if self.layout == "chunks" else "chunks"
-        if self.draw.random() < 0.2:
-            self.take_down()
         self.build()
+        if self.draw.random() < 0.3:
+            self.take_down()
 
     def edit(self) -> None:
         """Change some markets, and bring a new one."""
