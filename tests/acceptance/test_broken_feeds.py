@@ -11,7 +11,6 @@ from typing import Any, Final
 
 import pytest
 
-from clients import follow_changes
 from generator.api import downloads, keys
 from generator.api.downloads import ChangesHead, DumpHead
 from generator.downloads import steps
@@ -19,6 +18,7 @@ from generator.downloads.steps import StepWriter
 from generator.site.catalog import Catalog
 from generator.site.change_feed import ChangeFeed
 from generator.tree.manifest import Retired
+from public_markets_client import site
 from tests.support.kills import KilledError
 from tests.support.readers.followed import Followed, quick, reading
 from tests.support.sites.publishing import PublishedSite
@@ -182,13 +182,12 @@ def deletes_replaced_files_at_once(patch: Patch) -> None:
 def follows_without_a_look_at_the_digest(patch: Patch) -> None:
     """The follower is broken here."""
 
-    def trusting(self: follow_changes.Copy, lines: Any, head: dict[str, Any]) -> None:
-        lines = [*lines]  # some are read from the file itself
-        self.path.write_bytes(b"".join(lines))
-        self.note(head)
+    def trusting(store: Any, spool: Any, lines: Any, to: Any, before: Any) -> None:
+        store.path.write_bytes(b"".join([*lines()]))  # some are read from the file itself
+        store.note(to)
 
-    patch.setattr(follow_changes.Copy, "replace", trusting)
-    patch.setattr(follow_changes, "unchanged", lambda *_: "")
+    patch.setattr(site, "_commit", trusting)
+    patch.setattr(site, "_require_unchanged", lambda *_: None)
 
 
 Scenario = Callable[[Followed], None]

@@ -1,0 +1,204 @@
+"""The two clients: they send what the plans of `site` ask for, one at once and one asynchronously."""
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Generator, Iterator
+from contextlib import aclosing, closing
+from functools import partial, wraps
+from typing import Any, Concatenate, ParamSpec
+
+import httpx
+
+from public_markets_client.requester import MOST_BYTES, Answer, Call, Options, Plan, Requester, T, Wait
+from public_markets_client.site import Site
+
+P = ParamSpec("P")
+_OK = 200
+#: What httpx raises for a request that cannot be sent or answered.
+_PROBLEMS = (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, OSError, ValueError)
+
+
+class _Received:
+    """The answer to a call, as it comes."""
+
+    def __init__(self, call: Call, response: httpx.Response, progress: Callable[[int, int], None] | None) -> None:
+        self._call, self._response, self._progress = call, response, progress
+        self._body, self._size = bytearray(), 0
+        self._file = call.file if response.status_code == _OK else None
+        if self._file:
+            self._file.seek(0)
+            self._file.truncate()
+
+    def has_enough(self, piece: bytes) -> bool:
+        """Take a piece of the body; whether the body is longer than it may be."""
+        self._size += len(piece)
+        if self._file is None:
+            self._body += piece
+            return self._size > MOST_BYTES
+        self._file.write(piece)
+        if self._progress:
+            self._progress(self._size, self._call.most)
+        return self._size > self._call.most
+
+    def answer(self) -> Answer:
+        """The answer, once all of it has come."""
+        headers = {name.lower(): value for name, value in self._response.headers.items()}
+        return Answer(self._call.url, self._response.status_code, headers, bytes(self._body))
+
+
+def _failed(call: Call, error: Exception) -> Answer:
+    if isinstance(error, httpx.DecodingError):
+        return Answer(call.url, _OK)  # a body, but not one that can be read
+    if isinstance(error, httpx.TimeoutException):
+        return Answer(call.url, problem="took too long")
+    return Answer(call.url, problem=f"cannot be read ({str(error) or type(error).__name__})")
+
+
+class _Base:
+    """What both clients have: the options, and the plans for a site."""
+
+    def __init__(self, base_url: str, options: Options | None, http: Any) -> None:
+        self._options, self._is_owner = options or Options(), http is None
+        self._site = Site(base_url, Requester(self._options))
+
+    def _settings(self) -> dict[str, Any]:
+        headers = {"User-Agent": "public-markets-client", "Accept": "application/json, */*"}
+        return {"follow_redirects": True, "timeout": self._options.timeout, "headers": headers}
+
+
+def _one(plan: Callable[Concatenate[Site, P], Plan[T]]) -> Callable[Concatenate["Client", P], T]:
+    @wraps(plan)
+    def method(client: "Client", /, *arguments: P.args, **named: P.kwargs) -> T:
+        with closing(client._each(plan(client._site, *arguments, **named))) as found:  # noqa: SLF001 - a method
+            return next(found)
+
+    return method
+
+
+def _many(plan: Callable[Concatenate[Site, P], Plan[T]]) -> Callable[Concatenate["Client", P], Iterator[T]]:
+    @wraps(plan)
+    def method(client: "Client", /, *arguments: P.args, **named: P.kwargs) -> Iterator[T]:
+        return client._each(plan(client._site, *arguments, **named))  # noqa: SLF001 - a method
+
+    return method
+
+
+class Client(_Base):
+    """A client of one site, to be used in a `with`: every method returns when the answer is there.
+
+    All methods raise ClientError. `http` is used instead of a client of httpx with the usual settings, and not closed.
+    """
+
+    def __init__(self, base_url: str, options: Options | None = None, http: httpx.Client | None = None) -> None:
+        super().__init__(base_url, options, http)
+        self._http = http or httpx.Client(**self._settings())
+
+    def __enter__(self) -> "Client":  # noqa: PYI034 - Python 3.10 has no Self
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._is_owner:
+            self._http.close()
+
+    market, snapshot, build, prices = _one(Site.market), _one(Site.snapshot), _one(Site.build), _one(Site.prices)
+    markets, dump, follow = _many(Site.markets), _many(Site.dump), _many(Site.follow)
+    latest_changes = _many(Site.latest_changes)
+
+    def _each(self, plan: Plan[T]) -> Generator[T, None, None]:
+        answer = None
+        with closing(plan):
+            while steps := _sent(plan, answer):
+                (step,), answer = steps, None
+                if isinstance(step, Call):
+                    answer = self._send(step)
+                elif isinstance(step, Wait):
+                    time.sleep(step.seconds)
+                else:
+                    yield step
+
+    def _send(self, call: Call) -> Answer:
+        try:
+            with self._http.stream("GET", call.url, headers=dict(call.headers)) as response:
+                received = _Received(call, response, self._options.progress)
+                for piece in response.iter_raw() if call.file else response.iter_bytes():
+                    if received.has_enough(piece):
+                        break
+            return received.answer()
+        except _PROBLEMS as error:
+            return _failed(call, error)
+
+
+def _async_one(
+    plan: Callable[Concatenate[Site, P], Plan[T]],
+) -> Callable[Concatenate["AsyncClient", P], Coroutine[Any, Any, T]]:
+    @wraps(plan)
+    async def method(client: "AsyncClient", /, *arguments: P.args, **named: P.kwargs) -> T:
+        async with aclosing(client._each(plan(client._site, *arguments, **named))) as found:  # noqa: SLF001 - a method
+            return await anext(found)
+
+    return method
+
+
+def _async_many(
+    plan: Callable[Concatenate[Site, P], Plan[T]],
+) -> Callable[Concatenate["AsyncClient", P], AsyncIterator[T]]:
+    @wraps(plan)
+    def method(client: "AsyncClient", /, *arguments: P.args, **named: P.kwargs) -> AsyncIterator[T]:
+        return client._each(plan(client._site, *arguments, **named))  # noqa: SLF001 - a method
+
+    return method
+
+
+class AsyncClient(_Base):
+    """The same for asyncio, to be used in an `async with`: methods are awaited, or iterated by `async for`.
+
+    What plans do between requests, such as to read and write files, they do in threads.
+    """
+
+    def __init__(self, base_url: str, options: Options | None = None, http: httpx.AsyncClient | None = None) -> None:
+        super().__init__(base_url, options, http)
+        self._http = http or httpx.AsyncClient(**self._settings())
+
+    async def __aenter__(self) -> "AsyncClient":  # noqa: PYI034 - as above
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._is_owner:
+            await self._http.aclose()
+
+    market, snapshot = _async_one(Site.market), _async_one(Site.snapshot)
+    build, prices = _async_one(Site.build), _async_one(Site.prices)
+    markets, dump, follow = _async_many(Site.markets), _async_many(Site.dump), _async_many(Site.follow)
+    latest_changes = _async_many(Site.latest_changes)
+
+    async def _each(self, plan: Plan[T]) -> AsyncGenerator[T, None]:
+        answer = None
+        with closing(plan):
+            # An answer may be a file to read and to store; the steps after a result take a moment each.
+            while steps := await asyncio.to_thread(partial(_sent, plan, answer)) if answer else _sent(plan, None):
+                (step,), answer = steps, None
+                if isinstance(step, Call):
+                    answer = await self._send(step)
+                elif isinstance(step, Wait):
+                    await asyncio.sleep(step.seconds)
+                else:
+                    yield step
+
+    async def _send(self, call: Call) -> Answer:
+        try:
+            async with self._http.stream("GET", call.url, headers=dict(call.headers)) as response:
+                received = _Received(call, response, self._options.progress)
+                async for piece in response.aiter_raw() if call.file else response.aiter_bytes():
+                    if received.has_enough(piece):
+                        break
+            return received.answer()
+        except _PROBLEMS as error:
+            return _failed(call, error)
+
+
+def _sent(plan: Plan[T], answer: Answer | None) -> list[Call | Wait | T]:
+    """The next step of a plan; none at its end. No StopIteration can leave a thread or a coroutine."""
+    try:
+        return [plan.send(answer)]
+    except StopIteration:
+        return []

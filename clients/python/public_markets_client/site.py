@@ -1,0 +1,229 @@
+"""The plans of every operation: what to ask a site for, and what the answers come to. Sends nothing itself."""
+
+import hashlib
+import logging
+from collections.abc import Callable, Iterator
+from functools import partial
+from tempfile import TemporaryFile
+from typing import Any, BinaryIO, Literal
+from urllib.parse import quote, urlencode
+
+from public_markets_client import changes, models
+from public_markets_client.changes import Change, FeedFile, FeedHead, Position
+from public_markets_client.errors import AnswerError, ClientError, ExpiredCursorError, NotFoundError, StartAgainError
+from public_markets_client.models import FullMarket, Market, decoded
+from public_markets_client.requester import MALFORMED, Answer, Asking, Call, Plan, Requester, T, Wait, parsed
+from public_markets_client.stores import Store, Update
+
+LOG = logging.getLogger("public_markets_client")
+_MOST_RESTARTS = 5
+
+
+class Site:
+    """A site, by the address before `/v1`."""
+
+    def __init__(self, base_url: str, requester: Requester) -> None:
+        if not base_url.startswith(("http://", "https://")):
+            raise ClientError("is not an http or https URL", url=base_url)
+        self._base, self._requester = base_url.rstrip("/").removesuffix("/v1"), requester
+
+    def _url(self, path: str) -> str:
+        return f"{self._base}/v1/{path}"
+
+    def _one(self, path: str, kind: Callable[..., T]) -> Plan[T]:
+        yield (yield from self._requester.fetch(self._url(path), lambda values: decoded(kind, values)))
+
+    def market(self, ref: str) -> Plan[models.MarketDetail]:
+        """The market with this id or slug; raise NotFoundError if there is none."""
+        return self._one(f"public/markets/{quote(ref, safe='')}", models.MarketDetail)
+
+    def snapshot(self) -> Plan[models.Snapshot]:
+        """Small groups of open markets."""
+        return self._one("public/markets/snapshot", models.Snapshot)
+
+    def build(self) -> Plan[models.Build]:
+        """What is published, and as of when."""
+        return self._one("build.json", models.Build)
+
+    def prices(self) -> Plan[models.Prices]:
+        """All open markets with their prices; raise NotFoundError if the site publishes none."""
+        return self._one("prices.json", models.Prices)
+
+    def markets(  # noqa: PLR0913 - as the API has it
+        self, *, status: models.Status = "open", sort: models.Sort | None = None, q: str | None = None,
+        category: str | None = None, page_size: int = 100, on_expired: Literal["restart", "raise"] = "restart",
+    ) -> Plan[Market]:  # fmt: skip
+        """Every market of a list, each once, in order.
+
+        If the list is withdrawn or replaced long ago in mid-walk, the walk goes on with what is in the new one and has
+        not come yet, or raises ExpiredCursorError with `on_expired="raise"`.
+        """
+        asked = {"status": status, "sort": sort, "q": q, "category": category}
+        parameters = {name: value for name, value in asked.items() if value is not None} | {"limit": str(page_size)}
+        cursor, restarts, seen, cursors = None, 0, set[str](), set[str]()
+        while True:
+            try:
+                page = yield from self._page(parameters, cursor)
+            except ExpiredCursorError:
+                if on_expired == "raise" or restarts == _MOST_RESTARTS:
+                    raise
+                # An edge may still have the first page of the list that is gone.
+                yield Wait(restarts)
+                restarts, cursor = restarts + 1, None
+                cursors.clear()
+                continue
+            for market in page.items:
+                if market.id not in seen:
+                    seen.add(market.id)
+                    yield market
+                elif not restarts:
+                    raise AnswerError("the list has this market twice", url=self._base, path=market.id)
+            cursor = page.next_cursor
+            if cursor is None:
+                return
+            if cursor in cursors:
+                raise AnswerError("the site leads back to an earlier page", url=self._base, path="nextCursor")
+            cursors.add(cursor)
+
+    def _page(self, parameters: dict[str, str], cursor: str | None) -> Asking[models.Page]:
+        query = urlencode(parameters | ({"cursor": cursor} if cursor else {}))
+        return self._requester.fetch(
+            self._url(f"public/markets?{query}"),
+            lambda values: decoded(models.Page, values),
+            is_search="q" in parameters,
+            is_kept=cursor is None,
+        )
+
+    def dump(self) -> Plan[FullMarket]:
+        """All markets, ascending by id, after a check that the file is whole."""
+        with TemporaryFile() as file:
+            try:
+                url = yield from self._dump_into(file)
+            except StartAgainError:
+                # A newer build has replaced it.
+                url = yield from self._dump_into(file)
+            for line in changes.lines_of(file, url):
+                yield decoded(FullMarket, parsed(line, url))
+
+    def _dump_into(self, file: BinaryIO) -> Asking[str]:
+        url = self._url("dumps/head.json")
+        head = yield from self._requester.fetch(url, lambda values: decoded(models.DumpHead, values), is_kept=False)
+        found = next((one for one in head.markets if one.format == "ndjson"), None)
+        if found is None:
+            raise AnswerError("names no NDJSON file", url=url)
+        yield from self._download(FeedFile(found.url, found.size, found.sha256), file)
+        return found.url
+
+    def latest_changes(self, builds: int = 1) -> Plan[dict[str, Any]]:
+        """What the newest builds changed, as the feed has it: ids with new values, and digests of ids that are gone."""
+        head = yield from self._head(None)
+        for step in head.steps[-builds:] if head else ():
+            with TemporaryFile() as file:
+                yield from self._download(step, file)
+                for line in changes.lines_of(file, step.url):
+                    yield parsed(line, step.url)
+
+    def follow(self, store: Store) -> Plan[Change]:
+        """Bring a copy up to date, then tell what changed in it; nothing if the copy was up to date.
+
+        The copy changes all at once, before the first change is told. Call it again after the next build.
+        """
+        with TemporaryFile() as spool:
+            for take, otherwise in [
+                (self._take_steps, "starting from the dump"),
+                (self._take_dump, "trying once more, as the site may have changed meanwhile"),
+                (self._take_dump, ""),
+            ]:
+                try:
+                    yield from take(store, spool)
+                    break
+                except StartAgainError as reason:
+                    if not otherwise:
+                        raise
+                    LOG.info("%s; %s", reason, otherwise)
+            yield from changes.spooled(spool)
+
+    def _take_steps(self, store: Store, spool: BinaryIO) -> Asking[None]:
+        position = store.position()
+        head = yield from self._head(position)
+        here = head.position if head else position
+        if head is None or (here.session, here.serial) == (position.session, position.serial):
+            _require_unchanged(store, here.state)
+            if here != position:
+                store.note(here)
+            return
+        merge, steps = changes.Merge(), head.steps_since(position)
+        for step in steps:
+            with TemporaryFile() as file:
+                yield from self._download(step, file)
+                _add(merge, file, step)
+        _commit(store, spool, lambda: merge.apply(store.lines()), here, position)
+        LOG.info("took %d steps to serial %d", len(steps), here.serial)
+
+    def _take_dump(self, store: Store, spool: BinaryIO) -> Asking[None]:
+        head = yield from self._head(None)
+        if head is None:
+            raise AnswerError("is not the head of a change feed", url=self._base)
+        with TemporaryFile() as file:
+            yield from self._download(head.dump, file)
+            lines = partial(changes.lines_of, file, head.dump.url)
+            _commit(store, spool, lines, head.position, _sound_position(store))
+        LOG.info("took the dump of serial %d", head.position.serial)
+
+    def _head(self, position: Position | None) -> Asking[FeedHead | None]:
+        """The head of the feed; None if it is still the one of that position."""
+        url = self._url("changes/head.json")
+        etag = position.etag if position and position.url == url else None
+        known = {"If-None-Match": etag} if isinstance(etag, str) and etag.isascii() and etag.isprintable() else {}
+
+        def read(answer: Answer) -> FeedHead | None:
+            if known and answer.status == 304:  # noqa: PLR2004 - Not Modified
+                return None
+            return changes.head_of(parsed(answer.body, url), url, answer.headers.get("etag"))
+
+        return self._requester.ask(Call(url, known), read)
+
+    def _download(self, named: FeedFile, file: BinaryIO) -> Asking[None]:
+        """Fetch a file that a head names; raise StartAgainError if there is none, or another."""
+        call = Call(named.url, {"Accept-Encoding": "identity"}, file=file, most=named.size)
+        try:
+            yield from self._requester.ask(call, lambda _: changes.require_whole(file, named))
+        except (NotFoundError, AnswerError) as error:
+            raise StartAgainError(error.message, url=named.url, status=error.status) from None
+
+
+def _add(merge: changes.Merge, file: BinaryIO, step: FeedFile) -> None:
+    try:
+        merge.add(changes.lines_of(file, step.url))
+    except MALFORMED:
+        raise StartAgainError("is no step of a change feed", url=step.url) from None
+
+
+def _sound_position(store: Store) -> Position | None:
+    """The position of a copy whose lines can all be read; None if there is no such copy."""
+    try:
+        for _ in changes.with_ids(store.lines(), store.name):
+            pass
+        return store.position()
+    except StartAgainError:
+        return None
+
+
+def _require_unchanged(store: Store, state: str) -> None:
+    digest = hashlib.sha256()
+    for line in store.lines():
+        digest.update(line)
+    if digest.hexdigest() != state:
+        raise StartAgainError(f"{store.name} has changed or is damaged")
+
+
+def _commit(
+    store: Store, spool: BinaryIO, lines: Callable[[], Iterator[bytes]], to: Position, before: Position | None
+) -> None:
+    """Make these the lines of the copy, if they are the state that the site names; leaves what changes in `spool`."""
+    digest = hashlib.sha256()
+    old = store.lines() if before else iter(())
+    changes.spool(changes.differences(old, changes.digested(lines(), digest), store.name), spool)
+    if digest.hexdigest() != to.state:
+        raise StartAgainError("the digest of the result differs from the site's")
+    store.apply(Update(lines(), changes.spooled(spool)), to, before)
