@@ -11,7 +11,9 @@ import pytest
 
 from generator.api import keys
 from public_markets_client import command, models, tables
+from public_markets_client.decoding import decoded
 from tests.clients.conftest import DemoSite
+from tests.clients.encoding import encoded
 from tests.support.readers.change_feed import Answer, serving
 from tests.support.sites.builds import ROOT
 
@@ -191,7 +193,7 @@ def test_programs_get_the_values_of_the_site(pm: Pm, words: list[str]) -> None:
     assert json.loads(pm(*words, "--json")) == lines
     assert len(lines) > 5
     kind = models.Price if words == ["prices"] else models.Market
-    assert [models.encoded(models.decoded(kind, line)) for line in lines] == lines
+    assert [encoded(decoded(kind, line)) for line in lines] == lines
 
 
 def test_a_market_for_programs_is_the_detail(pm: Pm, demo_site: DemoSite) -> None:

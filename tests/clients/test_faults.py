@@ -38,7 +38,8 @@ from public_markets_client import (
     SqliteStore,
     Store,
 )
-from public_markets_client.models import Sort, encoded
+from public_markets_client.models import Sort
+from tests.clients.encoding import encoded
 from tests.clients.faulting_proxy import FAULTS, Fate, FaultingProxy, running
 from tests.downloads import states
 from tests.support import limits

@@ -279,7 +279,7 @@ def test_dump_and_steps_make_the_newest_dump_from_every_serial(history: list[Sta
     for position, (begin, _) in enumerate(feed.steps):
         merge = changes.Merge()
         for _, body in feed.steps[position:]:
-            merge.add(body_lines(gzip.decompress(body)))
+            merge.add(body_lines(gzip.decompress(body)), "")
         old = [line + b"\n" for line in begin.values()]
         new = [*merge.apply(old)]
         assert b"".join(new) == states.text(feed.state)
@@ -416,7 +416,7 @@ def test_it_starts_again_from_the_dump_when_steps_do_not_lead_on(
 def test_a_damaged_copy_is_noticed_although_nothing_is_new(follower: Follower) -> None:
     follower.succeeds()
     _damages_copy(follower)
-    assert "has changed or is damaged; starting from the dump" in follower.succeeds()
+    assert "the digest of the result differs from the site's; starting from the dump" in follower.succeeds()
     assert kinds(follower) == [0, 9, 0], "what was mended is told"
 
 
@@ -469,7 +469,7 @@ def test_a_head_that_changed_although_nothing_is_new_is_sent_once(file_follower:
 def test_a_file_that_is_damaged_is_made_anew_although_the_head_is_unchanged(file_follower: Follower) -> None:
     file_follower.succeeds()
     _damages_copy(file_follower)
-    assert "has changed or is damaged; starting from the dump" in file_follower.succeeds()
+    assert "the digest of the result differs from the site's; starting from the dump" in file_follower.succeeds()
     assert [status for status, _ in file_follower.site.sent] == [304, 200, 200]
 
 

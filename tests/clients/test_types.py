@@ -10,7 +10,7 @@ import pytest
 
 from generator.api.openapi import document
 from public_markets_client import models
-from public_markets_client.models import Extensible, wire_name
+from public_markets_client.decoding import Extensible, wire_name
 from tests.support.sites.builds import make_config
 
 #: The types by the names of their schemas; the latter are the contract's.
@@ -84,7 +84,7 @@ def declared(kind: type[Extensible]) -> Iterator[tuple[str, str, bool]]:
     """The properties of a type: name in JSON, type of value, whether it is always there."""
     hints = get_type_hints(kind)
     for one in fields(kind):
-        if one.name != "extra":
+        if one.name != "json":
             is_required = one.default is MISSING
             form = annotated(hints[one.name])
             # What may be absent is None then.

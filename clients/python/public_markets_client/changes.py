@@ -5,16 +5,20 @@ Start with `Merge` and `differences`. Lines are bytes, each with its line feed; 
 
 import gzip
 import hashlib
+import heapq
 import json
 import re
 import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, BinaryIO, Literal, cast
+from itertools import groupby
+from operator import itemgetter
+from typing import Any, BinaryIO, Literal
 from urllib.parse import urljoin
 
+from public_markets_client.decoding import decoded
 from public_markets_client.errors import AnswerError, StartAgainError
-from public_markets_client.models import ChangesHead, FullMarket, decoded
+from public_markets_client.models import ChangesHead, FullMarket
 from public_markets_client.requester import MALFORMED, parsed
 
 LONGEST_LINE = 16 << 20
@@ -64,11 +68,14 @@ class FeedHead:
         return self.steps[len(self.steps) - behind :]
 
 
+Kind = Literal["added", "changed", "gone"]
+
+
 @dataclass(frozen=True)
 class Change:
     """What became of a market: its line now and before, None where there is none."""
 
-    kind: Literal["added", "changed", "gone"]
+    kind: Kind
     id: str
     line: bytes | None
     line_before: bytes | None
@@ -76,24 +83,18 @@ class Change:
     @property
     def market(self) -> FullMarket | None:
         """The market as it is now; None if it is gone."""
-        return market_of(self.line)
+        return None if self.line is None else decoded(FullMarket, parsed(self.line, ""))
 
     @property
     def before(self) -> FullMarket | None:
         """The market as it was; None if it is new."""
-        return market_of(self.line_before)
-
-
-def market_of(line: bytes | None) -> FullMarket | None:
-    """The market in a line."""
-    return None if line is None else decoded(FullMarket, parsed(line, ""))
+        return None if self.line_before is None else decoded(FullMarket, parsed(self.line_before, ""))
 
 
 def head_of(values: Any, url: str, etag: str | None) -> FeedHead:
     """The head with these values, which came from `url`."""
     found = decoded(ChangesHead, values)
-    names = [step.name for step in found.steps]
-    if not (_DIGEST.fullmatch(found.dump.sha256) and all(map(_NAME.fullmatch, names))):
+    if not (_DIGEST.fullmatch(found.dump.sha256) and all(_NAME.fullmatch(step.name) for step in found.steps)):
         raise AnswerError("is not the head of a change feed")
     try:
         # Addresses may be relative to the head's.
@@ -110,14 +111,13 @@ def head_of(values: Any, url: str, etag: str | None) -> FeedHead:
 def require_whole(file: BinaryIO, named: FeedFile) -> None:
     """Raise AnswerError if a file that was fetched is not the one that a head names."""
     file.seek(0)
-    digest, size = hashlib.sha256(), 0
+    digest = hashlib.sha256()
     while piece := file.read(_PIECE):
         digest.update(piece)
-        size += len(piece)
-    if size != named.size:
-        raise AnswerError(f"is {'longer' if size > named.size else 'shorter'} than the head says", url=named.url)
+    if file.tell() != named.size:
+        raise AnswerError(f"is {'longer' if file.tell() > named.size else 'shorter'} than the head says")
     if not digest.hexdigest().startswith(named.digest):
-        raise AnswerError("is not the file that the head names: its digest differs", url=named.url)
+        raise AnswerError("is not the file that the head names: its digest differs")
 
 
 def lines_of(file: BinaryIO, name: str) -> Iterator[bytes]:
@@ -155,10 +155,8 @@ def _line_of(found: dict[str, str]) -> bytes:
 
 def first_value(line: bytes) -> tuple[str, str]:
     """The first property of a line: the id of a market, or the digest of one that is gone."""
-    text = line.decode()
-    name, colon = _DECODER.raw_decode(text, 1)
-    value, _ = _DECODER.raw_decode(text, colon + 1)
-    if not (isinstance(name, str) and isinstance(value, str)):
+    (name, value), *_ = json.loads(line).items()
+    if not isinstance(value, str):
         raise TypeError
     return name, value
 
@@ -176,18 +174,21 @@ class Merge:
         self.changed: dict[str, dict[str, str]] = {}
         self._ids: dict[str, str] = {}
 
-    def add(self, step: Iterable[bytes]) -> None:
-        """Add the next step: first what is gone, then markets that changed or are new."""
-        for line in step:
-            kind, value = first_value(line)
-            if kind == "gone":
-                self.gone.add(value)
-                # This also discards what an earlier step said of it.
-                self.changed.pop(self._ids.get(value, ""), None)
-            else:
-                self._ids[digest_of(value)] = value
-                # A property that is known keeps its place.
-                self.changed[value] = self.changed.get(value, {}) | properties(line)
+    def add(self, step: Iterable[bytes], name: str) -> None:
+        """Add the next step: first what is gone, then markets that changed or are new; messages name the step."""
+        try:
+            for line in step:
+                kind, value = first_value(line)
+                if kind == "gone":
+                    self.gone.add(value)
+                    # This also discards what an earlier step said of it.
+                    self.changed.pop(self._ids.get(value, ""), None)
+                else:
+                    self._ids[digest_of(value)] = value
+                    # A property that is known keeps its place.
+                    self.changed[value] = self.changed.get(value, {}) | properties(line)
+        except MALFORMED:
+            raise StartAgainError("is no step of a change feed", url=name) from None
 
     def apply(self, old: Iterable[bytes]) -> Iterator[bytes]:
         """The lines of the copy after the steps: ascending by id, as before."""
@@ -208,20 +209,14 @@ class Merge:
 
 def differences(old: Iterable[bytes], new: Iterable[bytes], name: str) -> Iterator[Change]:
     """What became of each market, ascending by id like both arguments; messages name the copy."""
-    left, right = with_ids(old, name), with_ids(new, name)
-    before, now = next(left, None), next(right, None)
-    while before or now:
-        if now is None or (before and before[0] < now[0]):
-            market_id, line_before = cast("tuple[str, bytes]", before)
-            yield Change("gone", market_id, None, line_before)
-            before = next(left, None)
-        elif before is None or now[0] < before[0]:
-            yield Change("added", now[0], now[1], None)
-            now = next(right, None)
-        else:
-            if now[1] != before[1]:
-                yield Change("changed", now[0], now[1], before[1])
-            before, now = next(left, None), next(right, None)
+    before = ((market_id, "before", line) for market_id, line in with_ids(old, name))
+    now = ((market_id, "now", line) for market_id, line in with_ids(new, name))
+    for market_id, group in groupby(heapq.merge(before, now), key=itemgetter(0)):
+        lines = {side: line for _, side, line in group}
+        if len(lines) == 1:
+            yield Change("added" if "now" in lines else "gone", market_id, lines.get("now"), lines.get("before"))
+        elif lines["now"] != lines["before"]:
+            yield Change("changed", market_id, lines["now"], lines["before"])
 
 
 def with_ids(lines: Iterable[bytes], name: str) -> Iterator[tuple[str, bytes]]:

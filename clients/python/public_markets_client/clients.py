@@ -3,13 +3,15 @@
 import asyncio
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Generator, Iterator
-from contextlib import aclosing, closing
+from contextlib import closing
 from functools import partial, wraps
-from typing import Any, Concatenate, ParamSpec
+from io import BytesIO
+from typing import Any, BinaryIO, Concatenate, ParamSpec
 
 import httpx
 
-from public_markets_client.requester import MOST_BYTES, Answer, Call, Options, Plan, Requester, T, Wait
+from public_markets_client.decoding import T
+from public_markets_client.requester import MOST_BYTES, Answer, Call, Options, Plan, Requester, Wait
 from public_markets_client.site import Site
 
 P = ParamSpec("P")
@@ -18,32 +20,37 @@ _OK = 200
 _PROBLEMS = (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, OSError, ValueError)
 
 
-class _Received:
-    """The answer to a call, as it comes."""
+class _Base:
+    """What both clients have: the options, the plans for a site, and what is done with each answer."""
 
-    def __init__(self, call: Call, response: httpx.Response, progress: Callable[[int, int], None] | None) -> None:
-        self._call, self._response, self._progress = call, response, progress
-        self._body, self._size = bytearray(), 0
-        self._file = call.file if response.status_code == _OK else None
-        if self._file:
-            self._file.seek(0)
-            self._file.truncate()
+    def __init__(self, base_url: str, options: Options | None, http: Any) -> None:
+        self._options, self._is_owner = options or Options(), http is None
+        self._site = Site(base_url, Requester(self._options))
 
-    def has_enough(self, piece: bytes) -> bool:
-        """Take a piece of the body; whether the body is longer than it may be."""
-        self._size += len(piece)
-        if self._file is None:
-            self._body += piece
-            return self._size > MOST_BYTES
-        self._file.write(piece)
-        if self._progress:
-            self._progress(self._size, self._call.most)
-        return self._size > self._call.most
+    def _settings(self) -> dict[str, Any]:
+        headers = {"User-Agent": "public-markets-client", "Accept": "application/json, */*"}
+        return {"follow_redirects": True, "timeout": self._options.timeout, "headers": headers}
 
-    def answer(self) -> Answer:
-        """The answer, once all of it has come."""
-        headers = {name.lower(): value for name, value in self._response.headers.items()}
-        return Answer(self._call.url, self._response.status_code, headers, bytes(self._body))
+    def _has_enough(self, call: Call, body: BinaryIO, piece: bytes) -> bool:
+        """Keep a piece of a body; whether the body is longer than it may be."""
+        body.write(piece)
+        if call.file and self._options.progress:
+            self._options.progress(body.tell(), call.most)
+        return body.tell() > call.most
+
+
+def _empty(call: Call) -> BinaryIO:
+    """Where the body of an answer goes."""
+    body = call.file or BytesIO()
+    body.seek(0)
+    body.truncate()
+    return body
+
+
+def _answer(call: Call, response: httpx.Response, body: BinaryIO) -> Answer:
+    body.seek(0)
+    is_file = call.file is not None and response.status_code == _OK
+    return Answer(call.url, response.status_code, response.headers, b"" if is_file else body.read(MOST_BYTES + 1))
 
 
 def _failed(call: Call, error: Exception) -> Answer:
@@ -54,23 +61,11 @@ def _failed(call: Call, error: Exception) -> Answer:
     return Answer(call.url, problem=f"cannot be read ({str(error) or type(error).__name__})")
 
 
-class _Base:
-    """What both clients have: the options, and the plans for a site."""
-
-    def __init__(self, base_url: str, options: Options | None, http: Any) -> None:
-        self._options, self._is_owner = options or Options(), http is None
-        self._site = Site(base_url, Requester(self._options))
-
-    def _settings(self) -> dict[str, Any]:
-        headers = {"User-Agent": "public-markets-client", "Accept": "application/json, */*"}
-        return {"follow_redirects": True, "timeout": self._options.timeout, "headers": headers}
-
-
 def _one(plan: Callable[Concatenate[Site, P], Plan[T]]) -> Callable[Concatenate["Client", P], T]:
     @wraps(plan)
     def method(client: "Client", /, *arguments: P.args, **named: P.kwargs) -> T:
-        with closing(client._each(plan(client._site, *arguments, **named))) as found:  # noqa: SLF001 - a method
-            return next(found)
+        (found,) = client._each(plan(client._site, *arguments, **named))  # noqa: SLF001 - a method
+        return found
 
     return method
 
@@ -119,11 +114,11 @@ class Client(_Base):
     def _send(self, call: Call) -> Answer:
         try:
             with self._http.stream("GET", call.url, headers=dict(call.headers)) as response:
-                received = _Received(call, response, self._options.progress)
+                body = _empty(call)
                 for piece in response.iter_raw() if call.file else response.iter_bytes():
-                    if received.has_enough(piece):
+                    if self._has_enough(call, body, piece):
                         break
-            return received.answer()
+            return _answer(call, response, body)
         except _PROBLEMS as error:
             return _failed(call, error)
 
@@ -133,8 +128,8 @@ def _async_one(
 ) -> Callable[Concatenate["AsyncClient", P], Coroutine[Any, Any, T]]:
     @wraps(plan)
     async def method(client: "AsyncClient", /, *arguments: P.args, **named: P.kwargs) -> T:
-        async with aclosing(client._each(plan(client._site, *arguments, **named))) as found:  # noqa: SLF001 - a method
-            return await anext(found)
+        (found,) = [one async for one in client._each(plan(client._site, *arguments, **named))]  # noqa: SLF001 - a method
+        return found
 
     return method
 
@@ -187,11 +182,11 @@ class AsyncClient(_Base):
     async def _send(self, call: Call) -> Answer:
         try:
             async with self._http.stream("GET", call.url, headers=dict(call.headers)) as response:
-                received = _Received(call, response, self._options.progress)
+                body = _empty(call)
                 async for piece in response.aiter_raw() if call.file else response.aiter_bytes():
-                    if received.has_enough(piece):
+                    if self._has_enough(call, body, piece):
                         break
-            return received.answer()
+            return _answer(call, response, body)
         except _PROBLEMS as error:
             return _failed(call, error)
 

@@ -4,32 +4,31 @@ Exit codes: 0 done; 1 refused, or the copy cannot be updated, and trying again w
 site did not answer, try again later.
 """
 
-import argparse
 import json
 import logging
 import os
 import sys
-from collections import deque
+from argparse import ArgumentParser, ArgumentTypeError, Namespace, RawTextHelpFormatter
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, get_args
 
 from public_markets_client import tables
+from public_markets_client.changes import Kind
 from public_markets_client.clients import Client
 from public_markets_client.errors import ClientError, NotFoundError, UnavailableError
-from public_markets_client.models import Price, Sort, Status, encoded
+from public_markets_client.models import Sort, Status
 from public_markets_client.requester import Options
 from public_markets_client.site import LOG
 from public_markets_client.stores import DuckDbStore, NdjsonStore, SqliteStore
 
 _STORES: dict[str, Callable[[Path], Any]] = {"sqlite": SqliteStore, "ndjson": NdjsonStore, "duckdb": DuckDbStore}
-_PRICE_ORDERS: dict[str, Callable[[Price], Any]] = {
-    "volume": lambda price: -price.volume,
-    "prob": lambda price: -price.prob,
-    "activity": lambda price: -price.last_activity_at.timestamp(),
-}
-_DEFAULT_ROWS = 20
+#: How many rows there are in all, if that is known; asked only if not all are shown.
+Size = Callable[[], int | None]
+_DEFAULT_ROWS, _ALL = 20, 1 << 40
 _FAILED, _TRY_LATER, _INTERRUPTED = 1, 3, 130
 
 
@@ -71,8 +70,8 @@ def _code_of(error: Exception) -> int:
     return _TRY_LATER if isinstance(error, UnavailableError) else _FAILED
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="pm", description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+def _parser() -> ArgumentParser:
+    parser = ArgumentParser(prog="pm", description=__doc__, formatter_class=RawTextHelpFormatter)
     parser.add_argument("url", metavar="URL", help="address of the site, before /v1")
     parser.add_argument("--timeout", type=float, default=30, help="seconds without a byte to wait for (default: 30)")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
@@ -85,7 +84,7 @@ def _parser() -> argparse.ArgumentParser:
         command.add_argument("--category", metavar="NAME", help="markets of a category alone")
     _command(commands, "market", _market, "shows a market").add_argument("ref", metavar="REF", help="id or slug")
     prices = _command(commands, "prices", _prices, "lists the prices of all open markets")
-    prices.add_argument("--sort", choices=[*_PRICE_ORDERS], default="volume", help="highest first (default: volume)")
+    prices.add_argument("--sort", choices=("volume", "prob"), default="volume", help="highest first (default: volume)")
     changes = _command(commands, "changes", _changes, "lists what the newest builds changed")
     changes.add_argument("--builds", type=_positive, default=1, metavar="N", help="how many builds (default: 1)")
     mirror = _command(commands, "mirror", _mirror, "makes a copy of all markets, or brings it up to date")
@@ -94,44 +93,40 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _command(commands: Any, name: str, run: Callable[..., None], does: str) -> argparse.ArgumentParser:
-    parser: argparse.ArgumentParser = commands.add_parser(name, help=does, description=does)
+def _command(commands: Any, name: str, run: Callable[..., None], does: str) -> ArgumentParser:
+    parser: ArgumentParser = commands.add_parser(name, help=does, description=does)
     forms = parser.add_mutually_exclusive_group()
     forms.add_argument("--json", dest="form", action="store_const", const="json", help="one JSON value")
     forms.add_argument("--ndjson", dest="form", action="store_const", const="ndjson", help="a JSON value per line")
     if name not in {"market", "mirror"}:
-        parser.add_argument(
-            "--limit", type=_positive, metavar="N", help="how many rows (default: what fits, 20 at most)"
-        )
-        parser.add_argument("--all", action="store_true", help="all rows")
+        limits = parser.add_mutually_exclusive_group()
+        limits.add_argument("--limit", type=_positive, metavar="N", help="how many rows (default: 20, if they fit)")
+        limits.add_argument("--all", dest="limit", action="store_const", const=_ALL, help="all rows")
     parser.set_defaults(run=run, form="table")
     return parser
 
 
 def _positive(text: str) -> int:
     if not (text.isdecimal() and int(text)):
-        raise argparse.ArgumentTypeError(f"{text} is not a number from 1 on")
+        raise ArgumentTypeError(f"{text} is not a number from 1 on")
     return int(text)
 
 
-def _list(client: Client, given: argparse.Namespace) -> None:
+def _list(client: Client, given: Namespace) -> None:
     words = " ".join(getattr(given, "q", ())) or None
-    most = _most(given)
     asked = {name: getattr(given, name) for name in ("status", "sort", "category")}
-    found = client.markets(**asked, q=words, page_size=min(most + 1 if most else 100, 100))
+    found = client.markets(**asked, q=words, page_size=min((given.limit or _DEFAULT_ROWS) + 1, 100))
 
     def size() -> int | None:
         if words:
             return None
-        build = client.build()
-        slugs = [one.slug for one in build.categories or () if given.category in {one.slug, one.name}]
-        name = ".".join([given.status, *slugs])
-        return next((many for one, many in build.lists.items() if one.startswith(f"{name}/")), None)
+        name = ".".join(filter(None, [given.status, given.category]))
+        return next((many for one, many in client.build().lists.items() if one.startswith(f"{name}/")), None)
 
     _show(given, found, tables.market_row, tables.MARKET_COLUMNS, size)
 
 
-def _market(client: Client, given: argparse.Namespace) -> None:
+def _market(client: Client, given: Namespace) -> None:
     detail = client.market(given.ref)
     if given.form == "table":
         _print_all(tables.fitting(tables.detail_lines(detail), tables.BUDGET))
@@ -139,55 +134,37 @@ def _market(client: Client, given: argparse.Namespace) -> None:
         _print_all([_json(detail)])
 
 
-def _prices(client: Client, given: argparse.Namespace) -> None:
-    prices = sorted(client.prices().markets, key=_PRICE_ORDERS[given.sort])
+def _prices(client: Client, given: Namespace) -> None:
+    prices = sorted(client.prices().markets, key=attrgetter(given.sort), reverse=True)
     _show(given, prices, tables.price_row, tables.PRICE_COLUMNS, lambda: len(prices))
 
 
-def _changes(client: Client, given: argparse.Namespace) -> None:
+def _changes(client: Client, given: Namespace) -> None:
     _show(given, client.latest_changes(given.builds), tables.change_row, "id changed values", lambda: None)
 
 
-def _mirror(client: Client, given: argparse.Namespace) -> None:
+def _mirror(client: Client, given: Namespace) -> None:
     given.folder.mkdir(parents=True, exist_ok=True)
     store = _STORES[given.to](given.folder / f"markets.{given.to}")
-    counts = {"added": 0, "changed": 0, "gone": 0}
-
-    def counted() -> Iterator[Any]:
-        for change in client.follow(store):
-            counts[change.kind] += 1
-            yield {"kind": change.kind, "id": change.id, "market": change.market}
-
+    found = client.follow(store)
     if given.form == "table":
-        deque(counted(), maxlen=0)
-        summary = ", ".join(f"{many} {kind}" for kind, many in counts.items())
+        counts = Counter(change.kind for change in found)
+        summary = ", ".join(f"{counts[kind]} {kind}" for kind in get_args(Kind))
         _print_all([f"{store.name}: {summary}; serial {store.position().serial}"])
     else:
-        given.limit, given.all = None, True
-        _show(given, counted(), lambda _: "", "", lambda: None)
+        told = ({"kind": one.kind, "id": one.id, "market": one.market and one.market.json} for one in found)
+        _print_json(given, told)
 
 
-def _most(given: argparse.Namespace) -> int | None:
-    """How many rows are wanted; None for all."""
-    return None if given.all else given.limit or _DEFAULT_ROWS
-
-
-def _show(
-    given: argparse.Namespace,
-    found: Iterable[Any],
-    row: Callable[[Any], str],
-    columns: str,
-    size: Callable[[], int | None],
-) -> None:
+def _show(given: Namespace, found: Iterable[Any], row: Callable[[Any], str], columns: str, size: Size) -> None:
     """Print what was found in the form that was asked for."""
-    most = _most(given)
+    most = given.limit or _DEFAULT_ROWS
     if given.form != "table":
-        texts = map(_json, _counted(islice(found, most)))
-        _print_all(texts if given.form == "ndjson" else ["[" + ",\n".join(texts) + "]"])
+        _print_json(given, islice(found, most))
         return
-    rows = [row(one) for one in _counted(islice(found, most and most + 1))]
+    rows = [row(one) for one in _counted(islice(found, most + 1))]
     wanted = rows[:most]
-    lines = wanted if given.limit or given.all else [*tables.fitting(wanted, tables.BUDGET - 200)]
+    lines = wanted if given.limit else [*tables.fitting(wanted, tables.BUDGET - 200)]
     _print_all([columns, *lines])
     if len(lines) == len(rows):
         _print_all([f"({len(lines)}, all)"])
@@ -197,9 +174,13 @@ def _show(
         _print_all([f"({len(lines)}{of}; --limit N or --all shows more)"])
 
 
+def _print_json(given: Namespace, found: Iterable[Any]) -> None:
+    texts = map(_json, _counted(found))
+    _print_all(texts if given.form == "ndjson" else ["[" + ",\n".join(texts) + "]"])
+
+
 def _json(value: Any) -> str:
-    values = {key: encoded(one) for key, one in value.items()} if isinstance(value, dict) else encoded(value)
-    return tables.printable(json.dumps(values, ensure_ascii=False, separators=(",", ":")))
+    return json.dumps(getattr(value, "json", value), ensure_ascii=False, separators=(",", ":"))
 
 
 def _print_all(lines: Iterable[str]) -> None:

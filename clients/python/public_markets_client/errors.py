@@ -1,7 +1,5 @@
 """What goes wrong: every error carries `status`, `path` and `message`, and its text alone says what to do."""
 
-from collections.abc import Sequence
-
 __all__ = [
     "AnswerError", "ApiError", "ClientError", "ExpiredCursorError", "NotFoundError", "StartAgainError", "StoreError",
     "UnavailableError",
@@ -20,16 +18,14 @@ class ClientError(Exception):
 
     def __init__(self, message: str, *, url: str = "", status: int | None = None, path: str = "") -> None:
         self.url, self.status, self.path, self.message = url, status, path, message
-        super().__init__(": ".join(filter(None, [url, str(status or ""), path, message])))
+        super().__init__(message)
+
+    def __str__(self) -> str:
+        return ": ".join(filter(None, [self.url, str(self.status or ""), self.path, self.message]))
 
 
 class ApiError(ClientError):
-    """The site refuses the request, and trying again will not help; `details` has each path with its message."""
-
-    def __init__(self, message: str, *, url: str, status: int, details: Sequence[tuple[str, str]] = ()) -> None:
-        self.details = tuple(details)
-        path, words = self.details[0] if self.details else ("", message)
-        super().__init__(words, url=url, status=status, path=path)
+    """The site refuses the request, and trying again will not help."""
 
 
 class ExpiredCursorError(ApiError):

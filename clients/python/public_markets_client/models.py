@@ -1,18 +1,14 @@
-"""The objects of the API, frozen. What a site says beyond them is in `extra`, by its name in JSON.
+"""The objects of the API, frozen, and nothing else.
 
-States, outcomes and other enumerations are plain text: a value that is new is no error. `decoded` reads an object from
-JSON values and raises AnswerError with the path of what is missing or of another type.
+States, outcomes and other enumerations are plain text: a value that is new is no error.
 """
 
-import re
-import types
-from collections.abc import Callable, Mapping
-from dataclasses import MISSING, dataclass, field, fields
-from datetime import date, datetime, timezone
-from functools import cache
-from typing import Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Literal
 
-from public_markets_client.errors import AnswerError
+from public_markets_client.decoding import Extensible
 
 __all__ = [
     "Build", "Category", "ChangesHead", "DumpHead", "Fill", "FullMarket", "FxFamilyMember", "Market", "MarketDetail",
@@ -22,15 +18,6 @@ __all__ = [
 
 Status = Literal["open", "archive", "closed", "resolved", "cancelled", "all"]
 Sort = Literal["popular", "activity", "volume", "new", "ended"]
-
-T = TypeVar("T")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Extensible:
-    """The base of all objects: what this version of the client does not know is kept in `extra`."""
-
-    extra: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -256,90 +243,3 @@ class ChangesHead(Extensible):
     dump: MarketsFile
     steps_url: str
     steps: tuple[Step, ...]
-
-
-class _Property(NamedTuple):
-    key: str
-    convert: Callable[[Any, str], Any]
-    is_required: bool
-
-
-def decoded(cls: Callable[..., T], value: Any, path: str = "") -> T:
-    """The object that these JSON values describe; raise AnswerError if a property is missing or of another type."""
-    if not isinstance(value, dict):
-        raise AnswerError("must be an object", path=path)
-    known, given = _properties(cls), dict[str, Any]()
-    for name, (key, convert, is_required) in known.items():
-        if key in value:
-            given[name] = convert(value[key], f"{path}.{key}" if path else key)
-        elif is_required:
-            raise AnswerError(f"{key} is missing", path=path)
-    extra = value.keys() - {key for key, _, _ in known.values()}
-    return cls(**given, extra={key: value[key] for key in value if key in extra})
-
-
-@cache
-def _properties(cls: Any) -> dict[str, _Property]:
-    hints = get_type_hints(cls)
-    return {
-        one.name: _Property(wire_name(one.name), _converter(hints[one.name]), one.default is MISSING)
-        for one in fields(cls)
-        if one.name != "extra"
-    }
-
-
-def encoded(value: Any) -> Any:
-    """The JSON values of an object, as the site sends them, what is in `extra` included."""
-    if isinstance(value, Extensible):
-        kind: Any = value.__class__
-        known = [(one, getattr(value, name)) for name, one in _properties(kind).items()]
-        return {one.key: encoded(held) for one, held in known if one.is_required or held is not None} | {**value.extra}
-    if isinstance(value, datetime):
-        return value.astimezone(timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    if isinstance(value, date):
-        return value.isoformat()
-    if isinstance(value, tuple):
-        return [encoded(one) for one in value]
-    return value
-
-
-def wire_name(name: str) -> str:
-    """The name of a field in JSON: closeTime for close_time."""
-    return re.sub(r"_([a-z])", lambda match: match[1].upper(), name)
-
-
-def _converter(hint: Any) -> Callable[[Any, str], Any]:
-    """What reads a value of this type, given it and its path."""
-    origin, arguments = get_origin(hint), get_args(hint)
-    if origin in {Union, types.UnionType}:
-        inner = _converter(arguments[0])
-        return lambda value, path: None if value is None else inner(value, path)
-    if origin is tuple:
-        element = _converter(arguments[0])
-        return lambda value, path: tuple(
-            element(one, f"{path}.{at}") for at, one in enumerate(_plain(list, value, path))
-        )
-    if origin is not None:
-        number = _converter(arguments[1])
-        return lambda value, path: {key: number(one, f"{path}.{key}") for key, one in _plain(dict, value, path).items()}
-    if hint in {datetime, date}:
-        return lambda value, path: _instant(hint, value, path)
-    if hint in {str, int, float, bool}:
-        return lambda value, path: _plain(hint, value, path)
-    return lambda value, path: decoded(hint, value, path)
-
-
-def _plain(kind: type[Any], value: Any, path: str) -> Any:
-    if kind is float and type(value) is int:
-        return float(value)
-    if type(value) is not kind:
-        raise AnswerError(f"must be of type {kind.__name__}", path=path)
-    return value
-
-
-def _instant(kind: Any, value: Any, path: str) -> Any:
-    try:
-        # Python 3.10 does not know Z.
-        return kind.fromisoformat(_plain(str, value, path).replace("Z", "+00:00"))
-    except ValueError:
-        raise AnswerError(f"must be a {kind.__name__}", path=path) from None

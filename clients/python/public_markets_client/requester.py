@@ -10,23 +10,20 @@ import time
 from collections import deque
 from collections.abc import Callable, Generator, Mapping, MutableMapping
 from dataclasses import dataclass, field
-from typing import Any, BinaryIO, TypeVar
+from typing import Any, BinaryIO
 
 from public_markets_client import errors
-from public_markets_client.errors import AnswerError, ApiError, ClientError, UnavailableError
-
-T = TypeVar("T")
+from public_markets_client.decoding import T
+from public_markets_client.errors import AnswerError, ApiError, UnavailableError
 
 #: The largest answer that is kept in memory, in bytes; dumps and steps are written to files.
 MOST_BYTES = 16 << 20
-_UNCHANGED = 304
+NOT_MODIFIED = 304
 _ABSENT = frozenset({404, 410})
 _TEMPORARY = frozenset({408, 425, 429, 500, 502, 503, 504})
 #: What goes wrong when JSON is not what it should be.
-MALFORMED = (ValueError, LookupError, TypeError, RecursionError, OverflowError)
+MALFORMED = (ValueError, LookupError, TypeError, AttributeError, RecursionError, OverflowError)
 _OK = 200
-#: How often a file is fetched that is not the one that was named: the site may have another by now.
-_TRIES_OF_A_WRONG_FILE = 2
 #: How many answers are kept.
 _MOST_KEPT = 100
 
@@ -94,7 +91,7 @@ class Requester:
 
     def __init__(self, options: Options) -> None:
         self._options = options
-        self._sent: dict[bool, deque[float]] = {True: deque(), False: deque()}
+        self._sent, self._searched = deque[float](), deque[float]()
 
     def ask(self, call: Call, read: Callable[[Answer], T]) -> Asking[T]:
         """What `read` makes of the answer; raise ClientError if there is none that it can read."""
@@ -102,36 +99,40 @@ class Requester:
         while True:
             yield from self._paced(is_search=call.is_search)
             answer = yield call
-            attempt += 1
             try:
-                return _read(answer or Answer(call.url), read)
+                return read(_checked(answer or Answer(call.url)))
             except (UnavailableError, AnswerError) as error:
-                pause = self._pause(attempt, error, is_file=call.file is not None)
-                if pause is None:
+                error.url = error.url or call.url
+                told = error.retry_after if isinstance(error, UnavailableError) else None
+                attempt += 1
+                if attempt >= self._options.tries or (told or 0) > self._options.patience:
                     raise
-            yield Wait(pause)
+            # Clients that failed together should not come back together.
+            pause = self._options.pause * 2.0 ** (attempt - 1) * random.uniform(0.5, 1)  # noqa: S311 - nothing is secret
+            yield Wait(min(pause, self._options.patience) if told is None else told)
 
-    def fetch(self, url: str, read: Callable[[Any], T], *, is_search: bool = False, is_kept: bool = True) -> Asking[T]:
-        """What `read` makes of the JSON at an address, asked for conditionally if it is kept."""
-        cache = self._options.cache if is_kept else None
-        kept = None if cache is None else cache.get(url)
-        call = Call(url, {"If-None-Match": kept[0]} if kept else {}, is_search=is_search)
+    def fetch(self, url: str, read: Callable[[Any], T], *, is_search: bool = False) -> Asking[T]:
+        """What `read` makes of the JSON at an address, asked for conditionally if it was read before."""
+        cache = self._options.cache
+        etag, known = (cache or {}).get(url, (None, b""))
 
         def body(answer: Answer) -> T:
-            text = kept[1] if kept and answer.status == _UNCHANGED else _whole(answer).body
+            if answer.status == NOT_MODIFIED and etag is None:
+                raise AnswerError(f"the site answers {NOT_MODIFIED} to what was asked without a condition")
+            text = known if answer.status == NOT_MODIFIED else answer.body
             found = read(parsed(text, answer.url))
-            if cache is not None and answer.status == _OK and (etag := answer.headers.get("etag")):
-                cache[url] = (etag, text)
+            if cache is not None and (new := answer.headers.get("etag")):
+                cache[url] = (new, text)
                 if len(cache) > _MOST_KEPT:
                     del cache[next(iter(cache))]
             return found
 
-        return (yield from self.ask(call, body))
+        return (yield from self.ask(Call(url, {"If-None-Match": etag} if etag else {}, is_search=is_search), body))
 
     def _paced(self, *, is_search: bool) -> Asking[None]:
         """Wait until the limits allow another request."""
-        bounds = {False: self._options.requests, **({True: self._options.searches} if is_search else {})}
-        for sent, most in ((self._sent[kind], most) for kind, most in bounds.items()):
+        limits = [(self._sent, self._options.requests), (self._searched, self._options.searches)]
+        for sent, most in limits if is_search else limits[:1]:
             while sent and (pause := sent[0] + self._options.window - time.monotonic()) <= 0:
                 sent.popleft()
             if len(sent) >= most:
@@ -139,65 +140,36 @@ class Requester:
                 sent.popleft()
             sent.append(time.monotonic())
 
-    def _pause(self, attempt: int, error: ClientError, *, is_file: bool) -> float | None:
-        """How long to wait before the next attempt; None if there is to be none."""
-        tries = _TRIES_OF_A_WRONG_FILE if is_file and isinstance(error, AnswerError) else self._options.tries
-        told = error.retry_after if isinstance(error, UnavailableError) else None
-        if attempt >= min(tries, self._options.tries) or (told or 0) > self._options.patience:
-            return None
-        # Clients that failed together should not come back together.
-        pause = self._options.pause * 2.0 ** (attempt - 1) * random.uniform(0.5, 1)  # noqa: S311 - nothing is secret
-        return min(pause, self._options.patience) if told is None else told
-
-
-def _read(answer: Answer, read: Callable[[Answer], T]) -> T:
-    try:
-        return read(_checked(answer))
-    except AnswerError as error:
-        if error.url:
-            raise
-        raise AnswerError(error.message, url=answer.url, path=error.path) from None
-
 
 def _checked(answer: Answer) -> Answer:
     """The answer, if it is no error."""
-    if answer.problem or answer.status is None:
+    if answer.status is None:
         raise UnavailableError(f"{answer.problem}; try again later", url=answer.url)
     if len(answer.body) > MOST_BYTES:
-        raise AnswerError(f"has more than {MOST_BYTES >> 20} MB", url=answer.url)
-    if answer.status in {_OK, _UNCHANGED}:
+        raise AnswerError(f"has more than {MOST_BYTES >> 20} MB")
+    if answer.status in {_OK, NOT_MODIFIED}:
         return answer
+    path, message = _said(answer)
     if answer.status in _TEMPORARY:
         pause = retry_after(answer.headers.get("retry-after"))
-        when = "later" if pause is None else f"in {pause:g} s"
-        message = f"{_said(answer)[0]}; try again {when}"
+        message = f"{message}; try again {'later' if pause is None else f'in {pause:g} s'}"
         raise UnavailableError(message, url=answer.url, status=answer.status, retry_after=pause)
-    raise _refusal(answer, answer.status)
-
-
-def _refusal(answer: Answer, status: int) -> ApiError:
-    message, details = _said(answer)
-    kind = errors.NotFoundError if status in _ABSENT else ApiError
-    if any(path == "cursor" and words.startswith(errors.EXPIRED) for path, words in details):
+    kind = errors.NotFoundError if answer.status in _ABSENT else ApiError
+    if path == "cursor" and message.startswith(errors.EXPIRED):
         kind = errors.ExpiredCursorError
-    return kind(message, url=answer.url, status=status, details=details)
+    raise kind(message, url=answer.url, status=answer.status, path=path)
 
 
-def _said(answer: Answer) -> tuple[str, list[tuple[str, str]]]:
-    """The message of an error, and its details as paths and messages; whatever the body is."""
+def _said(answer: Answer) -> tuple[str, str]:
+    """The path and message of an error, whatever the body is; of several, the first."""
     try:
         body = json.loads(answer.body)
         message = str(body["error"])
-        found = body.get("details")
-        return message, [(".".join(map(str, one["path"])), str(one["message"])) for one in found or ()]
+        for one in body.get("details") or ():
+            return ".".join(map(str, one["path"])), str(one["message"])
     except MALFORMED:
-        return f"the site answers {answer.status}", []
-
-
-def _whole(answer: Answer) -> Answer:
-    if answer.status != _OK:
-        raise AnswerError(f"the site answers {answer.status} to what was asked without a condition")
-    return answer
+        message = f"the site answers {answer.status}"
+    return "", message
 
 
 def parsed(body: bytes, url: str) -> Any:
@@ -210,11 +182,9 @@ def parsed(body: bytes, url: str) -> Any:
 
 def retry_after(text: str | None) -> float | None:
     """The seconds of a Retry-After, which may be a date; None if there is none that can be understood."""
-    if text is None:
-        return None
-    if text.isascii() and text.isdecimal():
+    if text and text.isascii() and text.isdecimal():
         return float(text)
     try:
-        return max(0.0, email.utils.parsedate_to_datetime(text).timestamp() - time.time())
+        return max(0.0, email.utils.parsedate_to_datetime(text or "").timestamp() - time.time())
     except MALFORMED:
         return None

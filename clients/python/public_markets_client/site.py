@@ -10,9 +10,10 @@ from urllib.parse import quote, urlencode
 
 from public_markets_client import changes, models
 from public_markets_client.changes import Change, FeedFile, FeedHead, Position
+from public_markets_client.decoding import T, decoded
 from public_markets_client.errors import AnswerError, ClientError, ExpiredCursorError, NotFoundError, StartAgainError
-from public_markets_client.models import FullMarket, Market, decoded
-from public_markets_client.requester import MALFORMED, Answer, Asking, Call, Plan, Requester, T, Wait, parsed
+from public_markets_client.models import FullMarket, Market
+from public_markets_client.requester import NOT_MODIFIED, Answer, Asking, Call, Plan, Requester, Wait, parsed
 from public_markets_client.stores import Store, Update
 
 LOG = logging.getLogger("public_markets_client")
@@ -30,8 +31,11 @@ class Site:
     def _url(self, path: str) -> str:
         return f"{self._base}/v1/{path}"
 
+    def _read(self, path: str, kind: Callable[..., T], *, is_search: bool = False) -> Asking[T]:
+        return self._requester.fetch(self._url(path), lambda values: decoded(kind, values), is_search=is_search)
+
     def _one(self, path: str, kind: Callable[..., T]) -> Plan[T]:
-        yield (yield from self._requester.fetch(self._url(path), lambda values: decoded(kind, values)))
+        yield (yield from self._read(path, kind))
 
     def market(self, ref: str) -> Plan[models.MarketDetail]:
         """The market with this id or slug; raise NotFoundError if there is none."""
@@ -60,17 +64,17 @@ class Site:
         """
         asked = {"status": status, "sort": sort, "q": q, "category": category}
         parameters = {name: value for name, value in asked.items() if value is not None} | {"limit": str(page_size)}
-        cursor, restarts, seen, cursors = None, 0, set[str](), set[str]()
+        cursor, restarts, seen = None, 0, set[str]()
         while True:
+            query = urlencode(parameters | ({"cursor": cursor} if cursor else {}))
             try:
-                page = yield from self._page(parameters, cursor)
+                page = yield from self._read(f"public/markets?{query}", models.Page, is_search=q is not None)
             except ExpiredCursorError:
                 if on_expired == "raise" or restarts == _MOST_RESTARTS:
                     raise
                 # An edge may still have the first page of the list that is gone.
                 yield Wait(restarts)
                 restarts, cursor = restarts + 1, None
-                cursors.clear()
                 continue
             for market in page.items:
                 if market.id not in seen:
@@ -81,18 +85,6 @@ class Site:
             cursor = page.next_cursor
             if cursor is None:
                 return
-            if cursor in cursors:
-                raise AnswerError("the site leads back to an earlier page", url=self._base, path="nextCursor")
-            cursors.add(cursor)
-
-    def _page(self, parameters: dict[str, str], cursor: str | None) -> Asking[models.Page]:
-        query = urlencode(parameters | ({"cursor": cursor} if cursor else {}))
-        return self._requester.fetch(
-            self._url(f"public/markets?{query}"),
-            lambda values: decoded(models.Page, values),
-            is_search="q" in parameters,
-            is_kept=cursor is None,
-        )
 
     def dump(self) -> Plan[FullMarket]:
         """All markets, ascending by id, after a check that the file is whole."""
@@ -106,13 +98,12 @@ class Site:
                 yield decoded(FullMarket, parsed(line, url))
 
     def _dump_into(self, file: BinaryIO) -> Asking[str]:
-        url = self._url("dumps/head.json")
-        head = yield from self._requester.fetch(url, lambda values: decoded(models.DumpHead, values), is_kept=False)
-        found = next((one for one in head.markets if one.format == "ndjson"), None)
-        if found is None:
-            raise AnswerError("names no NDJSON file", url=url)
-        yield from self._download(FeedFile(found.url, found.size, found.sha256), file)
-        return found.url
+        head = yield from self._read("dumps/head.json", models.DumpHead)
+        for found in head.markets:
+            if found.format == "ndjson":
+                yield from self._download(FeedFile(found.url, found.size, found.sha256), file)
+                return found.url
+        raise AnswerError("names no NDJSON file", url=self._url("dumps/head.json"))
 
     def latest_changes(self, builds: int = 1) -> Plan[dict[str, Any]]:
         """What the newest builds changed, as the feed has it: ids with new values, and digests of ids that are gone."""
@@ -129,36 +120,28 @@ class Site:
         The copy changes all at once, before the first change is told. Call it again after the next build.
         """
         with TemporaryFile() as spool:
-            for take, otherwise in [
-                (self._take_steps, "starting from the dump"),
-                (self._take_dump, "trying once more, as the site may have changed meanwhile"),
-                (self._take_dump, ""),
-            ]:
+            try:
+                yield from self._take_steps(store, spool)
+            except StartAgainError as reason:
+                LOG.info("%s; starting from the dump", reason)
                 try:
-                    yield from take(store, spool)
-                    break
-                except StartAgainError as reason:
-                    if not otherwise:
-                        raise
-                    LOG.info("%s; %s", reason, otherwise)
+                    yield from self._take_dump(store, spool)
+                except StartAgainError as again:
+                    LOG.info("%s; trying once more, as the site may have changed meanwhile", again)
+                    yield from self._take_dump(store, spool)
             yield from changes.spooled(spool)
 
     def _take_steps(self, store: Store, spool: BinaryIO) -> Asking[None]:
-        position = store.position()
-        head = yield from self._head(position)
-        here = head.position if head else position
-        if head is None or (here.session, here.serial) == (position.session, position.serial):
-            _require_unchanged(store, here.state)
-            if here != position:
-                store.note(here)
-            return
-        merge, steps = changes.Merge(), head.steps_since(position)
+        before = store.position()
+        head = yield from self._head(before)
+        merge, steps = changes.Merge(), head.steps_since(before) if head else ()
         for step in steps:
             with TemporaryFile() as file:
                 yield from self._download(step, file)
-                _add(merge, file, step)
-        _commit(store, spool, lambda: merge.apply(store.lines()), here, position)
-        LOG.info("took %d steps to serial %d", len(steps), here.serial)
+                merge.add(changes.lines_of(file, step.url), step.url)
+        position = head.position if head else before
+        _commit(store, spool, lambda: merge.apply(store.lines()), position, before)
+        LOG.info("took %d steps to serial %d", len(steps), position.serial)
 
     def _take_dump(self, store: Store, spool: BinaryIO) -> Asking[None]:
         head = yield from self._head(None)
@@ -174,10 +157,10 @@ class Site:
         """The head of the feed; None if it is still the one of that position."""
         url = self._url("changes/head.json")
         etag = position.etag if position and position.url == url else None
-        known = {"If-None-Match": etag} if isinstance(etag, str) and etag.isascii() and etag.isprintable() else {}
+        known = {"If-None-Match": etag} if etag and etag.isascii() and etag.isprintable() else {}
 
         def read(answer: Answer) -> FeedHead | None:
-            if known and answer.status == 304:  # noqa: PLR2004 - Not Modified
+            if known and answer.status == NOT_MODIFIED:
                 return None
             return changes.head_of(parsed(answer.body, url), url, answer.headers.get("etag"))
 
@@ -192,13 +175,6 @@ class Site:
             raise StartAgainError(error.message, url=named.url, status=error.status) from None
 
 
-def _add(merge: changes.Merge, file: BinaryIO, step: FeedFile) -> None:
-    try:
-        merge.add(changes.lines_of(file, step.url))
-    except MALFORMED:
-        raise StartAgainError("is no step of a change feed", url=step.url) from None
-
-
 def _sound_position(store: Store) -> Position | None:
     """The position of a copy whose lines can all be read; None if there is no such copy."""
     try:
@@ -207,14 +183,6 @@ def _sound_position(store: Store) -> Position | None:
         return store.position()
     except StartAgainError:
         return None
-
-
-def _require_unchanged(store: Store, state: str) -> None:
-    digest = hashlib.sha256()
-    for line in store.lines():
-        digest.update(line)
-    if digest.hexdigest() != state:
-        raise StartAgainError(f"{store.name} has changed or is damaged")
 
 
 def _commit(
@@ -226,4 +194,5 @@ def _commit(
     changes.spool(changes.differences(old, changes.digested(lines(), digest), store.name), spool)
     if digest.hexdigest() != to.state:
         raise StartAgainError("the digest of the result differs from the site's")
-    store.apply(Update(lines(), changes.spooled(spool)), to, before)
+    if to != before or spool.tell():
+        store.apply(Update(lines(), changes.spooled(spool)), to, before)

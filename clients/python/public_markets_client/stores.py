@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, Protocol, get_type_hints
 
 from public_markets_client.changes import Change, Position, digested, lines_in
+from public_markets_client.decoding import wire_name
 from public_markets_client.errors import StartAgainError, StoreError
-from public_markets_client.models import FullMarket, wire_name
+from public_markets_client.models import FullMarket
 from public_markets_client.requester import MALFORMED
 
 _BATCH = 5_000
@@ -49,9 +50,6 @@ class Store(Protocol):
     def apply(self, new: Update, position: Position, before: Position | None) -> None:
         """Change the copy, which must be at `before`; None begins it anew."""
 
-    def note(self, position: Position) -> None:
-        """Save that the copy as it is has this position."""
-
 
 class NdjsonStore:
     """A file with one market per line, ascending by id, each the `market` object of its detail."""
@@ -71,17 +69,13 @@ class NdjsonStore:
             yield from lines_in(file, self.name)
 
     def apply(self, new: Update, position: Position, before: Position | None) -> None:  # noqa: ARG002 - of a Store
-        """Replace the file; whoever reads it meanwhile reads the old one."""
+        """Replace the file, then what is beside it; whoever reads it meanwhile reads the old one."""
         digest = hashlib.sha256()
         with _written(self.path) as file:
             file.writelines(digested(new.lines, digest))
             if digest.hexdigest() != position.state:
                 raise StoreError(f"{self.path} was changed by another program meanwhile; run again")
         # If the computer fails before this, the digest of the next run's result differs, and that run fetches the dump.
-        self.note(position)
-
-    def note(self, position: Position) -> None:
-        """Replace the file beside it."""
         with _written(self.beside) as file:
             file.write(_text(position).encode())
 
@@ -119,7 +113,8 @@ class _SqlStore:
     """A table `markets` with `id` and `line`, and a column for each property, computed from the line."""
 
     _column: str
-    _ids: str
+    _delete: str
+    _insert: str
     _begin = "BEGIN"
     _key = "PRIMARY KEY"
 
@@ -156,20 +151,12 @@ class _SqlStore:
             elif self._position(connection) != before:
                 raise StoreError(f"{self.path} was changed by another program meanwhile; run again")
             while batch := [*islice(new.changes, _BATCH)]:
-                gone = json.dumps([one.id for one in batch if one.line_before])
-                connection.execute(f"DELETE FROM markets WHERE id IN ({self._ids})", [gone])  # noqa: S608 - a constant
-                rows = [(one.id, one.line[:-1].decode()) for one in batch if one.line]
-                self._insert(connection, rows)
+                # As arrays in JSON: a statement per row would take DuckDB a second for a thousand.
+                connection.execute(self._delete, [json.dumps([one.id for one in batch if one.line_before])])
+                connection.execute(self._insert, [json.dumps([one.line.decode()[:-1] for one in batch if one.line])])
             connection.execute("DELETE FROM position")
             connection.execute("INSERT INTO position VALUES (?)", [_text(position)])
             connection.execute("COMMIT")
-
-    def note(self, position: Position) -> None:
-        """Change the position alone."""
-        self.apply(Update(iter(()), iter(())), position, self.position())
-
-    def _insert(self, connection: Any, rows: list[tuple[str, str]]) -> None:
-        raise NotImplementedError
 
     @contextmanager
     def _opened(self) -> Iterator[Any]:
@@ -183,7 +170,7 @@ class _SqlStore:
 
     def _columns(self) -> str:
         hints = get_type_hints(FullMarket)
-        types = {name: _SQL_TYPES.get(hint, "TEXT") for name, hint in hints.items() if name not in {"extra", "id"}}
+        types = {name: _SQL_TYPES.get(hint, "TEXT") for name, hint in hints.items() if name not in {"json", "id"}}
         computed = [self._column.format(name, wire_name(name), kind) for name, kind in types.items()]
         return ", ".join([f"id TEXT {self._key}", "line TEXT NOT NULL", *computed])
 
@@ -192,7 +179,8 @@ class SqliteStore(_SqlStore):
     """An SQLite database. Others may read it meanwhile, and see the old markets or the new ones."""
 
     _begin = "BEGIN IMMEDIATE"
-    _ids = "SELECT value FROM json_each(?)"
+    _delete = "DELETE FROM markets WHERE id IN (SELECT value FROM json_each(?))"
+    _insert = "INSERT INTO markets (id, line) SELECT json_extract(value, '$.id'), value FROM json_each(?)"
     _column = "{0} {2} GENERATED ALWAYS AS (json_extract(line, '$.{1}')) VIRTUAL"
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -201,15 +189,16 @@ class SqliteStore(_SqlStore):
             path, lambda name: sqlite3.connect(name, isolation_level=None, check_same_thread=False), sqlite3.Error
         )
 
-    def _insert(self, connection: Any, rows: list[tuple[str, str]]) -> None:
-        connection.executemany("INSERT INTO markets (id, line) VALUES (?, ?)", rows)
-
 
 class DuckDbStore(_SqlStore):
     """A DuckDB database; needs the package `duckdb`. No other program can open it meanwhile."""
 
     _column = "{0} {2} GENERATED ALWAYS AS (TRY_CAST(line->>'$.{1}' AS {2})) VIRTUAL"
-    _ids = """SELECT unnest(from_json(?, '["VARCHAR"]'))"""
+    _delete = """DELETE FROM markets WHERE id IN (SELECT unnest(from_json(?, '["VARCHAR"]')))"""
+    _insert = """
+        INSERT INTO markets (id, line)
+        SELECT value->>'$.id', value FROM (SELECT unnest(from_json(?, '["VARCHAR"]')) AS value)
+    """
     # DuckDB refuses to delete and insert the same key in one transaction.
     _key = "NOT NULL"
 
@@ -218,11 +207,6 @@ class DuckDbStore(_SqlStore):
 
         super().__init__(path, duckdb.connect, duckdb.Error)
 
-    def _insert(self, connection: Any, rows: list[tuple[str, str]]) -> None:
-        columns = [*zip(*rows, strict=True)] or [(), ()]
-        # As lists: a statement per row would take a second for a thousand.
-        connection.execute("INSERT INTO markets (id, line) SELECT unnest(?), unnest(?)", [[*one] for one in columns])
-
 
 def _text(position: Position) -> str:
     return json.dumps(asdict(position))
@@ -230,10 +214,9 @@ def _text(position: Position) -> str:
 
 def _position(text: str | bytes, name: str) -> Position:
     try:
-        values = json.loads(text)
-        kinds = {"session": str, "serial": int, "state": str, "url": str}
-        if all(isinstance(values[key], kind) for key, kind in kinds.items()):
-            return Position(**{key: values[key] for key in kinds}, etag=values.get("etag"))
+        position = Position(**json.loads(text))
+        if all(isinstance(getattr(position, key), hint) for key, hint in get_type_hints(Position).items()):
+            return position
     except MALFORMED:
         pass
     raise StartAgainError(f"{name} is damaged")
