@@ -48,10 +48,12 @@ def code_lines(text: str) -> int:
 
 
 def test_it_is_small() -> None:
-    """Counted are lines with code, besides the types of `models`."""
+    """Counted are lines with code, besides `models`, which has types and nothing else."""
+    types = ast.walk(ast.parse((FOLDER / "public_markets_client/models.py").read_text("utf-8")))
+    assert not any(isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) for node in types)
     counted = {path.name: code_lines(path.read_text("utf-8")) for path in MODULES if path.name != "models.py"}
     assert len(counted) == 10
-    assert 500 < sum(counted.values()) <= 1_100, counted
+    assert 500 < sum(counted.values()) <= 1_030, counted
 
 
 def test_lines_of_code_are_counted_as_people_count_them() -> None:

@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Generator, Iterator
-from contextlib import closing
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, closing
 from functools import partial, wraps
 from io import BytesIO
 from typing import Any, BinaryIO, Concatenate, ParamSpec
@@ -11,11 +11,10 @@ from typing import Any, BinaryIO, Concatenate, ParamSpec
 import httpx
 
 from public_markets_client.decoding import T
-from public_markets_client.requester import MOST_BYTES, Answer, Call, Options, Plan, Requester, Wait
+from public_markets_client.requester import MOST_BYTES, OK, Answer, Call, Options, Plan, Requester, Wait
 from public_markets_client.site import Site
 
 P = ParamSpec("P")
-_OK = 200
 #: What httpx raises for a request that cannot be sent or answered.
 _PROBLEMS = (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, OSError, ValueError)
 
@@ -49,13 +48,13 @@ def _empty(call: Call) -> BinaryIO:
 
 def _answer(call: Call, response: httpx.Response, body: BinaryIO) -> Answer:
     body.seek(0)
-    is_file = call.file is not None and response.status_code == _OK
+    is_file = call.file is not None and response.status_code == OK
     return Answer(call.url, response.status_code, response.headers, b"" if is_file else body.read(MOST_BYTES + 1))
 
 
 def _failed(call: Call, error: Exception) -> Answer:
     if isinstance(error, httpx.DecodingError):
-        return Answer(call.url, _OK)  # a body, but not one that can be read
+        return Answer(call.url, OK)  # a body, but not one that can be read
     if isinstance(error, httpx.TimeoutException):
         return Answer(call.url, problem="took too long")
     return Answer(call.url, problem=f"cannot be read ({str(error) or type(error).__name__})")
@@ -78,7 +77,7 @@ def _many(plan: Callable[Concatenate[Site, P], Plan[T]]) -> Callable[Concatenate
     return method
 
 
-class Client(_Base):
+class Client(_Base, AbstractContextManager["Client"]):
     """A client of one site, to be used in a `with`: every method returns when the answer is there.
 
     All methods raise ClientError. `http` is used instead of a client of httpx with the usual settings, and not closed.
@@ -87,9 +86,6 @@ class Client(_Base):
     def __init__(self, base_url: str, options: Options | None = None, http: httpx.Client | None = None) -> None:
         super().__init__(base_url, options, http)
         self._http = http or httpx.Client(**self._settings())
-
-    def __enter__(self) -> "Client":  # noqa: PYI034 - Python 3.10 has no Self
-        return self
 
     def __exit__(self, *_: object) -> None:
         if self._is_owner:
@@ -144,7 +140,7 @@ def _async_many(
     return method
 
 
-class AsyncClient(_Base):
+class AsyncClient(_Base, AbstractAsyncContextManager["AsyncClient"]):
     """The same for asyncio, to be used in an `async with`: methods are awaited, or iterated by `async for`.
 
     What plans do between requests, such as to read and write files, they do in threads.
@@ -153,9 +149,6 @@ class AsyncClient(_Base):
     def __init__(self, base_url: str, options: Options | None = None, http: httpx.AsyncClient | None = None) -> None:
         super().__init__(base_url, options, http)
         self._http = http or httpx.AsyncClient(**self._settings())
-
-    async def __aenter__(self) -> "AsyncClient":  # noqa: PYI034 - as above
-        return self
 
     async def __aexit__(self, *_: object) -> None:
         if self._is_owner:

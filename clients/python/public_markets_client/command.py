@@ -34,13 +34,14 @@ _FAILED, _TRY_LATER, _INTERRUPTED = 1, 3, 130
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command; return its exit code."""
+    sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
     given = _parser().parse_args(arguments)
     LOG.setLevel(logging.INFO)
     said = logging.Handler()
     said.emit = lambda record: _say(record.getMessage())  # type: ignore[method-assign]
     LOG.addHandler(said)
     try:
-        options = Options(timeout=given.timeout, progress=_show_bytes if sys.stderr.isatty() else None)
+        options = Options(progress=_show_bytes if sys.stderr.isatty() else None)
         with Client(given.url, options) as client:
             given.run(client, given)
         sys.stdout.flush()
@@ -73,7 +74,6 @@ def _code_of(error: Exception) -> int:
 def _parser() -> ArgumentParser:
     parser = ArgumentParser(prog="pm", description=__doc__, formatter_class=RawTextHelpFormatter)
     parser.add_argument("url", metavar="URL", help="address of the site, before /v1")
-    parser.add_argument("--timeout", type=float, default=30, help="seconds without a byte to wait for (default: 30)")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     listing = _command(commands, "list", _list, "lists markets")
     search = _command(commands, "search", _list, "lists markets whose title or description has all the words")
@@ -203,9 +203,3 @@ def _show_bytes(now: int, most: int) -> None:
     """Show how much of a file has come."""
     end = "\n" if now >= most else ""
     print(f"\r{now / 1e6:.1f} of {most / 1e6:.1f} MB", end=end, file=sys.stderr, flush=True)
-
-
-def run() -> None:
-    """The entry point of `pm`."""
-    sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
-    sys.exit(main())

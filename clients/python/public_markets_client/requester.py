@@ -23,7 +23,7 @@ _ABSENT = frozenset({404, 410})
 _TEMPORARY = frozenset({408, 425, 429, 500, 502, 503, 504})
 #: What goes wrong when JSON is not what it should be.
 MALFORMED = (ValueError, LookupError, TypeError, AttributeError, RecursionError, OverflowError)
-_OK = 200
+OK = 200
 #: How many answers are kept.
 _MOST_KEPT = 100
 
@@ -147,7 +147,7 @@ def _checked(answer: Answer) -> Answer:
         raise UnavailableError(f"{answer.problem}; try again later", url=answer.url)
     if len(answer.body) > MOST_BYTES:
         raise AnswerError(f"has more than {MOST_BYTES >> 20} MB")
-    if answer.status in {_OK, NOT_MODIFIED}:
+    if answer.status in {OK, NOT_MODIFIED}:
         return answer
     path, message = _said(answer)
     if answer.status in _TEMPORARY:

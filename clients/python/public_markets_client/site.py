@@ -88,21 +88,14 @@ class Site:
 
     def dump(self) -> Plan[FullMarket]:
         """All markets, ascending by id, after a check that the file is whole."""
-        with TemporaryFile() as file:
-            try:
-                url = yield from self._dump_into(file)
-            except StartAgainError:
-                # A newer build has replaced it.
-                url = yield from self._dump_into(file)
-            for line in changes.lines_of(file, url):
-                yield decoded(FullMarket, parsed(line, url))
-
-    def _dump_into(self, file: BinaryIO) -> Asking[str]:
         head = yield from self._read("dumps/head.json", models.DumpHead)
         for found in head.markets:
             if found.format == "ndjson":
-                yield from self._download(FeedFile(found.url, found.size, found.sha256), file)
-                return found.url
+                with TemporaryFile() as file:
+                    yield from self._download(FeedFile(found.url, found.size, found.sha256), file)
+                    for line in changes.lines_of(file, found.url):
+                        yield decoded(FullMarket, parsed(line, found.url))
+                return
         raise AnswerError("names no NDJSON file", url=self._url("dumps/head.json"))
 
     def latest_changes(self, builds: int = 1) -> Plan[dict[str, Any]]:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import asdict
 from datetime import datetime
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, Protocol, get_type_hints
@@ -77,7 +78,7 @@ class NdjsonStore:
                 raise StoreError(f"{self.path} was changed by another program meanwhile; run again")
         # If the computer fails before this, the digest of the next run's result differs, and that run fetches the dump.
         with _written(self.beside) as file:
-            file.write(_text(position).encode())
+            file.write(json.dumps(asdict(position)).encode())
 
 
 @contextmanager
@@ -155,7 +156,7 @@ class _SqlStore:
                 connection.execute(self._delete, [json.dumps([one.id for one in batch if one.line_before])])
                 connection.execute(self._insert, [json.dumps([one.line.decode()[:-1] for one in batch if one.line])])
             connection.execute("DELETE FROM position")
-            connection.execute("INSERT INTO position VALUES (?)", [_text(position)])
+            connection.execute("INSERT INTO position VALUES (?)", [json.dumps(asdict(position))])
             connection.execute("COMMIT")
 
     @contextmanager
@@ -185,9 +186,8 @@ class SqliteStore(_SqlStore):
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         # `follow` of an asynchronous client may come from several threads, one at a time.
-        super().__init__(
-            path, lambda name: sqlite3.connect(name, isolation_level=None, check_same_thread=False), sqlite3.Error
-        )
+        connect = partial(sqlite3.connect, isolation_level=None, check_same_thread=False)
+        super().__init__(path, connect, sqlite3.Error)
 
 
 class DuckDbStore(_SqlStore):
@@ -206,10 +206,6 @@ class DuckDbStore(_SqlStore):
         import duckdb  # noqa: PLC0415 - only who uses it needs it
 
         super().__init__(path, duckdb.connect, duckdb.Error)
-
-
-def _text(position: Position) -> str:
-    return json.dumps(asdict(position))
 
 
 def _position(text: str | bytes, name: str) -> Position:
