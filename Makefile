@@ -29,7 +29,7 @@ DEBIAN := /var/cache/public-markets-tests/debian.tar
 REGISTRY := /var/cache/public-markets-tests/usr/bin/docker-registry
 
 .DEFAULT_GOAL := help
-.PHONY: help demo serve test test-all lint types tests campaigns structure coverage bless bench bench-deps test-deps lock wheel client-typescript notes image clean
+.PHONY: help demo serve test test-all lint types tests campaigns structure coverage bless bench bench-deps test-deps lock wheel client-python client-typescript notes image clean
 
 help:  ## Show the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -106,6 +106,10 @@ lock: .venv/bin/uv  ## Update the lock files from pyproject.toml and package.jso
 wheel: .venv/run  ## Build dist/public_markets-*.whl, to install elsewhere, and the sdist
 	rm -f dist/public_markets-*
 	$(BIN)/python -m hatchling build --directory dist
+
+client-python: .venv/run  ## Build dist/public_markets_client-*.whl, the client for Python, and its sdist
+	rm -f dist/public_markets_client-*
+	cd clients/python && ../../$(BIN)/python -m hatchling build --directory ../../dist
 
 client-typescript: clients/typescript/node_modules/ready  ## Build clients/typescript/packed/*.tgz, the client for TypeScript and JavaScript
 	cd clients/typescript && rm -rf dist packed && mkdir packed && npm run --silent build && npm pack --silent --pack-destination packed

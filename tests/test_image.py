@@ -166,7 +166,7 @@ def test_a_bare_debian_serves_a_demo_after_two_commands(storage: Storage, tmp_pa
     """Packages come from Debian's and Python's indexes, as they would for anybody."""
     shown = [line for line in typed(section("docs/install.md", "Try a wheel")) if not line.startswith("uvx ")]
     install, serve = shown
-    (wheel,) = (ROOT / "dist").glob("*.whl")
+    (wheel,) = (ROOT / "dist").glob("public_markets-*.whl")
     environ = {name: value for name, value in os.environ.items() if name == "PIP_CERT"}
     volumes = {ROOT / "dist": "/wheels:ro", Path("/etc/ssl/certs"): "/etc/ssl/certs:ro"}
     with storage.container(BASE) as container:

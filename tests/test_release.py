@@ -7,7 +7,6 @@ import base64
 import hashlib
 import json
 import os
-import re
 import shutil
 import socket
 import ssl
@@ -136,12 +135,16 @@ def checkout(tmp_path: Path) -> Path:
 def test_packages_reach_an_index_from_which_they_can_be_installed(checkout: Path, tmp_path: Path) -> None:
     for name in (
         "The changelog's section of the version that the tag names",
-        "Build wheel and sdist",
+        "Build wheels and sdists",
     ):
         run("packages", name, checkout, {})
     assert (checkout / "notes/notes.md").read_text("utf-8")
     packages = {path.name for path in (checkout / "dist").iterdir()}
-    assert {re.sub(r"^public_markets-[\d.]*\d", "", name) for name in packages} == {"-py3-none-any.whl", ".tar.gz"}
+    assert packages == {
+        f"{name}-{__version__}{end}"
+        for name in ("public_markets", "public_markets_client")
+        for end in ("-py3-none-any.whl", ".tar.gz")
+    }
     port, index = free_port(), tmp_path / "index"
     index.mkdir()
     server = Path(sys.executable).parent / "pypi-server"
@@ -163,10 +166,12 @@ def test_packages_reach_an_index_from_which_they_can_be_installed(checkout: Path
             "--dest",
             tmp_path / "got",
         ]
-        subprocess.run([*map(str, pip), "--index-url", f"{address}/simple/", "public-markets"], check=True)
+        wanted = ("public-markets", "public-markets-client")
+        subprocess.run([*map(str, pip), "--index-url", f"{address}/simple/", *wanted], check=True)
     assert {path.name for path in index.iterdir()} == packages
-    (wheel,) = (tmp_path / "got").iterdir()
-    assert wheel.read_bytes() == (checkout / "dist" / wheel.name).read_bytes()
+    wheels = [*(tmp_path / "got").iterdir()]
+    assert len(wheels) == 2
+    assert all(wheel.read_bytes() == (checkout / "dist" / wheel.name).read_bytes() for wheel in wheels)
 
 
 @pytest.mark.campaign(short=0)
@@ -274,6 +279,8 @@ def test_a_release_is_made_of_all_that_was_built_with_the_changelog_as_its_text(
     made = {
         f"packages/public_markets-{__version__}.tar.gz", f"packages/public_markets-{__version__}-py3-none-any.whl",
         f"npm/public-markets-client-{__version__}.tgz",
+        f"packages/public_markets_client-{__version__}-py3-none-any.whl",
+        f"packages/public_markets_client-{__version__}.tar.gz",
         "notes/notes.md", "sbom-amd64/sbom-amd64.cdx.json", "sbom-arm64/sbom-arm64.cdx.json",
     }  # fmt: skip
     for path in (tmp_path / "made" / name for name in made):

@@ -1,6 +1,6 @@
 """Files that readers download: the dump of all listed markets, and the steps of the change feed. Pure.
 
-Imports `tree` and `api` only. Start with `segments` and `dump`, then `steps`. clients/follow_changes.py reads what
+Imports `tree` and `api` only. Start with `segments` and `dump`, then `steps`. The client in clients/python reads what
 these write. `parquet` writes the dump in another form, and histories and fills, which `partitions` divides into files.
 `histories` says what full ones hold of each market, and `table_rows` how their rows are ordered.
 `side_file` is what a build keeps for the next one. The heads that name the files are in `api.downloads`, and how files

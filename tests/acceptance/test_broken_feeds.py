@@ -1,17 +1,17 @@
 """Change feeds that each break one rule, and the followers and checks that notice it: proof that they can."""
 # ruff: noqa: SLF001 - the rules that are removed
 
+import json
 import os
 import random
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
-from clients import follow_changes
 from generator.api import downloads, keys
 from generator.api.downloads import ChangesHead, DumpHead
 from generator.downloads import steps
@@ -19,6 +19,7 @@ from generator.downloads.steps import StepWriter
 from generator.site.catalog import Catalog
 from generator.site.change_feed import ChangeFeed
 from generator.tree.manifest import Retired
+from public_markets_client import site
 from tests.support.kills import KilledError
 from tests.support.readers.followed import Followed, quick, reading
 from tests.support.sites.publishing import PublishedSite
@@ -182,13 +183,12 @@ def deletes_replaced_files_at_once(patch: Patch) -> None:
 def follows_without_a_look_at_the_digest(patch: Patch) -> None:
     """The follower is broken here."""
 
-    def trusting(self: follow_changes.Copy, lines: Any, head: dict[str, Any]) -> None:
-        lines = [*lines]  # some are read from the file itself
-        self.path.write_bytes(b"".join(lines))
-        self.note(head)
+    def trusting(store: Any, spool: Any, lines: Any, to: Any, before: Any) -> None:
+        if to != before:
+            store.path.write_bytes(b"".join([*lines()]))  # some are read from the file itself
+            store.beside.write_text(json.dumps(asdict(to)))
 
-    patch.setattr(follow_changes.Copy, "replace", trusting)
-    patch.setattr(follow_changes, "unchanged", lambda *_: "")
+    patch.setattr(site, "_commit", trusting)
 
 
 Scenario = Callable[[Followed], None]

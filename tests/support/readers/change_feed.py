@@ -85,7 +85,7 @@ def _as_edges_send(answer: Answer, asked: Mapping[str, str]) -> Answer:
     if asked.get("If-None-Match") == etag:
         return Answer(status=304)
     headers = {"ETag": etag, **answer.headers}
-    if asked.get("Accept-Encoding") != "gzip" or "Content-Encoding" in answer.headers:
+    if "gzip" not in asked.get("Accept-Encoding", "") or "Content-Encoding" in answer.headers:
         return Answer(answer.body, headers=headers)
     return Answer(gzip.compress(answer.body), headers={"Content-Encoding": "gzip", **headers})
 

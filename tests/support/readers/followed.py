@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import logging
 import random
 import re
 import shutil
@@ -12,12 +13,13 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
-import pytest
+import httpx
 
-from clients import follow_changes
 from generator.api import downloads, keys
 from generator.api.archive import ArchiveHead
 from generator.api.downloads import ENTRY_SIZE, STEP_LIFETIME
+from public_markets_client import Client, ClientError, NdjsonStore, Options
+from public_markets_client.site import LOG
 from tests.downloads import states
 from tests.support import limits
 from tests.support.kills import Kill
@@ -26,6 +28,7 @@ from tests.support.readers.change_feed import HEAD, Answer, serving
 from tests.support.sites.builds import files, text_of
 from tests.support.sites.publishing import EVERY, FX, PublishedSite, copy_output, slug, walk
 from tests.support.sites.rows import insert_market, market_id
+from tests.support.waiting import PATIENCE_S
 
 CHANGES: Final = keys.head(keys.CHANGES)
 DUMPS: Final = keys.head(keys.DUMPS)
@@ -191,29 +194,33 @@ class Followed:
         """
         file, before, waiting = self.folder / follower, self.head(), [action]
         was_public = self.public
-        lines_of = follow_changes.lines_of
 
-        def then(*arguments: Any) -> Iterator[bytes]:
-            if waiting:
+        def then(request: httpx.Request) -> None:
+            if waiting and request.url.path != HEAD:
                 waiting.pop()()
-            return lines_of(*arguments)
 
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(follow_changes, "lines_of", then)
-            said = self._run(file)
+        said = self._run(file, then)
         after = self.head()
         if before and after:
             assert _sha256(file.read_bytes()) in {before["state"], after["state"]}, said
             assert was_public - self.public or not any(doubt in said for doubt in DOUBTS), said
 
-    def _run(self, file: Path) -> str:
-        said = list[str]()
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(follow_changes, "say", said.append)
-            code = follow_changes.main([self.url + HEAD, str(file)])
-        self.said += said
-        assert code == 0 or self.head() is None, said
-        return "; ".join(said)
+    def _run(self, file: Path, before_request: Callable[[httpx.Request], None] = lambda _: None) -> str:
+        said = _Sentences()
+        LOG.addHandler(said)
+        LOG.setLevel(logging.INFO)
+        try:
+            # The certificates of the store, which it would load, are of no use here.
+            with httpx.Client(event_hooks={"request": [before_request]}, timeout=PATIENCE_S, verify=False) as http:  # noqa: S501
+                client = Client(self.url, Options(tries=2, pause=0), http)
+                said.sentences.append(f"told of {len([*client.follow(NdjsonStore(file))])} markets")
+        except ClientError as error:
+            said.sentences.append(str(error))
+            assert self.head() is None, said.sentences
+        finally:
+            LOG.removeHandler(said)
+        self.said += said.sentences
+        return "; ".join(said.sentences)
 
     # what must hold
 
@@ -308,6 +315,17 @@ class Followed:
         head = self.head()
         found = {file.name: file.read_bytes() for file in self.folder.glob("*.ndjson")}
         return {name: body for name, body in found.items() if head and _sha256(body) == head["state"]}
+
+
+class _Sentences(logging.Handler):
+    """Keeps what a client has to say."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sentences = list[str]()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.sentences.append(record.getMessage())
 
 
 _MANY: Final = 1 << 20

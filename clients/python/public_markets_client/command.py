@@ -1,0 +1,205 @@
+"""The command `pm`: a site's markets for people, programs and language models.
+
+Exit codes: 0 done; 1 refused, or the copy cannot be updated, and trying again will hardly help; 2 wrong usage; 3 the
+site did not answer, try again later.
+"""
+
+import json
+import logging
+import os
+import sys
+from argparse import ArgumentParser, ArgumentTypeError, Namespace, RawTextHelpFormatter
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from operator import attrgetter
+from pathlib import Path
+from typing import Any, get_args
+
+from public_markets_client import tables
+from public_markets_client.changes import Kind
+from public_markets_client.clients import Client
+from public_markets_client.errors import ClientError, NotFoundError, UnavailableError
+from public_markets_client.models import Sort, Status
+from public_markets_client.requester import Options
+from public_markets_client.site import LOG
+from public_markets_client.stores import DuckDbStore, NdjsonStore, SqliteStore
+
+_STORES: dict[str, Callable[[Path], Any]] = {"sqlite": SqliteStore, "ndjson": NdjsonStore, "duckdb": DuckDbStore}
+#: How many rows there are in all, if that is known; asked only if not all are shown.
+Size = Callable[[], int | None]
+_DEFAULT_ROWS, _ALL = 20, 1 << 40
+_FAILED, _TRY_LATER, _INTERRUPTED = 1, 3, 130
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the command; return its exit code."""
+    sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
+    given = _parser().parse_args(arguments)
+    LOG.setLevel(logging.INFO)
+    said = logging.Handler()
+    said.emit = lambda record: _say(record.getMessage())  # type: ignore[method-assign]
+    LOG.addHandler(said)
+    try:
+        options = Options(progress=_show_bytes if sys.stderr.isatty() else None)
+        with Client(given.url, options) as client:
+            given.run(client, given)
+        sys.stdout.flush()
+    except (ClientError, OSError, ImportError) as error:
+        return _code_of(error)
+    except KeyboardInterrupt:
+        return _INTERRUPTED
+    finally:
+        LOG.removeHandler(said)
+    return 0
+
+
+def _say(sentence: str) -> None:
+    print(f"pm: {tables.printable(sentence)}", file=sys.stderr)
+
+
+def _code_of(error: Exception) -> int:
+    if isinstance(error, BrokenPipeError):
+        # Who reads has enough; Python would complain when it flushes stdout at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    _say(str(error))
+    if isinstance(error, ImportError):
+        _say("install it with: pip install 'public-markets-client[duckdb]'")
+    if isinstance(error, NotFoundError):
+        _say("search for words of the question to find an id: pm URL search WORDS")
+    return _TRY_LATER if isinstance(error, UnavailableError) else _FAILED
+
+
+def _parser() -> ArgumentParser:
+    parser = ArgumentParser(prog="pm", description=__doc__, formatter_class=RawTextHelpFormatter)
+    parser.add_argument("url", metavar="URL", help="address of the site, before /v1")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    listing = _command(commands, "list", _list, "lists markets")
+    search = _command(commands, "search", _list, "lists markets whose title or description has all the words")
+    search.add_argument("q", metavar="WORD", nargs="+")
+    for command, status in ((listing, "open"), (search, "all")):
+        command.add_argument("--status", choices=get_args(Status), default=status, help=f"(default: {status})")
+        command.add_argument("--sort", choices=get_args(Sort), help="(default: as the site sorts)")
+        command.add_argument("--category", metavar="NAME", help="markets of a category alone")
+    _command(commands, "market", _market, "shows a market").add_argument("ref", metavar="REF", help="id or slug")
+    prices = _command(commands, "prices", _prices, "lists the prices of all open markets")
+    prices.add_argument("--sort", choices=("volume", "prob"), default="volume", help="highest first (default: volume)")
+    changes = _command(commands, "changes", _changes, "lists what the newest builds changed")
+    changes.add_argument("--builds", type=_positive, default=1, metavar="N", help="how many builds (default: 1)")
+    mirror = _command(commands, "mirror", _mirror, "makes a copy of all markets, or brings it up to date")
+    mirror.add_argument("folder", metavar="DIR", type=Path)
+    mirror.add_argument("--to", choices=[*_STORES], default="sqlite", help="what the copy is (default: sqlite)")
+    return parser
+
+
+def _command(commands: Any, name: str, run: Callable[..., None], does: str) -> ArgumentParser:
+    parser: ArgumentParser = commands.add_parser(name, help=does, description=does)
+    forms = parser.add_mutually_exclusive_group()
+    forms.add_argument("--json", dest="form", action="store_const", const="json", help="one JSON value")
+    forms.add_argument("--ndjson", dest="form", action="store_const", const="ndjson", help="a JSON value per line")
+    if name not in {"market", "mirror"}:
+        limits = parser.add_mutually_exclusive_group()
+        limits.add_argument("--limit", type=_positive, metavar="N", help="how many rows (default: 20, if they fit)")
+        limits.add_argument("--all", dest="limit", action="store_const", const=_ALL, help="all rows")
+    parser.set_defaults(run=run, form="table")
+    return parser
+
+
+def _positive(text: str) -> int:
+    if not (text.isdecimal() and int(text)):
+        raise ArgumentTypeError(f"{text} is not a number from 1 on")
+    return int(text)
+
+
+def _list(client: Client, given: Namespace) -> None:
+    words = " ".join(getattr(given, "q", ())) or None
+    asked = {name: getattr(given, name) for name in ("status", "sort", "category")}
+    found = client.markets(**asked, q=words, page_size=min((given.limit or _DEFAULT_ROWS) + 1, 100))
+
+    def size() -> int | None:
+        if words:
+            return None
+        name = ".".join(filter(None, [given.status, given.category]))
+        return next((many for one, many in client.build().lists.items() if one.startswith(f"{name}/")), None)
+
+    _show(given, found, tables.market_row, tables.MARKET_COLUMNS, size)
+
+
+def _market(client: Client, given: Namespace) -> None:
+    detail = client.market(given.ref)
+    if given.form == "table":
+        _print_all(tables.fitting(tables.detail_lines(detail), tables.BUDGET))
+    else:
+        _print_all([_json(detail)])
+
+
+def _prices(client: Client, given: Namespace) -> None:
+    prices = sorted(client.prices().markets, key=attrgetter(given.sort), reverse=True)
+    _show(given, prices, tables.price_row, tables.PRICE_COLUMNS, lambda: len(prices))
+
+
+def _changes(client: Client, given: Namespace) -> None:
+    _show(given, client.latest_changes(given.builds), tables.change_row, "id changed values", lambda: None)
+
+
+def _mirror(client: Client, given: Namespace) -> None:
+    given.folder.mkdir(parents=True, exist_ok=True)
+    store = _STORES[given.to](given.folder / f"markets.{given.to}")
+    found = client.follow(store)
+    if given.form == "table":
+        counts = Counter(change.kind for change in found)
+        summary = ", ".join(f"{counts[kind]} {kind}" for kind in get_args(Kind))
+        _print_all([f"{store.name}: {summary}; serial {store.position().serial}"])
+    else:
+        told = ({"kind": one.kind, "id": one.id, "market": one.market and one.market.json} for one in found)
+        _print_json(given, told)
+
+
+def _show(given: Namespace, found: Iterable[Any], row: Callable[[Any], str], columns: str, size: Size) -> None:
+    """Print what was found in the form that was asked for."""
+    most = given.limit or _DEFAULT_ROWS
+    if given.form != "table":
+        _print_json(given, islice(found, most))
+        return
+    rows = [row(one) for one in _counted(islice(found, most + 1))]
+    wanted = rows[:most]
+    lines = wanted if given.limit else [*tables.fitting(wanted, tables.BUDGET - 200)]
+    _print_all([columns, *lines])
+    if len(lines) == len(rows):
+        _print_all([f"({len(lines)}, all)"])
+    else:
+        many = size()
+        of = f" of {many}" if many else ", and there are more"
+        _print_all([f"({len(lines)}{of}; --limit N or --all shows more)"])
+
+
+def _print_json(given: Namespace, found: Iterable[Any]) -> None:
+    texts = map(_json, _counted(found))
+    _print_all(texts if given.form == "ndjson" else ["[" + ",\n".join(texts) + "]"])
+
+
+def _json(value: Any) -> str:
+    return json.dumps(getattr(value, "json", value), ensure_ascii=False, separators=(",", ":"))
+
+
+def _print_all(lines: Iterable[str]) -> None:
+    for line in lines:
+        print(tables.printable(line))
+
+
+def _counted(found: Iterable[Any]) -> Iterator[Any]:
+    """The same, and how many so far on a terminal."""
+    is_shown = sys.stderr.isatty() and not sys.stdout.isatty()
+    for many, one in enumerate(found, 1):
+        if is_shown and not many % 100:
+            print(f"\r{many} markets", end="", file=sys.stderr, flush=True)
+        yield one
+    if is_shown:
+        print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+
+
+def _show_bytes(now: int, most: int) -> None:
+    """Show how much of a file has come."""
+    end = "\n" if now >= most else ""
+    print(f"\r{now / 1e6:.1f} of {most / 1e6:.1f} MB", end=end, file=sys.stderr, flush=True)

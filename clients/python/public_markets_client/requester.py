@@ -1,0 +1,190 @@
+"""What to ask a site and when to ask again, without sending anything: `clients` does that, at once or asynchronously.
+
+A plan is a generator. It yields each Call to send, and is sent its Answer; each Wait; and everything else is a result.
+"""
+
+import email.utils
+import json
+import random
+import time
+from collections import deque
+from collections.abc import Callable, Generator, Mapping, MutableMapping
+from dataclasses import dataclass, field
+from typing import Any, BinaryIO
+
+from public_markets_client import errors
+from public_markets_client.decoding import T
+from public_markets_client.errors import AnswerError, ApiError, UnavailableError
+
+#: The largest answer that is kept in memory, in bytes; dumps and steps are written to files.
+MOST_BYTES = 16 << 20
+NOT_MODIFIED = 304
+_ABSENT = frozenset({404, 410})
+_TEMPORARY = frozenset({408, 425, 429, 500, 502, 503, 504})
+#: What goes wrong when JSON is not what it should be.
+MALFORMED = (ValueError, LookupError, TypeError, AttributeError, RecursionError, OverflowError)
+OK = 200
+#: How many answers are kept.
+_MOST_KEPT = 100
+
+
+@dataclass(frozen=True)
+class Call:
+    """A GET. The body is kept as the site sends it, or decompressed and in memory if there is no `file`.
+
+    `most` bytes of it are read at most; `is_search` tells that the smaller limit of searches applies.
+    """
+
+    url: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+    file: BinaryIO | None = None
+    most: int = MOST_BYTES
+    is_search: bool = False
+
+
+@dataclass(frozen=True)
+class Wait:
+    """Do nothing for so many seconds."""
+
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What came back; header names are in lower case. `problem` says why there is no whole answer, if so."""
+
+    url: str
+    status: int | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes = b""
+    problem: str = ""
+
+
+Plan = Generator[Call | Wait | T, Answer | None, None]
+Asking = Generator[Call | Wait, Answer | None, T]
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a client behaves.
+
+    `timeout`: seconds without a byte until a request has failed. The site takes so many `requests` from an address in
+    `window` seconds, and so many `searches` among them. A request is sent as often as `tries`, after `pause` seconds,
+    then twice as long each time; the site's Retry-After goes before, and one of more than `patience` seconds is an
+    error at once. `cache` has ETag and body of what was read last, by address; None asks unconditionally. `progress` is
+    told the bytes of a file so far, and how many it has.
+    """
+
+    timeout: float = 30.0
+    requests: int = 300
+    searches: int = 30
+    window: float = 60.0
+    tries: int = 6
+    pause: float = 0.5
+    patience: float = 120.0
+    cache: MutableMapping[str, tuple[str, bytes]] | None = field(default_factory=dict)
+    progress: Callable[[int, int], None] | None = None
+
+
+class Requester:
+    """Sends each request as often as it takes, within the limits, and reads its answer."""
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+        self._sent, self._searched = deque[float](), deque[float]()
+
+    def ask(self, call: Call, read: Callable[[Answer], T]) -> Asking[T]:
+        """What `read` makes of the answer; raise ClientError if there is none that it can read."""
+        attempt = 0
+        while True:
+            yield from self._paced(is_search=call.is_search)
+            answer = yield call
+            try:
+                return read(_checked(answer or Answer(call.url)))
+            except (UnavailableError, AnswerError) as error:
+                error.url = error.url or call.url
+                told = error.retry_after if isinstance(error, UnavailableError) else None
+                attempt += 1
+                if attempt >= self._options.tries or (told or 0) > self._options.patience:
+                    raise
+            # Clients that failed together should not come back together.
+            pause = self._options.pause * 2.0 ** (attempt - 1) * random.uniform(0.5, 1)  # noqa: S311 - nothing is secret
+            yield Wait(min(pause, self._options.patience) if told is None else told)
+
+    def fetch(self, url: str, read: Callable[[Any], T], *, is_search: bool = False) -> Asking[T]:
+        """What `read` makes of the JSON at an address, asked for conditionally if it was read before."""
+        cache = self._options.cache
+        etag, known = (cache or {}).get(url, (None, b""))
+
+        def body(answer: Answer) -> T:
+            if answer.status == NOT_MODIFIED and etag is None:
+                raise AnswerError(f"the site answers {NOT_MODIFIED} to what was asked without a condition")
+            text = known if answer.status == NOT_MODIFIED else answer.body
+            found = read(parsed(text, answer.url))
+            if cache is not None and (new := answer.headers.get("etag")):
+                cache[url] = (new, text)
+                if len(cache) > _MOST_KEPT:
+                    del cache[next(iter(cache))]
+            return found
+
+        return (yield from self.ask(Call(url, {"If-None-Match": etag} if etag else {}, is_search=is_search), body))
+
+    def _paced(self, *, is_search: bool) -> Asking[None]:
+        """Wait until the limits allow another request."""
+        limits = [(self._sent, self._options.requests), (self._searched, self._options.searches)]
+        for sent, most in limits if is_search else limits[:1]:
+            while sent and (pause := sent[0] + self._options.window - time.monotonic()) <= 0:
+                sent.popleft()
+            if len(sent) >= most:
+                yield Wait(pause)
+                sent.popleft()
+            sent.append(time.monotonic())
+
+
+def _checked(answer: Answer) -> Answer:
+    """The answer, if it is no error."""
+    if answer.status is None:
+        raise UnavailableError(f"{answer.problem}; try again later", url=answer.url)
+    if len(answer.body) > MOST_BYTES:
+        raise AnswerError(f"has more than {MOST_BYTES >> 20} MB")
+    if answer.status in {OK, NOT_MODIFIED}:
+        return answer
+    path, message = _said(answer)
+    if answer.status in _TEMPORARY:
+        pause = retry_after(answer.headers.get("retry-after"))
+        message = f"{message}; try again {'later' if pause is None else f'in {pause:g} s'}"
+        raise UnavailableError(message, url=answer.url, status=answer.status, retry_after=pause)
+    kind = errors.NotFoundError if answer.status in _ABSENT else ApiError
+    if path == "cursor" and message.startswith(errors.EXPIRED):
+        kind = errors.ExpiredCursorError
+    raise kind(message, url=answer.url, status=answer.status, path=path)
+
+
+def _said(answer: Answer) -> tuple[str, str]:
+    """The path and message of an error, whatever the body is; of several, the first."""
+    try:
+        body = json.loads(answer.body)
+        message = str(body["error"])
+        for one in body.get("details") or ():
+            return ".".join(map(str, one["path"])), str(one["message"])
+    except MALFORMED:
+        message = f"the site answers {answer.status}"
+    return "", message
+
+
+def parsed(body: bytes, url: str) -> Any:
+    """The values in a JSON text."""
+    try:
+        return json.loads(body)
+    except MALFORMED:
+        raise AnswerError("is not JSON", url=url) from None
+
+
+def retry_after(text: str | None) -> float | None:
+    """The seconds of a Retry-After, which may be a date; None if there is none that can be understood."""
+    if text and text.isascii() and text.isdecimal():
+        return float(text)
+    try:
+        return max(0.0, email.utils.parsedate_to_datetime(text or "").timestamp() - time.time())
+    except MALFORMED:
+        return None

@@ -1,0 +1,90 @@
+"""What the command shows people and language models: a line per market, cut so that an answer stays short."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import fields
+from datetime import datetime
+from typing import Any
+
+from public_markets_client.models import Market, MarketDetail, Price
+
+#: The most bytes of a table without --limit: some 1,450 tokens.
+BUDGET = 5_800
+_WORDS = 90
+_DESCRIPTION = 1_200
+_ROWS = 5
+_POINTS = 10
+MARKET_COLUMNS = "id prob volume trader_count fills24h close_time state category question"
+PRICE_COLUMNS = "id prob volume last_activity_at"
+
+
+def market_row(market: Market) -> str:
+    """A market of a list."""
+    state = market.status + (f":{market.resolution}" if market.resolution else "")
+    figures = (market.prob, market.volume, market.trader_count, market.fills24h, market.close_time, state)
+    category = cut((market.category or "-").replace(" ", "_"))
+    return " ".join([market.id, *map(shown, figures), category, cut(market.question)])
+
+
+def price_row(price: Price) -> str:
+    """An open market's price."""
+    return " ".join(shown(getattr(price, name)) for name in PRICE_COLUMNS.split())
+
+
+def change_row(change: Mapping[str, Any]) -> str:
+    """A line of a step: a market with its new values, or the digest of one that is gone."""
+    if "gone" in change:
+        return f"gone: a market whose id has the SHA-256 digest {change['gone']}"
+    values = (f"{name}={cut(str(value))}" for name, value in change.items() if name != "id")
+    return cut(f"{change.get('id')} {' '.join(values)}", _DESCRIPTION)
+
+
+def detail_lines(detail: MarketDetail) -> Iterator[str]:
+    """One market: what is known of it, the best of its book, the latest fills, and some points of its history."""
+    for name in (one.name for one in fields(detail.market) if one.name not in {"extra", "description"}):
+        if (value := getattr(detail.market, name)) is not None:
+            yield f"{name}: {cut(shown(value), 4 * _WORDS)}"
+    for name, levels in (("bids", detail.order_book.bids), ("asks", detail.order_book.asks)):
+        yield f"{name}: {' '.join(f'{shown(one.amount)}@{shown(one.price)}' for one in levels[:_ROWS])}"
+    fills = (f"{shown(one.timestamp)} {shown(one.shares)}@{shown(one.price)}" for one in detail.recent_fills[:_ROWS])
+    yield f"fills, newest first: {'; '.join(fills)}"
+    last = len(detail.prob_history) - 1
+    some = sorted({round(at * last / (_POINTS - 1)) for at in range(_POINTS)}) if last >= 0 else []
+    points = (detail.prob_history[at] for at in some)
+    yield f"history: {'; '.join(f'{shown(one.timestamp)} {shown(one.prob)}' for one in points)}"
+    yield f"description: {cut(detail.market.description or '', _DESCRIPTION)}"
+
+
+def shown(value: Any) -> str:
+    """A value in few letters: times to the minute in UTC, numbers without zeros that say nothing."""
+    if isinstance(value, datetime):
+        return value.strftime("%Y-%m-%dT%H:%MZ")
+    if isinstance(value, tuple):
+        return ", ".join(value)
+    return f"{value:.10g}" if isinstance(value, float) else str(value)
+
+
+def cut(text: str, length: int = _WORDS) -> str:
+    """The beginning of a text on one line, of at most so many bytes in UTF-8."""
+    words = " ".join(text.split())
+    encoded = words.encode("utf-8", "replace")
+    return words if len(encoded) <= length else encoded[: length - 3].decode("utf-8", "ignore") + "…"
+
+
+def fitting(rows: Iterable[str], budget: int) -> Iterator[str]:
+    """The first rows that have at most so many bytes together."""
+    for row in rows:
+        budget -= len(printable(row).encode()) + 1
+        if budget < 0:
+            return
+        yield row
+
+
+def printable(text: str) -> str:
+    """The text without what would act on a terminal: sites publish what anybody wrote."""
+    return "".join(letter if letter.isprintable() or letter == "\n" else _escaped(letter) for letter in text)
+
+
+def _escaped(letter: str) -> str:
+    """As in JSON: two escapes for what UTF-16 has as a pair."""
+    units = letter.encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{int.from_bytes(units[at : at + 2], 'big'):04x}" for at in range(0, len(units), 2))

@@ -1,0 +1,45 @@
+"""A site for the clients: made-up markets, a search index, and heads that name the address it is served at."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from generator.demo.database import seed
+from tests.clients.faulting_proxy import Fate, FaultingProxy, running
+from tests.support.edges.serving import UNLIMITED, served
+from tests.support.sites.builds import AS_OF, CHUNKED, EXTENDED, build_now, make_config
+
+MARKETS: Final = 120
+BASE_URL: Final = "http://127.0.0.1:8000"
+
+
+@dataclass(frozen=True)
+class DemoSite:
+    """Where it is served, and its folder with `markets.db` and `output`."""
+
+    url: str
+    folder: Path
+
+
+@pytest.fixture(autouse=True)
+def _certificates(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As users have them; the tests of stores have none, and httpx reads them whatever the address is."""
+    monkeypatch.delenv("SSL_CERT_FILE", raising=False)
+
+
+@pytest.fixture(scope="session")
+def demo_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DemoSite]:
+    folder = tmp_path_factory.mktemp("demo")
+    seed(folder / "markets.db", as_of=AS_OF, markets=MARKETS)
+    build_now(make_config(folder, base_url=BASE_URL, **EXTENDED, **CHUNKED), invalid=True)
+    options = [f"{name}={value}" for name, value in {**EXTENDED, **CHUNKED, "base_url": BASE_URL}.items()]
+    given = [part for option in options for part in ("--set", option)]
+    nothing = Fate((), seed=0, share=0, in_a_row=0)
+    with (
+        served(folder, *UNLIMITED, *given) as server,
+        running(FaultingProxy(f"http://127.0.0.1:{server.port}", nothing, base_url=BASE_URL)) as proxy,
+    ):
+        yield DemoSite(proxy.url, folder)

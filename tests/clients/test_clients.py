@@ -1,0 +1,320 @@
+"""Both clients: they read all that a site publishes, each market once, and say what is wrong if they cannot."""
+
+import asyncio
+import json
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from email.utils import format_datetime
+from itertools import cycle, product
+from typing import Any, Final, get_args
+
+import httpx
+import pytest
+
+from generator.api import keys
+from public_markets_client import (
+    AnswerError,
+    ApiError,
+    AsyncClient,
+    Client,
+    ClientError,
+    ExpiredCursorError,
+    Market,
+    NotFoundError,
+    Options,
+    UnavailableError,
+)
+from public_markets_client.decoding import decoded
+from public_markets_client.models import Page, Sort, Status
+from public_markets_client.requester import Answer, Call, Requester, Wait, retry_after
+from public_markets_client.site import Site
+from tests.clients.conftest import DemoSite
+from tests.clients.encoding import encoded
+from tests.clients.faulting_proxy import Fate, FaultingProxy, running
+from tests.support.edges.serving import in_order
+
+BASE: Final = "http://site.example"
+MARKET: Final = {
+    "id": "a", "question": "Snow?", "status": "open", "prob": 0.5, "volume": 1, "closeTime": "2026-01-31T12:00:00.000Z",
+    "resolution": None, "createdAt": "2026-01-31T12:00:00.000Z", "resolvedAt": None,
+    "lastActivityAt": "2026-01-31T12:00:00.000Z", "traderCount": 1, "fills24h": 0, "acceptingBets": True,
+}  # fmt: skip
+EXPIRED: Final = "has expired, or its pages were withdrawn; start again from the first page, without a cursor"
+
+Reading = Callable[..., Any]
+
+
+def read_at_once(url: str, name: str, *arguments: Any, **named: Any) -> Any:
+    with Client(url) as client:
+        found = getattr(client, name)(*arguments, **named)
+        return [*found] if isinstance(found, Iterator) else found
+
+
+def read_asynchronously(url: str, name: str, *arguments: Any, **named: Any) -> Any:
+    async def read() -> Any:
+        async with AsyncClient(url) as client:
+            found = getattr(client, name)(*arguments, **named)
+            return [one async for one in found] if hasattr(found, "__aiter__") else await found
+
+    return asyncio.run(read())
+
+
+@pytest.fixture(params=[read_at_once, read_asynchronously])
+def read(request: pytest.FixtureRequest) -> Reading:
+    reading: Reading = request.param
+    return reading
+
+
+# ── what is read ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_every_list_comes_in_order_and_whole(read: Reading, demo_site: DemoSite) -> None:
+    walked = 0
+    for status, sort in {
+        *zip(get_args(Status), cycle(get_args(Sort)), strict=False),
+        *product(["all"], get_args(Sort)),
+    }:
+        found = read(demo_site.url, "markets", status=status, sort=sort, page_size=30)
+        assert [market.id for market in found] == in_order(demo_site.folder / "markets.db", status, sort)
+        walked += len(found)
+    assert walked > 500
+
+
+def test_no_value_of_the_site_is_lost_or_changed(read: Reading, demo_site: DemoSite) -> None:
+    """What the client has, encoded again, is what the site published."""
+    output = demo_site.folder / "output"
+    for name, key in (("snapshot", keys.SNAPSHOT), ("build", keys.BUILD), ("prices", keys.PRICES)):
+        assert encoded(read(demo_site.url, name)) == json.loads((output / key).read_bytes()), name
+    dump = read(demo_site.url, "dump")
+    details = [json.loads((output / keys.detail(market.id)).read_bytes()) for market in dump]
+    assert [encoded(market) for market in dump] == [detail["market"] for detail in details]
+    assert len(dump) == len(in_order(demo_site.folder / "markets.db", "all", "new")) > 80
+    for detail in details[:5]:
+        found = read(demo_site.url, "market", detail["market"]["id"].upper())
+        assert encoded(found) == detail
+        assert read(demo_site.url, "market", found.market.slug) == found
+
+
+def test_a_search_and_a_category_are_asked_for(read: Reading, demo_site: DemoSite) -> None:
+    every = read(demo_site.url, "markets", status="all")
+    found = read(demo_site.url, "markets", status="all", q="will")
+    assert 0 < len(found) < len(every)
+    in_category = read(demo_site.url, "markets", status="all", category="politics")
+    assert {market.id for market in in_category} == {one.id for one in every if "politics" in (one.categories or ())}
+
+
+def test_an_error_has_status_path_and_message(read: Reading, demo_site: DemoSite) -> None:
+    with pytest.raises(ApiError, match="must be one of") as refused:
+        read(demo_site.url, "markets", status="bad")
+    assert (refused.value.status, refused.value.path) == (400, "status")
+    assert refused.value.message.startswith("must be one of open, archive")
+    with pytest.raises(ApiError, match="must be a UUID or a slug"):
+        read(demo_site.url, "market", "no/such?market")
+    with pytest.raises(NotFoundError) as missing:
+        read(demo_site.url, "market", "00000000-0000-4000-8000-000000000000")
+    assert (missing.value.status, missing.value.path, missing.value.message) == (404, "", "not found")
+
+
+def test_an_answer_that_never_ends_is_given_up(demo_site: DemoSite) -> None:
+    always = Fate(("stall",), seed=1, share=1, in_a_row=99)
+    options = Options(timeout=0.05, tries=2, pause=0)
+    with running(FaultingProxy(demo_site.url, always)) as proxy:
+        with pytest.raises(UnavailableError, match="took too long"), Client(proxy.url, options) as client:
+            client.build()
+        with pytest.raises(UnavailableError, match="took too long"):
+            asyncio.run(AsyncClient(proxy.url, options).build())
+    assert always.injected["stall"] == 4
+
+
+def test_who_waits_for_a_dump_is_told_how_much_of_it_came(demo_site: DemoSite) -> None:
+    told = list[tuple[int, int]]()
+    with Client(demo_site.url, Options(progress=lambda now, most: told.append((now, most)))) as client:
+        assert [*client.dump()]
+    assert told[-1][0] == told[-1][1] > 10_000
+    assert told == sorted(told)
+
+
+# ── made-up sites ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class Script:
+    """A site that gives these answers one after the other, and keeps what it was asked."""
+
+    def __init__(self, *answers: httpx.Response) -> None:
+        self._answers, self.asked = [*answers], list[httpx.Request]()
+
+    def __call__(self, request: httpx.Request) -> httpx.Response:
+        self.asked.append(request)
+        return self._answers.pop(0)
+
+    def client(self, **options: Any) -> Client:
+        http = httpx.Client(transport=httpx.MockTransport(self))
+        return Client(BASE, Options(**{"pause": 0, **options}), http)
+
+
+def page(*ids: str, cursor: str | None = None, **values: Any) -> httpx.Response:
+    items = [{**MARKET, "id": one, **values} for one in ids]
+    return httpx.Response(200, json={"items": items, "nextCursor": cursor})
+
+
+def expired() -> httpx.Response:
+    return httpx.Response(400, json={"error": "invalid request", "details": [{"path": ["cursor"], "message": EXPIRED}]})
+
+
+def ids(found: Iterator[Market]) -> str:
+    return "".join(market.id for market in found)
+
+
+def test_an_expired_walk_begins_again_without_repeating() -> None:
+    site = Script(page("a", "b", cursor="1"), expired(), page("b", "c", cursor="2"), page("a", "d"))
+    assert ids(site.client().markets()) == "abcd"
+    assert [request.url.params.get("cursor") for request in site.asked] == [None, "1", None, "2"]
+
+
+def test_an_expired_walk_raises_if_asked_to() -> None:
+    site = Script(page("a", cursor="1"), expired())
+    walk = site.client().markets(on_expired="raise")
+    assert next(walk).id == "a"
+    with pytest.raises(ExpiredCursorError, match="has expired") as raised:
+        next(walk)
+    assert (raised.value.status, raised.value.path) == (400, "cursor")
+
+
+def test_a_walk_that_always_expires_ends() -> None:
+    answers = [page("a", cursor="1"), expired()] * 9
+    plan = Site(BASE, Requester(Options(cache=None))).markets(page_size=100, on_expired="restart")
+    (market, *waits), error = played(plan, [Answer(BASE, one.status_code, {}, one.content) for one in answers])
+    assert isinstance(market, Market)
+    assert waits == [Wait(seconds) for seconds in range(5)]
+    assert isinstance(error, ExpiredCursorError)
+
+
+@pytest.mark.parametrize(
+    ("pages", "problem"),
+    [
+        ([page("a", cursor="1"), page("a")], "twice"),
+        ([page("a", cursor="1"), page("b", cursor="1"), page("b", cursor="1")], "twice"),
+    ],
+)
+def test_a_site_that_repeats_itself_is_an_error(pages: list[httpx.Response], problem: str) -> None:
+    with pytest.raises(AnswerError, match=problem):
+        ids(Script(*pages).client().markets())
+
+
+def test_unknown_fields_are_kept_and_unknown_values_never_raise() -> None:
+    new: dict[str, Any] = {"status": "voided", "resolution": "MAYBE", "odds": {"deep": [1]}}
+    (market,) = Script(page("a", **new)).client().markets()
+    assert (market.status, market.resolution, dict(market.extra)) == ("voided", "MAYBE", {"odds": {"deep": [1]}})
+    assert encoded(market) == MARKET | new
+
+
+@pytest.mark.parametrize(
+    ("values", "path", "problem"),
+    [
+        ({"prob": None}, "items.0.prob", "must be of type float"),
+        ({"traderCount": True}, "items.0.traderCount", "must be of type int"),
+        ({"closeTime": "soon"}, "items.0.closeTime", "must be a datetime"),
+        ({"categories": [1]}, "items.0.categories.0", "must be of type str"),
+    ],
+)
+def test_a_value_of_another_type_is_an_error_that_names_its_place(
+    values: dict[str, Any], path: str, problem: str
+) -> None:
+    with pytest.raises(AnswerError, match=problem) as raised:
+        ids(Script(*[page("a", **values)] * 6).client().markets())
+    assert (raised.value.path, raised.value.status) == (path, None)
+    assert raised.value.url.startswith(f"{BASE}/v1/public/markets?")
+
+
+def test_what_is_missing_is_an_error_that_names_its_place() -> None:
+    with pytest.raises(AnswerError) as raised:
+        decoded(Page, {"items": [{"id": "a"}], "nextCursor": None})
+    assert (raised.value.path, raised.value.message) == ("items.0", "question is missing")
+
+
+# ── when it asks again ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_what_is_cached_is_asked_for_conditionally() -> None:
+    first = page("a")
+    first.headers["ETag"] = '"1"'
+    site = Script(first, httpx.Response(304), httpx.Response(304), page("b"))
+    client = site.client()
+    assert [ids(client.markets()) for _ in range(2)] == ["a", "a"]
+    assert "If-None-Match" not in site.asked[0].headers
+    assert site.asked[1].headers["If-None-Match"] == '"1"'
+    with pytest.raises(AnswerError, match="without a condition"):
+        site.client(tries=1).build()
+    assert ids(site.client(cache=None).markets()) == "b"
+    assert "If-None-Match" not in site.asked[3].headers
+
+
+def test_a_cache_forgets_the_oldest() -> None:
+    cache = {str(number): ('"1"', b"") for number in range(100)}
+    answer = page("a")
+    answer.headers["ETag"] = '"1"'
+    ids(Script(answer).client(cache=cache).markets())
+    assert len(cache) == 100
+    assert "0" not in cache
+    assert [*cache][-1].startswith(BASE)
+
+
+def played(plan: Any, answers: list[Answer]) -> tuple[list[Any], ClientError | None]:
+    """What a plan yields besides calls, which get these answers, and the error that ends it."""
+    found, given, send = list[Any](), iter(answers), None
+    try:
+        while True:
+            step = plan.send(send)
+            send = next(given) if isinstance(step, Call) else None
+            if send is None:
+                found.append(step)
+    except StopIteration as end:
+        return found + ([end.value] if end.value else []), None
+    except ClientError as error:
+        return found, error
+
+
+def asked(requester: Requester, *answers: Answer, is_search: bool = False) -> list[float | str]:
+    """The waits of a request that gets these answers, and what comes out."""
+    steps, error = played(requester.ask(Call(BASE, is_search=is_search), lambda one: one.body.decode()), [*answers])
+    return [one.seconds if isinstance(one, Wait) else one for one in steps] + ([str(error)] if error else [])
+
+
+def limited(pause: str | None = None, status: int = 429) -> Answer:
+    return Answer(BASE, status, {} if pause is None else {"retry-after": pause}, b'{"error":"too many requests"}')
+
+
+GOOD: Final = Answer(BASE, 200, {}, b"good")
+
+
+def test_it_waits_as_long_as_the_site_says() -> None:
+    requester = Requester(Options(cache=None))
+    assert asked(requester, limited("7"), limited("0", 503), GOOD) == [7.0, 0.0, "good"]
+    assert asked(requester, limited("121")) == [f"{BASE}: 429: too many requests; try again in 121 s"]
+
+
+def test_it_gives_up_after_so_many_tries_each_after_a_longer_wait() -> None:
+    *waits, end = asked(Requester(Options(tries=4, pause=1)), *[limited()] * 4)
+    assert end == f"{BASE}: 429: too many requests; try again later"
+    assert [low <= float(wait) <= 2 * low for low, wait in zip((0.5, 1, 2), waits, strict=True)] == [True] * 3
+
+
+def test_a_pause_may_be_a_date() -> None:
+    assert retry_after(format_datetime(datetime(2020, 1, 1, tzinfo=UTC), usegmt=True)) == 0
+    assert retry_after(format_datetime(datetime(9020, 1, 1, tzinfo=UTC), usegmt=True)) > 1e9  # type: ignore[operator]
+    assert [retry_after(text) for text in (None, "soon", "-1", "²")] == [None] * 4
+
+
+def test_it_keeps_to_the_limits_of_the_site() -> None:
+    requester = Requester(Options(requests=3, searches=2))
+    assert [asked(requester, GOOD, is_search=True) for _ in range(2)] == [["good"]] * 2
+    wait, good = asked(requester, GOOD, is_search=True)
+    assert (59 < float(wait) <= 60, good) == (True, "good")
+    wait, _ = asked(requester, GOOD)
+    assert 59 < float(wait) <= 60
+
+
+def test_what_will_not_help_is_not_tried_again() -> None:
+    for status in (400, 401, 403, 404, 405, 410, 501):
+        (said,) = asked(Requester(Options(cache=None)), Answer(BASE, status))
+        assert said == f"{BASE}: {status}: the site answers {status}"

@@ -1,0 +1,632 @@
+"""Copies that follow a site: each equals the site's markets, or the client says why not."""
+
+import gzip
+import json
+import logging
+import socket
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+import duckdb
+import httpx
+import pytest
+from hypothesis import given, settings
+
+from public_markets_client import (
+    AnswerError,
+    ApiError,
+    Client,
+    ClientError,
+    DuckDbStore,
+    NdjsonStore,
+    NotFoundError,
+    Options,
+    SqliteStore,
+    Store,
+    StoreError,
+    UnavailableError,
+    changes,
+)
+from public_markets_client.changes import Change
+from public_markets_client.requester import MOST_BYTES
+from tests.downloads import states
+from tests.downloads.states import IDS, Feed, State
+from tests.support.campaigns import rounds
+from tests.support.readers.change_feed import HEAD, Answer, ChangeFeedSite, serving
+
+FIRST = states.state({one: [("question", '"Snow?"'), ("prob", "0.1"), ("volume", "1e22")] for one in IDS[:9]})
+SECOND = states.state({one: [("question", '"Snow?"'), ("prob", "1e-7"), ("volume", "1e22")] for one in IDS[1:10]})
+THIRD = SECOND | states.state({IDS[2]: [("prob", "-0.0")]})
+#: A site that asks for patience is asked once; else a request is sent twice, without a pause.
+IMPATIENT: Final = Options(tries=2, pause=0, patience=0)
+STORES: Final[dict[str, Callable[[Path], Store]]] = {
+    "ndjson": NdjsonStore,
+    "sqlite": SqliteStore,
+    "duckdb": DuckDbStore,
+}
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[ChangeFeedSite]:
+    with serving() as site:
+        yield site
+
+
+@pytest.fixture
+def change_feed_site(server: ChangeFeedSite) -> ChangeFeedSite:
+    server.answers.clear()
+    server.asked.clear()
+    server.begin(FIRST)
+    return server
+
+
+@pytest.fixture(params=STORES)
+def follower(
+    change_feed_site: ChangeFeedSite, tmp_path: Path, caplog: pytest.LogCaptureFixture, request: pytest.FixtureRequest
+) -> "Follower":
+    return Follower(change_feed_site, request.param, tmp_path / "copies", caplog)
+
+
+@pytest.fixture
+def file_follower(change_feed_site: ChangeFeedSite, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> "Follower":
+    """One of NDJSON, where it does not matter what the copy is."""
+    return Follower(change_feed_site, "ndjson", tmp_path / "copies", caplog)
+
+
+class Follower:
+    """Somebody who follows a site."""
+
+    def __init__(self, site: ChangeFeedSite, kind: str, folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+        folder.mkdir()
+        self.site, self.kind, self.path, self._caplog = site, kind, folder / f"markets.{kind}", caplog
+        self.store = STORES[kind](self.path)
+        self.changes = list[Change]()
+        caplog.set_level(logging.INFO, "public_markets_client")
+
+    def run(self, options: Options = IMPATIENT) -> tuple[ClientError | None, str]:
+        """What went wrong, and what was said."""
+        self.site.asked.clear()
+        self.site.sent.clear()
+        self.changes.clear()
+        self._caplog.clear()
+        error = None
+        try:
+            with Client(self.site.url, options) as client:
+                self.changes += client.follow(self.store)
+        except ClientError as raised:
+            error = raised
+        told = [one.getMessage() for one in self._caplog.records if one.name == "public_markets_client"]
+        return error, "; ".join([*told, str(error or "")])
+
+    def text(self) -> bytes:
+        return b"".join(self.store.lines()) if self.path.exists() else b""
+
+    def succeeds(self) -> str:
+        before = {json.loads(line)["id"]: line for line in self.text().splitlines()} if self._is_sound() else {}
+        error, said = self.run()
+        assert error is None, said
+        assert self.text() == states.text(self.site.feed.state), said
+        assert self._told(before) == self.text(), "what was told leads from the old copy to the new one"
+        assert {path.suffix for path in self.path.parent.iterdir()} <= {f".{self.kind}", ".position", ".wal"}
+        return said
+
+    def _is_sound(self) -> bool:
+        try:
+            return self.store.position().serial > 0 and [*changes.with_ids(self.store.lines(), "")] != []
+        except ClientError:
+            return False
+
+    def _told(self, lines: dict[str, bytes]) -> bytes:
+        for change in self.changes:
+            assert change.line_before == (lines[change.id] + b"\n" if change.id in lines else None)
+            assert (change.kind == "added") == (change.id not in lines)
+            lines.pop(change.id, None)
+            if change.line:
+                lines[change.id] = change.line[:-1]
+        return states.text(dict(sorted(lines.items())))
+
+    def fails(self, kind: type[ClientError] = ClientError) -> str:
+        before = self.text()
+        error, said = self.run()
+        assert error is not None
+        assert isinstance(error, kind), said
+        assert isinstance(error, UnavailableError) == (kind is UnavailableError), said
+        assert self.text() == before
+        assert not list(self.path.parent.glob("*.part"))
+        return said
+
+    def fails_somehow(self) -> None:
+        error, said = self.run()
+        assert error is not None, said
+
+    def dumps(self) -> int:
+        """How often the dump was taken."""
+        return sum("/dumps/" in path for path in self.site.asked)
+
+    def write(self, *lines: bytes) -> None:
+        """Alter the copy behind the client's back."""
+        if self.kind == "ndjson":
+            self.path.write_bytes(b"".join(lines))
+        else:
+            self.sql("DELETE FROM markets")
+            for number, line in enumerate(lines):
+                market_id = IDS[number] if b'"id"' not in line else json.loads(line)["id"]
+                self.sql("INSERT INTO markets (id, line) VALUES (?, ?)", market_id, line.decode()[:-1])
+
+    def sql(self, statement: str, *values: object) -> list[Any]:
+        with closing(_connected(self.kind, self.path)) as connection:
+            found: list[Any] = connection.execute(statement, [*values]).fetchall()
+            connection.commit()
+            return found
+
+    def set_position(self, **values: object) -> None:
+        """Alter what is kept of the position."""
+        beside = self.path.with_name("markets.ndjson.position")
+        text = beside.read_text() if self.kind == "ndjson" else self.sql("SELECT json FROM position")[0][0]
+        changed = json.dumps(json.loads(text) | values)
+        if self.kind == "ndjson":
+            beside.write_text(changed)
+        else:
+            self.sql("UPDATE position SET json = ?", changed)
+
+
+def _connected(kind: str, path: Path) -> Any:
+    return sqlite3.connect(path) if kind == "sqlite" else duckdb.connect(str(path))
+
+
+def kinds(follower: Follower) -> list[int]:
+    """How many markets were added, changed and gone."""
+    told = [change.kind for change in follower.changes]
+    return [told.count("added"), told.count("changed"), told.count("gone")]
+
+
+def test_it_begins_with_the_dump_and_goes_on_with_steps(follower: Follower) -> None:
+    assert "there is no copy yet; starting from the dump" in follower.succeeds()
+    assert kinds(follower) == [9, 0, 0]
+    follower.succeeds()
+    assert (follower.site.asked, follower.changes) == ([HEAD], [])
+    follower.site.move(SECOND)
+    follower.succeeds()
+    assert kinds(follower) == [1, 8, 1]
+    follower.site.move(THIRD)
+    follower.site.move({**FIRST, **THIRD})
+    follower.succeeds()
+    assert len(follower.site.asked) == 3, "the head and two steps"
+    assert follower.dumps() == 0
+
+
+def test_steps_since_the_last_run_are_merged(follower: Follower) -> None:
+    """The newest value of each property, whichever step has it."""
+    follower.succeeds()
+    for prob, volume in [("0.2", "1e22"), ("0.3", "1e22"), ("0.3", "5")]:
+        values = [("question", '"Snow?"'), ("prob", prob), ("volume", volume)]
+        follower.site.move(FIRST | {IDS[3]: states.line(IDS[3], values)})
+    follower.succeeds()
+    assert kinds(follower) == [0, 1, 0]
+    assert len(follower.site.asked) == 4
+
+
+def test_who_reads_the_file_meanwhile_reads_a_whole_one(file_follower: Follower) -> None:
+    file_follower.succeeds()
+    file_follower.site.move(SECOND)
+    with file_follower.path.open("rb") as reading:
+        file_follower.succeeds()
+        assert reading.read() == states.text(FIRST)
+
+
+def test_a_file_that_is_too_long_is_not_read_to_its_end(file_follower: Follower) -> None:
+    pieces = iter([bytes(100)] * 50)
+
+    class Endless(httpx.SyncByteStream):
+        def __iter__(self) -> Iterator[bytes]:
+            return pieces
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        if request.url.path == HEAD:
+            return httpx.Response(200, json={**file_follower.site.head, "dump": dump})
+        return httpx.Response(200, stream=Endless())
+
+    dump = file_follower.site.head["dump"] | {"size": 250}
+    with httpx.Client(transport=httpx.MockTransport(answer)) as http:
+        client = Client(file_follower.site.url, replace(IMPATIENT, tries=1), http)
+        with pytest.raises(ClientError, match="longer than the head says"):
+            [*client.follow(file_follower.store)]
+    assert len([*pieces]) == 50 - 2 * 3, "three pieces for each of two attempts"
+
+
+class Interposed(dict[str, Answer]):
+    """Answers of a site; at the first request for a path, something happens first."""
+
+    def __init__(self, site: ChangeFeedSite, path: str, happens: Callable[[], object]) -> None:
+        super().__init__(site.answers)
+        self.path, self.waiting = path, [happens]
+
+    def get(self, path: str, default: Answer) -> Answer:  # type: ignore[override]
+        if path == self.path and self.waiting:
+            self.waiting.pop()()
+        return super().get(path, default)
+
+
+def test_two_programs_that_update_one_copy_do_not_mix_it(follower: Follower) -> None:
+    follower.succeeds()
+    follower.site.move(SECOND)
+
+    def faster() -> None:
+        with Client(follower.site.url, IMPATIENT) as client:
+            assert len([*client.follow(STORES[follower.kind](follower.path))]) == 10
+
+    follower.site.answers = Interposed(follower.site, _path_of_step(follower.site), faster)
+    error, said = follower.run()
+    if follower.kind == "ndjson":
+        assert error is None, "it has written the same file again"
+    else:
+        assert "was changed by another program meanwhile; run again" in said
+        assert isinstance(error, StoreError)
+    assert follower.text() == states.text(SECOND)
+
+
+@settings(max_examples=rounds(12, 400))
+@given(history=states.histories)
+def test_dump_and_steps_make_the_newest_dump_from_every_serial(history: list[State]) -> None:
+    """Held against the reference in `generator.downloads.steps`: two implementations of the rules."""
+    feed = Feed(history[0])
+    for state in history[1:]:
+        feed.move(state)
+    for position, (begin, _) in enumerate(feed.steps):
+        merge = changes.Merge()
+        for _, body in feed.steps[position:]:
+            merge.add(body_lines(gzip.decompress(body)), "")
+        old = [line + b"\n" for line in begin.values()]
+        new = [*merge.apply(old)]
+        assert b"".join(new) == states.text(feed.state)
+        assert told(old, changes.differences(old, new, "")) == new
+
+
+def told(old: list[bytes], found: Iterator[Change]) -> list[bytes]:
+    """The lines that changes lead to."""
+    lines = {changes.first_value(line)[1]: line for line in old}
+    lines |= {change.id: change.line or b"" for change in found}
+    return [lines[one] for one in sorted(lines) if lines[one]]
+
+
+def body_lines(body: bytes) -> list[bytes]:
+    return [line + b"\n" for line in body.split(b"\n")[:-1]]
+
+
+def _damages_position(follower: Follower) -> None:
+    follower.set_position(session=1)
+
+
+def _damages_copy(follower: Follower) -> None:
+    follower.write(*(line.replace(b"Snow", b"Rain") for line in [*follower.store.lines()]))
+
+
+def _loses_half_of_the_copy(follower: Follower) -> None:
+    follower.write(*[*follower.store.lines()][:4])
+
+
+def _makes_rubbish_of_the_copy(follower: Follower) -> None:
+    follower.write(b'"rubbish"\n', b"[]\n")
+
+
+def _puts_lines_out_of_order(follower: Follower) -> None:
+    """Of a database, whose rows come in order: under other ids."""
+    first, second, *others = [*follower.store.lines()]
+    follower.write(second, first, *others)
+    if follower.kind != "ndjson":
+        follower.sql("UPDATE markets SET id = 'x' || id WHERE id = ?", IDS[4])
+
+
+def _removes_copy(follower: Follower) -> None:
+    follower.path.unlink()
+
+
+def _begins_a_session(follower: Follower) -> None:
+    follower.site.begin(THIRD, "b" * 32)
+
+
+def _drops_steps(follower: Follower) -> None:
+    follower.site.move(THIRD)
+    follower.site.head["steps"] = follower.site.head["steps"][1:]
+    follower.site.put_head()
+
+
+def _loses_a_step_within(follower: Follower) -> None:
+    follower.site.move(THIRD)
+    follower.site.move(FIRST)
+    del follower.site.head["steps"][1]
+    follower.site.put_head()
+
+
+def _goes_back(follower: Follower) -> None:
+    follower.site.begin(SECOND)
+    follower.set_position(serial=9)
+
+
+def _removes_a_step(follower: Follower) -> None:
+    del follower.site.answers[_path_of_step(follower.site)]
+
+
+def _damages_a_step(follower: Follower) -> None:
+    body = follower.site.answers[_path_of_step(follower.site)].body
+    follower.site.answers[_path_of_step(follower.site)] = Answer(body[:-3] + b"xyz")
+
+
+def _lengthens_a_step(follower: Follower) -> None:
+    body = follower.site.answers[_path_of_step(follower.site)].body
+    follower.site.answers[_path_of_step(follower.site)] = Answer(body + b"xyz")
+
+
+def _puts_another_step_in_its_place(follower: Follower) -> None:
+    """Well-formed, of the same length, and yet not what the head names."""
+    other = states.step(states.changes({}, states.state({IDS[11]: []}))) or b""
+    follower.site.answers[_path_of_step(follower.site)] = Answer(other)
+    follower.site.head["steps"][0]["size"] = len(other)
+    follower.site.put_head()
+
+
+def _makes_an_error_in_a_step(follower: Follower) -> None:
+    """The head names the step, but it does not lead to the state that the head names."""
+    wrong = states.step(states.changes(FIRST, THIRD)) or b""
+    follower.site.head["steps"][0] = follower.site.step(wrong)
+    follower.site.put_head()
+
+
+def _path_of_step(site: ChangeFeedSite) -> str:
+    return f"/v1/changes/{site.head['steps'][0]['name']}"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "reason"),
+    [
+        (_damages_position, "is damaged"),
+        (_damages_copy, "the digest of the result differs"),
+        (_loses_half_of_the_copy, "the digest of the result differs"),
+        (_makes_rubbish_of_the_copy, "damaged"),
+        (_puts_lines_out_of_order, "damaged"),
+        (_removes_copy, ""),
+        (_begins_a_session, "new session"),
+        (_drops_steps, "no steps lead"),
+        (_loses_a_step_within, "no steps lead"),
+        (_goes_back, "no steps lead from serial 9 to 1"),
+        (_removes_a_step, "404: "),
+        (_damages_a_step, "digest differs"),
+        (_lengthens_a_step, "is longer than the head says"),
+        (_puts_another_step_in_its_place, "digest differs"),
+        (_makes_an_error_in_a_step, "the digest of the result differs"),
+    ],
+)
+def test_it_starts_again_from_the_dump_when_steps_do_not_lead_on(
+    follower: Follower, wrong: Callable[[Follower], None], reason: str
+) -> None:
+    follower.succeeds()
+    follower.site.move(SECOND)
+    wrong(follower)
+    said = follower.succeeds()
+    assert reason in said
+    assert "; starting from the dump" in said
+    assert follower.dumps() == 1
+    follower.succeeds()
+
+
+def test_a_damaged_copy_is_noticed_although_nothing_is_new(follower: Follower) -> None:
+    follower.succeeds()
+    _damages_copy(follower)
+    assert "the digest of the result differs from the site's; starting from the dump" in follower.succeeds()
+    assert kinds(follower) == [0, 9, 0], "what was mended is told"
+
+
+def test_a_copy_keeps_what_did_not_change_when_it_starts_again_from_the_dump(follower: Follower) -> None:
+    follower.succeeds()
+    follower.site.begin(THIRD, "b" * 32)
+    assert "new session" in follower.succeeds()
+    assert kinds(follower) == [1, 8, 1]
+
+
+def test_it_tries_once_more_when_the_site_changes_between_head_and_dump(file_follower: Follower) -> None:
+    site = file_follower.site
+    dump = site.head["dump"]["url"].removeprefix(site.url)
+
+    def moves() -> None:
+        site.answers.pop(dump)
+        site.move(SECOND)
+
+    site.answers = Interposed(site, dump, moves)
+    assert "404: the site answers 404; trying once more" in file_follower.succeeds()
+
+
+def test_a_dump_that_stays_wrong_is_a_failure(file_follower: Follower) -> None:
+    file_follower.site.head["state"] = "0" * 64
+    file_follower.site.put_head()
+    assert file_follower.fails().count("the digest of the result differs from the site's") == 2
+    assert file_follower.dumps() == 2
+
+
+def test_an_unchanged_head_is_not_sent_again(file_follower: Follower) -> None:
+    file_follower.succeeds()
+    file_follower.succeeds()
+    assert file_follower.site.sent == [(304, 0)]
+    file_follower.site.move(SECOND)
+    file_follower.succeeds()
+    file_follower.succeeds()
+    assert file_follower.site.sent == [(304, 0)]
+
+
+def test_a_head_that_changed_although_nothing_is_new_is_sent_once(file_follower: Follower) -> None:
+    file_follower.site.move(SECOND)
+    file_follower.succeeds()
+    file_follower.site.head["steps"] = []
+    file_follower.site.put_head()
+    for statuses in ([200], [304]):
+        file_follower.succeeds()
+        assert [status for status, _ in file_follower.site.sent] == statuses
+
+
+def test_a_file_that_is_damaged_is_made_anew_although_the_head_is_unchanged(file_follower: Follower) -> None:
+    file_follower.succeeds()
+    _damages_copy(file_follower)
+    assert "the digest of the result differs from the site's; starting from the dump" in file_follower.succeeds()
+    assert [status for status, _ in file_follower.site.sent] == [304, 200, 200]
+
+
+@pytest.mark.parametrize(
+    "known",
+    [{"url": "http://elsewhere.example/v1/changes/head.json"}, {"etag": None}, {"etag": 'W/"x"\n'}, {"state": 7}],
+)
+def test_a_head_of_which_too_little_is_known_is_asked_for_without_a_condition(
+    file_follower: Follower, known: dict[str, Any]
+) -> None:
+    file_follower.succeeds()
+    file_follower.set_position(**known)
+    file_follower.succeeds()
+    assert file_follower.site.sent[0][0] == 200
+    file_follower.succeeds()
+    assert file_follower.site.sent == [(304, 0)]
+
+
+def test_the_head_comes_compressed(file_follower: Follower) -> None:
+    for number in range(30):
+        file_follower.site.move(FIRST | {IDS[3]: states.line(IDS[3], [("prob", str(number))])})
+    file_follower.succeeds()
+    assert file_follower.site.sent[0][1] < len(file_follower.site.answers[HEAD].body) * 2 / 3
+
+
+@pytest.mark.parametrize("is_compressed", [False, True])
+def test_a_head_without_end_is_not_read_to_its_end(file_follower: Follower, is_compressed: bool) -> None:  # noqa: FBT001
+    file_follower.succeeds()
+    body = json.dumps(file_follower.site.head).encode() + b" " * MOST_BYTES
+    headers = {"Content-Encoding": "gzip" if is_compressed else "identity"}
+    file_follower.site.answers[HEAD] = Answer(gzip.compress(body, 1) if is_compressed else body, headers=headers)
+    assert "has more than 16 MB" in file_follower.fails()
+    file_follower.site.answers[HEAD] = Answer(b"no gzip", headers={"Content-Encoding": "gzip"})
+    assert "is not JSON" in file_follower.fails()
+
+
+def test_a_line_of_more_than_16_mb_is_refused(file_follower: Follower) -> None:
+    file_follower.succeeds()
+    body = gzip.compress(bytes(17 << 20), 1)
+    file_follower.site.begin(SECOND, "b" * 32)
+    file_follower.site.head["dump"] |= file_follower.site.file("dumps/markets", body)
+    file_follower.site.put_head()
+    assert file_follower.fails().count("has a line of more than 16 MB") == 2
+
+
+def test_a_site_without_a_feed_is_a_failure(file_follower: Follower) -> None:
+    file_follower.succeeds()
+    del file_follower.site.answers[HEAD]
+    assert "head.json: 404: the site answers 404" in file_follower.fails(NotFoundError)
+    assert file_follower.site.asked == [HEAD]
+    for body in (b"{}", b"[]", b"<html>", b"\xff", json.dumps({**file_follower.site.head, "serial": "7"}).encode()):
+        file_follower.site.answers[HEAD] = Answer(body)
+        assert HEAD in file_follower.fails(AnswerError)
+    broken: dict[str, Any] = {
+        "steps": [{"name": "../x", "size": 1, "asOf": "2026-01-31"}],
+        "dump": {},
+        "stepsUrl": None,
+    }
+    for name, wrong in broken.items():
+        file_follower.site.answers[HEAD] = Answer(json.dumps({**file_follower.site.head, name: wrong}).encode())
+        assert HEAD in file_follower.fails(AnswerError)
+    file_follower.site.answers[HEAD] = Answer(status=403)
+    assert "403: the site answers 403" in file_follower.fails(ApiError)
+
+
+@pytest.mark.parametrize("is_step", [False, True])
+def test_a_site_that_does_not_answer_is_to_be_tried_later(file_follower: Follower, is_step: bool) -> None:  # noqa: FBT001
+    file_follower.succeeds()
+    file_follower.site.move(SECOND)
+    path = _path_of_step(file_follower.site) if is_step else HEAD
+    file_follower.site.answers[path] = Answer(b"{}", 503, {"Retry-After": "10"})
+    assert f"{path}: 503: the site answers 503; try again in 10 s" in file_follower.fails(UnavailableError)
+    assert file_follower.site.asked.count(path) == 1, "longer than the client has patience"
+    file_follower.site.answers[path] = Answer(b"{}", 500)
+    assert "500: the site answers 500; try again later" in file_follower.fails(UnavailableError)
+    assert file_follower.site.asked.count(path) == 2
+    assert file_follower.dumps() == 0, "it costs a site in trouble no dump"
+
+
+def test_a_site_that_cannot_be_reached_is_to_be_tried_later(file_follower: Follower) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        elsewhere = f"http://127.0.0.1:{silent.getsockname()[1]}/"
+        file_follower.site.answers[HEAD] = Answer(status=302, headers={"Location": elsewhere})
+        error, said = file_follower.run(replace(IMPATIENT, timeout=0.05))
+        assert isinstance(error, UnavailableError)
+        assert "took too long; try again later" in said
+    assert "Connection refused" in file_follower.fails(UnavailableError)
+
+
+@pytest.mark.parametrize("address", ["file:///etc/hostname", "ftp://127.0.0.1/x", "data:,x", "/etc/hostname", "http:/"])
+def test_it_opens_addresses_of_http_alone(file_follower: Follower, address: str) -> None:
+    with pytest.raises(ClientError), Client(address, IMPATIENT) as client:
+        client.build()
+    file_follower.site.answers[HEAD] = Answer(status=302, headers={"Location": address})
+    file_follower.fails_somehow()
+    file_follower.site.put_head()
+    file_follower.site.head["dump"]["url"] = address
+    file_follower.site.put_head()
+    file_follower.fails_somehow()
+    assert not file_follower.path.exists()
+
+
+@pytest.mark.parametrize("address", ["http://[x", f"http://{'a' * 70}.com/", "http://127.0.0.1:x/"])
+@pytest.mark.parametrize("place", ["dump", "stepsUrl"])
+def test_an_address_that_is_none_is_a_failure(file_follower: Follower, place: str, address: str) -> None:
+    file_follower.succeeds()
+    file_follower.site.move(SECOND)
+    if place == "dump":
+        file_follower.path.unlink()
+        file_follower.path.with_name("markets.ndjson.position").unlink()
+        file_follower.site.head["dump"]["url"] = address
+    else:
+        file_follower.site.head["stepsUrl"] = f"{address}/"
+    file_follower.site.put_head()
+    file_follower.fails_somehow()
+    assert file_follower.text() in {b"", states.text(FIRST)}
+
+
+def test_a_pause_that_cannot_be_understood_is_none(file_follower: Follower) -> None:
+    file_follower.site.answers[HEAD] = Answer(b"{}", 503, {"Retry-After": "soon"})
+    assert "try again later" in file_follower.fails(UnavailableError)
+
+
+@pytest.mark.parametrize("path", ["head", "dump"])
+def test_an_answer_that_was_cut_short_is_to_be_tried_again_later(file_follower: Follower, path: str) -> None:
+    place = HEAD if path == "head" else file_follower.site.head["dump"]["url"].removeprefix(file_follower.site.url)
+    body = file_follower.site.answers[place].body
+    headers = {"Content-Encoding": "identity"} if path == "head" else {}
+    file_follower.site.answers[place] = Answer(body[:-9], headers={"Content-Length": str(len(body)), **headers})
+    said = file_follower.fails(UnavailableError)
+    assert "cannot be read (peer closed connection without sending complete message body" in said
+
+
+def test_addresses_may_be_relative_and_redirected(file_follower: Follower) -> None:
+    dump = file_follower.site.head["dump"]
+    path = dump["url"].removeprefix(file_follower.site.url)
+    dump["url"] = "../" + path.removeprefix("/v1/")
+    file_follower.site.put_head()
+    file_follower.site.answers["/elsewhere"] = file_follower.site.answers[path]
+    file_follower.site.answers[path] = Answer(status=302, headers={"Location": "/elsewhere"})
+    file_follower.succeeds()
+
+
+@pytest.mark.parametrize("kind", STORES)
+def test_what_cannot_be_written_is_a_failure(change_feed_site: ChangeFeedSite, tmp_path: Path, kind: str) -> None:
+    store = STORES[kind](tmp_path / "no" / "such" / "folder")
+    with Client(change_feed_site.url, IMPATIENT) as client, pytest.raises(StoreError, match=str(tmp_path)):
+        [*client.follow(store)]
+
+
+def test_databases_have_columns_with_the_values_of_markets(change_feed_site: ChangeFeedSite, tmp_path: Path) -> None:
+    for kind in ("sqlite", "duckdb"):
+        path = tmp_path / kind
+        with Client(change_feed_site.url) as client:
+            assert len([*client.follow(STORES[kind](path))]) == 9
+        with closing(_connected(kind, path)) as connection:
+            rows = connection.execute(
+                "SELECT question, prob, volume, resolution FROM markets WHERE prob < 0.2"
+            ).fetchall()
+            assert rows == [("Snow?", 0.1, 1e22, None)] * 9

@@ -1,0 +1,213 @@
+"""The package of the client: small, on its own, and it works where only its files are installed."""
+
+import ast
+import io
+import json
+import os
+import re
+import sqlite3
+import subprocess
+import sys
+import sysconfig
+import tokenize
+from contextlib import closing
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+import public_markets_client.command
+from generator import __version__
+from tests.clients.conftest import DemoSite
+from tests.clients.test_clients import MARKET
+from tests.downloads import states
+from tests.downloads.states import IDS, State
+from tests.support import structure
+from tests.support.readers.change_feed import serving
+from tests.support.readers.pages import PAGES, scripts, section
+from tests.support.sites.builds import ROOT
+from tests.test_wheel import ENVIRON, built, done
+
+FOLDER: Final = ROOT / "clients/python"
+MODULES: Final = sorted((FOLDER / "public_markets_client").glob("*.py"))
+#: What may be imported besides Python and the package, by module.
+LIBRARIES: Final = {"clients.py": {"httpx"}, "stores.py": {"duckdb"}}
+#: Tokens that are not code.
+SILENT: Final = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
+
+
+def code_lines(text: str) -> int:
+    """The lines with code in them: neither blank nor comment nor docstring."""
+    silent = set[int]()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            silent |= {*range(node.lineno, (node.end_lineno or node.lineno) + 1)}
+    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+    lines = {line for one in tokens if one.type not in SILENT for line in range(one.start[0], one.end[0] + 1)}
+    return len(lines - silent)
+
+
+def test_it_is_small() -> None:
+    """Counted are lines with code, besides `models`, which has types and nothing else."""
+    types = ast.walk(ast.parse((FOLDER / "public_markets_client/models.py").read_text("utf-8")))
+    assert not any(isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) for node in types)
+    counted = {path.name: code_lines(path.read_text("utf-8")) for path in MODULES if path.name != "models.py"}
+    assert len(counted) == 10
+    assert 500 < sum(counted.values()) <= 1_030, counted
+
+
+def test_lines_of_code_are_counted_as_people_count_them() -> None:
+    assert (
+        code_lines(
+            '"""Doc.\n\nMore.\n"""\n\n# why\nx = (\n    1  # one\n)\n\n\ndef f():\n    """Doc."""\n    return x\n'
+        )
+        == 5
+    )
+
+
+def test_its_modules_and_functions_stay_small() -> None:
+    modules = [*structure.modules("clients/python")]
+    assert len(modules) == len(MODULES)
+    assert structure.long_functions(modules) == {}
+    assert max(len(path.read_text("utf-8").splitlines()) for path in MODULES) <= 360
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: path.stem)
+def test_it_needs_nothing_but_python_and_httpx(path: Path) -> None:
+    imported = {
+        name.partition(".")[0]
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for name in ([node.module or ""] if isinstance(node, ast.ImportFrom) else [alias.name for alias in node.names])
+    }
+    assert imported - sys.stdlib_module_names - {"public_markets_client"} == LIBRARIES.get(path.name, set())
+
+
+def test_it_has_the_version_of_the_program() -> None:
+    assert public_markets_client.__version__ == __version__
+
+
+EXAMPLES: Final = re.findall(r"^```python\n(.*?)^```$", PAGES["docs/client.md"], re.DOTALL | re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    "text", [*EXAMPLES, *re.findall(r"^```python\n(.*?)^```$", PAGES["README.md"], re.DOTALL | re.MULTILINE)]
+)
+def test_an_example_of_the_docs_has_at_most_ten_lines_and_runs(text: str, demo_site: DemoSite, tmp_path: Path) -> None:
+    assert len(text.splitlines()) <= 10
+    ran = subprocess.run(
+        [sys.executable, "-c", text.replace("http://127.0.0.1:8000", demo_site.url)],
+        cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(FOLDER)}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert ran.stdout
+
+
+def test_the_example_of_a_copy_follows_three_builds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (text,) = (one for one in EXAMPLES if "SqliteStore" in one)
+    with serving() as site:
+        program = compile(text.replace("http://127.0.0.1:8000", site.url), "example", "exec")
+        builds = [_state(IDS[:9], 0.1), _state(IDS[1:10], 0.2), _state(IDS[:4], 0.2)]
+        site.begin(builds[0])
+        for state in builds:
+            site.move(state)
+            site.asked.clear()
+            exec(program, {"print": _nothing})  # noqa: S102 - an example of the docs
+            with closing(sqlite3.connect("markets.sqlite")) as database:
+                lines = [row[0].encode() for row in database.execute("SELECT line FROM markets ORDER BY id")]
+            assert lines == [*state.values()], "the copy is the site"
+            assert sum("/dumps/" in path for path in site.asked) == (state is builds[0])
+
+
+def _state(ids: list[str], prob: float) -> State:
+    more = {"description": None, "poolYes": 1, "poolNo": 1, "tradingPauseReason": None, "fxFamilyMember": None}
+    values = MARKET | more | {"prob": prob}
+    return states.state({one: [(name, json.dumps(values[name])) for name in values if name != "id"] for one in ids})
+
+
+def _nothing(*_: object) -> None: ...
+
+
+def test_the_docs_show_each_client_and_the_copy() -> None:
+    shown = "".join(EXAMPLES)
+    assert len(EXAMPLES) == 4
+    assert all(word in shown for word in ("client.markets(", "AsyncClient(", "client.dump()", "client.follow("))
+    first, second = re.findall(r"curl 'http|^```python$", PAGES["README.md"], re.MULTILINE)[:2]
+    assert (first, second) == ("curl 'http", "```python")
+
+
+def test_the_commands_of_the_docs_run(
+    demo_site: DemoSite, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shown = [
+        line.split() for line in scripts(section("docs/client.md", "The command")) if line.strip().startswith("pm ")
+    ]
+    assert len(shown) == 7
+    for _, _, *words in shown:
+        assert public_markets_client.command.main([demo_site.url, *words]) == 0
+        assert capsys.readouterr().out
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An environment with the wheel, from the sdist, and beside it only httpx and what that needs."""
+    folder = tmp_path_factory.mktemp("client")
+    files = built(folder / "dist", FOLDER, "wheel", "sdist")
+    assert sorted(files) == [
+        f"public_markets_client-{__version__}-py3-none-any.whl", f"public_markets_client-{__version__}.tar.gz",
+    ]  # fmt: skip
+    done(sys.executable, "-m", "venv", "--without-pip", folder / "env", cwd=folder)
+    pip = (
+        sys.executable,
+        "-m",
+        "pip",
+        "--quiet",
+        "--python",
+        folder / "env/bin/python",
+        "install",
+        "--no-index",
+        "--no-deps",
+    )
+    done(*pip, *(folder / "dist").glob("*.whl"), cwd=folder)
+    (site,) = (folder / "env/lib").glob("python*/site-packages")
+    libraries = Path(sysconfig.get_path("purelib"))
+    for name in ("httpx", "httpcore", "h11", "anyio", "certifi", "idna", "typing_extensions.py"):
+        (site / name).symlink_to(libraries / name)
+    return folder / "env/bin"
+
+
+@pytest.mark.campaign(short=0)
+def test_it_works_where_only_its_files_are_installed(installed: Path, demo_site: DemoSite, tmp_path: Path) -> None:
+    assert "mirror" in done(installed / "pm", "--help", cwd=tmp_path)
+    assert done(installed / "pm", demo_site.url, "list", "--limit", "1", cwd=tmp_path).count("\n") == 3
+    where = done(installed / "python", "-c", "import public_markets_client as p; print(p.__file__)", cwd=tmp_path)
+    assert where.startswith(str(installed.parent))
+    for text in EXAMPLES:
+        assert done(installed / "python", "-c", text.replace("http://127.0.0.1:8000", demo_site.url), cwd=tmp_path)
+    told = subprocess.run(
+        [installed / "pm", demo_site.url, "mirror", "copy", "--to", "duckdb"],
+        cwd=tmp_path, env=ENVIRON, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (told.returncode, "pip install 'public-markets-client[duckdb]'" in told.stderr) == (1, True)
+
+
+@pytest.mark.campaign(short=0)
+def test_programs_that_use_it_are_checked_strictly_for_its_oldest_python(installed: Path, tmp_path: Path) -> None:
+    for number, text in enumerate(EXAMPLES):
+        (tmp_path / f"example{number}.py").write_text(text)
+    options = (
+        "--strict",
+        "--python-version",
+        "3.10",
+        "--python-executable",
+        installed / "python",
+        "--cache-dir",
+        tmp_path,
+    )
+    command = (sys.executable, "-m", "mypy", "--config-file", "/dev/null", *options)
+    assert done(*command, *tmp_path.glob("*.py"), cwd=tmp_path).startswith("Success")
+    assert done(*command, FOLDER / "public_markets_client", "--ignore-missing-imports", cwd=tmp_path).startswith(
+        "Success"
+    )
