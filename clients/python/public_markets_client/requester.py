@@ -1,15 +1,13 @@
-"""What to ask a site and when to ask again, without sending anything: `clients` does that, at once or asynchronously.
-
-A plan is a generator. It yields each Call to send, and is sent its Answer; each Wait; and everything else is a result.
-"""
+"""What to ask a site and when to ask again; `clients` does the sending and waiting, at once or in an event loop."""
 
 import email.utils
 import json
 import random
 import time
 from collections import deque
-from collections.abc import Callable, Generator, Mapping, MutableMapping
+from collections.abc import Callable, Mapping, MutableMapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, BinaryIO
 
 from public_markets_client import errors
@@ -43,13 +41,6 @@ class Call:
 
 
 @dataclass(frozen=True)
-class Wait:
-    """Do nothing for so many seconds."""
-
-    seconds: float
-
-
-@dataclass(frozen=True)
 class Answer:
     """What came back; header names are in lower case. `problem` says why there is no whole answer, if so."""
 
@@ -58,10 +49,6 @@ class Answer:
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes = b""
     problem: str = ""
-
-
-Plan = Generator[Call | Wait | T, Answer | None, None]
-Asking = Generator[Call | Wait, Answer | None, T]
 
 
 @dataclass(frozen=True)
@@ -93,14 +80,24 @@ class Requester:
         self._options = options
         self._sent, self._searched = deque[float](), deque[float]()
 
-    def ask(self, call: Call, read: Callable[[Answer], T]) -> Asking[T]:
+    async def _send(self, call: Call) -> Answer:
+        raise NotImplementedError
+
+    async def _sleep(self, seconds: float) -> None:
+        raise NotImplementedError
+
+    async def _apart(self, work: Callable[[], T]) -> T:
+        """Do what takes long without keeping others waiting."""
+        raise NotImplementedError
+
+    async def _ask(self, call: Call, read: Callable[[Answer], T]) -> T:
         """What `read` makes of the answer; raise ClientError if there is none that it can read."""
         attempt = 0
         while True:
-            yield from self._paced(is_search=call.is_search)
-            answer = yield call
+            await self._pace(is_search=call.is_search)
+            answer = await self._send(call)
             try:
-                return read(_checked(answer or Answer(call.url)))
+                return await self._apart(partial(_read, answer, read))
             except (UnavailableError, AnswerError) as error:
                 error.url = error.url or call.url
                 told = error.retry_after if isinstance(error, UnavailableError) else None
@@ -109,9 +106,9 @@ class Requester:
                     raise
             # Clients that failed together should not come back together.
             pause = self._options.pause * 2.0 ** (attempt - 1) * random.uniform(0.5, 1)  # noqa: S311 - nothing is secret
-            yield Wait(min(pause, self._options.patience) if told is None else told)
+            await self._sleep(min(pause, self._options.patience) if told is None else told)
 
-    def fetch(self, url: str, read: Callable[[Any], T], *, is_search: bool = False) -> Asking[T]:
+    async def _fetch(self, url: str, read: Callable[[Any], T], *, is_search: bool = False) -> T:
         """What `read` makes of the JSON at an address, asked for conditionally if it was read before."""
         cache = self._options.cache
         etag, known = (cache or {}).get(url, (None, b""))
@@ -127,28 +124,28 @@ class Requester:
                     del cache[next(iter(cache))]
             return found
 
-        return (yield from self.ask(Call(url, {"If-None-Match": etag} if etag else {}, is_search=is_search), body))
+        return await self._ask(Call(url, {"If-None-Match": etag} if etag else {}, is_search=is_search), body)
 
-    def _paced(self, *, is_search: bool) -> Asking[None]:
+    async def _pace(self, *, is_search: bool) -> None:
         """Wait until the limits allow another request."""
         limits = [(self._sent, self._options.requests), (self._searched, self._options.searches)]
         for sent, most in limits if is_search else limits[:1]:
             while sent and (pause := sent[0] + self._options.window - time.monotonic()) <= 0:
                 sent.popleft()
             if len(sent) >= most:
-                yield Wait(pause)
+                await self._sleep(pause)
                 sent.popleft()
             sent.append(time.monotonic())
 
 
-def _checked(answer: Answer) -> Answer:
-    """The answer, if it is no error."""
+def _read(answer: Answer, read: Callable[[Answer], T]) -> T:
+    """What `read` makes of the answer, if it is no error."""
     if answer.status is None:
         raise UnavailableError(f"{answer.problem}; try again later", url=answer.url)
     if len(answer.body) > MOST_BYTES:
         raise AnswerError(f"has more than {MOST_BYTES >> 20} MB")
     if answer.status in {OK, NOT_MODIFIED}:
-        return answer
+        return read(answer)
     path, message = _said(answer)
     if answer.status in _TEMPORARY:
         pause = retry_after(answer.headers.get("retry-after"))
