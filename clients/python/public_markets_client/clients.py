@@ -11,6 +11,7 @@ from typing import Any, BinaryIO, Concatenate, ParamSpec
 import httpx
 
 from public_markets_client.decoding import T
+from public_markets_client.errors import AnswerError, ClientError, UnavailableError
 from public_markets_client.requester import MOST_BYTES, OK, Answer, Call, Options
 from public_markets_client.site import Site
 
@@ -48,12 +49,12 @@ def _answer(call: Call, response: httpx.Response, body: BinaryIO) -> Answer:
     return Answer(call.url, response.status_code, response.headers, b"" if is_file else body.read(MOST_BYTES + 1))
 
 
-def _failed(call: Call, error: Exception) -> Answer:
+def _failure(call: Call, error: Exception) -> ClientError:
     if isinstance(error, httpx.DecodingError):
-        return Answer(call.url, OK)  # a body, but not one that can be read
-    if isinstance(error, httpx.TimeoutException):
-        return Answer(call.url, problem="took too long")
-    return Answer(call.url, problem=f"cannot be read ({str(error) or type(error).__name__})")
+        return AnswerError("cannot be decompressed", url=call.url)
+    is_late = isinstance(error, httpx.TimeoutException)
+    reason = "took too long" if is_late else f"cannot be read ({str(error) or type(error).__name__})"
+    return UnavailableError(f"{reason}; try again later", url=call.url)
 
 
 class AsyncClient(_HttpSite, AbstractAsyncContextManager["AsyncClient"]):
@@ -80,7 +81,7 @@ class AsyncClient(_HttpSite, AbstractAsyncContextManager["AsyncClient"]):
                         break
             return _answer(call, response, body)
         except _PROBLEMS as error:
-            return _failed(call, error)
+            raise _failure(call, error) from None
 
     async def _sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
@@ -105,7 +106,7 @@ class _BlockingSite(_HttpSite):
                         break
             return _answer(call, response, body)
         except _PROBLEMS as error:
-            return _failed(call, error)
+            raise _failure(call, error) from None
 
     async def _sleep(self, seconds: float) -> None:
         time.sleep(seconds)  # noqa: ASYNC251 - there is no event loop

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, BinaryIO
 
 from public_markets_client import errors
-from public_markets_client.decoding import T
+from public_markets_client.decoding import T, decoded
 from public_markets_client.errors import AnswerError, ApiError, UnavailableError
 
 #: The largest answer that is kept in memory, in bytes; dumps and steps are written to files.
@@ -42,13 +42,12 @@ class Call:
 
 @dataclass(frozen=True)
 class Answer:
-    """What came back; header names are in lower case. `problem` says why there is no whole answer, if so."""
+    """What came back; header names are in lower case."""
 
     url: str
-    status: int | None = None
+    status: int
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes = b""
-    problem: str = ""
 
 
 @dataclass(frozen=True)
@@ -81,6 +80,7 @@ class Requester:
         self._sent, self._searched = deque[float](), deque[float]()
 
     async def _send(self, call: Call) -> Answer:
+        """The answer to a call; raise ClientError if there is no whole one."""
         raise NotImplementedError
 
     async def _sleep(self, seconds: float) -> None:
@@ -95,8 +95,8 @@ class Requester:
         attempt = 0
         while True:
             await self._pace(is_search=call.is_search)
-            answer = await self._send(call)
             try:
+                answer = await self._send(call)
                 return await self._apart(partial(_read, answer, read))
             except (UnavailableError, AnswerError) as error:
                 error.url = error.url or call.url
@@ -108,23 +108,23 @@ class Requester:
             pause = self._options.pause * 2.0 ** (attempt - 1) * random.uniform(0.5, 1)  # noqa: S311 - nothing is secret
             await self._sleep(min(pause, self._options.patience) if told is None else told)
 
-    async def _fetch(self, url: str, read: Callable[[Any], T], *, is_search: bool = False) -> T:
-        """What `read` makes of the JSON at an address, asked for conditionally if it was read before."""
+    async def _fetch(self, url: str, kind: Callable[..., T], *, is_search: bool = False) -> T:
+        """The object at an address, asked for conditionally if it was read before."""
         cache = self._options.cache
         etag, known = (cache or {}).get(url, (None, b""))
 
-        def body(answer: Answer) -> T:
+        def read(answer: Answer) -> T:
             if answer.status == NOT_MODIFIED and etag is None:
                 raise AnswerError(f"the site answers {NOT_MODIFIED} to what was asked without a condition")
             text = known if answer.status == NOT_MODIFIED else answer.body
-            found = read(parsed(text, answer.url))
+            found = decoded(kind, parsed(text, url))
             if cache is not None and (new := answer.headers.get("etag")):
                 cache[url] = (new, text)
                 if len(cache) > _MOST_KEPT:
                     del cache[next(iter(cache))]
             return found
 
-        return await self._ask(Call(url, {"If-None-Match": etag} if etag else {}, is_search=is_search), body)
+        return await self._ask(Call(url, {"If-None-Match": etag} if etag else {}, is_search=is_search), read)
 
     async def _pace(self, *, is_search: bool) -> None:
         """Wait until the limits allow another request."""
@@ -140,8 +140,6 @@ class Requester:
 
 def _read(answer: Answer, read: Callable[[Answer], T]) -> T:
     """What `read` makes of the answer, if it is no error."""
-    if answer.status is None:
-        raise UnavailableError(f"{answer.problem}; try again later", url=answer.url)
     if len(answer.body) > MOST_BYTES:
         raise AnswerError(f"has more than {MOST_BYTES >> 20} MB")
     if answer.status in {OK, NOT_MODIFIED}:

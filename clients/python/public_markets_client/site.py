@@ -10,7 +10,7 @@ from urllib.parse import quote, urlencode
 
 from public_markets_client import changes, models
 from public_markets_client.changes import Change, FeedFile, FeedHead, Position
-from public_markets_client.decoding import T, decoded
+from public_markets_client.decoding import decoded
 from public_markets_client.errors import AnswerError, ClientError, ExpiredCursorError, NotFoundError, StartAgainError
 from public_markets_client.models import FullMarket, Market
 from public_markets_client.requester import NOT_MODIFIED, Answer, Call, Options, Requester, parsed
@@ -32,24 +32,21 @@ class Site(Requester):
     def _url(self, path: str) -> str:
         return f"{self._base}/v1/{path}"
 
-    async def _read(self, path: str, kind: Callable[..., T], *, is_search: bool = False) -> T:
-        return await self._fetch(self._url(path), lambda values: decoded(kind, values), is_search=is_search)
-
     async def market(self, ref: str) -> models.MarketDetail:
         """The market with this id or slug; raise NotFoundError if there is none."""
-        return await self._read(f"public/markets/{quote(ref, safe='')}", models.MarketDetail)
+        return await self._fetch(self._url(f"public/markets/{quote(ref, safe='')}"), models.MarketDetail)
 
     async def snapshot(self) -> models.Snapshot:
         """Small groups of open markets."""
-        return await self._read("public/markets/snapshot", models.Snapshot)
+        return await self._fetch(self._url("public/markets/snapshot"), models.Snapshot)
 
     async def build(self) -> models.Build:
         """What is published, and as of when."""
-        return await self._read("build.json", models.Build)
+        return await self._fetch(self._url("build.json"), models.Build)
 
     async def prices(self) -> models.Prices:
         """All open markets with their prices; raise NotFoundError if the site publishes none."""
-        return await self._read("prices.json", models.Prices)
+        return await self._fetch(self._url("prices.json"), models.Prices)
 
     async def markets(  # noqa: PLR0913 - as the API has it
         self, *, status: models.Status = "open", sort: models.Sort | None = None, q: str | None = None,
@@ -66,7 +63,7 @@ class Site(Requester):
         while True:
             query = urlencode(parameters | ({"cursor": cursor} if cursor else {}))
             try:
-                page = await self._read(f"public/markets?{query}", models.Page, is_search=q is not None)
+                page = await self._fetch(self._url(f"public/markets?{query}"), models.Page, is_search=q is not None)
             except ExpiredCursorError:
                 if on_expired == "raise" or restarts == _MOST_RESTARTS:
                     raise
@@ -86,7 +83,7 @@ class Site(Requester):
 
     async def dump(self) -> AsyncGenerator[FullMarket, None]:
         """All markets, ascending by id, after a check that the file is whole."""
-        head = await self._read("dumps/head.json", models.DumpHead)
+        head = await self._fetch(self._url("dumps/head.json"), models.DumpHead)
         for found in head.markets:
             if found.format == "ndjson":
                 with TemporaryFile() as file:
