@@ -165,6 +165,15 @@ def ids(found: Iterator[Market]) -> str:
     return "".join(market.id for market in found)
 
 
+def test_the_client_at_once_works_where_an_event_loop_runs() -> None:
+    async def read() -> str:
+        client = Script(page("a", cursor="1"), page("b"), page("c", cursor="1")).client()
+        whole = ids(client.markets())
+        return whole + next(client.markets()).id
+
+    assert asyncio.run(read()) == "abc"
+
+
 def test_an_expired_walk_begins_again_without_repeating() -> None:
     site = Script(page("a", "b", cursor="1"), expired(), page("b", "c", cursor="2"), page("a", "d"))
     assert ids(site.client().markets()) == "abcd"

@@ -42,7 +42,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Answer:
-    """What came back; header names are in lower case."""
+    """What came back; `headers` are asked for by names in lower case."""
 
     url: str
     status: int
