@@ -59,7 +59,7 @@ class Site(Requester):
         """
         asked = {"status": status, "sort": sort, "q": q, "category": category}
         parameters = {name: value for name, value in asked.items() if value is not None} | {"limit": str(page_size)}
-        cursor, restarts, seen = None, 0, set[str]()
+        cursor, restarts, seen, cursors = None, 0, set[str](), set[str]()
         while True:
             query = urlencode(parameters | ({"cursor": cursor} if cursor else {}))
             try:
@@ -70,6 +70,7 @@ class Site(Requester):
                 # An edge may still have the first page of the list that is gone.
                 await self._sleep(restarts)
                 restarts, cursor = restarts + 1, None
+                cursors.clear()
                 continue
             for market in page.items:
                 if market.id not in seen:
@@ -80,6 +81,9 @@ class Site(Requester):
             cursor = page.next_cursor
             if cursor is None:
                 return
+            if cursor in cursors:
+                raise AnswerError("the site leads back to an earlier page", url=self._base, path="nextCursor")
+            cursors.add(cursor)
 
     async def dump(self) -> AsyncGenerator[FullMarket, None]:
         """All markets, ascending by id, after a check that the file is whole."""
