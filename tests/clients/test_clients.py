@@ -26,7 +26,7 @@ from public_markets_client import (
 )
 from public_markets_client.decoding import decoded
 from public_markets_client.models import Page, Sort, Status
-from public_markets_client.requester import Answer, Call, Requester, Wait, retry_after
+from public_markets_client.requester import Answer, Call, retry_after
 from public_markets_client.site import Site
 from tests.clients.conftest import DemoSite
 from tests.clients.encoding import encoded
@@ -165,6 +165,15 @@ def ids(found: Iterator[Market]) -> str:
     return "".join(market.id for market in found)
 
 
+def test_the_client_at_once_works_where_an_event_loop_runs() -> None:
+    async def read() -> str:
+        client = Script(page("a", cursor="1"), page("b"), page("c", cursor="2")).client()
+        whole = ids(client.markets())
+        return whole + next(client.markets()).id
+
+    assert asyncio.run(read()) == "abc"
+
+
 def test_an_expired_walk_begins_again_without_repeating() -> None:
     site = Script(page("a", "b", cursor="1"), expired(), page("b", "c", cursor="2"), page("a", "d"))
     assert ids(site.client().markets()) == "abcd"
@@ -181,19 +190,55 @@ def test_an_expired_walk_raises_if_asked_to() -> None:
 
 
 def test_a_walk_that_always_expires_ends() -> None:
-    answers = [page("a", cursor="1"), expired()] * 9
-    plan = Site(BASE, Requester(Options(cache=None))).markets(page_size=100, on_expired="restart")
-    (market, *waits), error = played(plan, [Answer(BASE, one.status_code, {}, one.content) for one in answers])
-    assert isinstance(market, Market)
-    assert waits == [Wait(seconds) for seconds in range(5)]
-    assert isinstance(error, ExpiredCursorError)
+    site = Played()
+    site.answers = [Answer(BASE, one.status_code, {}, one.content) for one in [page("a", cursor="1"), expired()] * 9]
+
+    async def walk() -> None:
+        async for market in site.markets():
+            found.append(market.id)
+
+    found = list[str]()
+    with pytest.raises(ExpiredCursorError):
+        asyncio.run(walk())
+    assert found == ["a"]
+    assert site.waits == [*range(5)]
+    assert len(site.answers) == 2 * (9 - 6)
+
+
+class Played(Site):
+    """A site that gives these answers, and how long a client would have waited for them."""
+
+    def __init__(self, options: Options | None = None) -> None:
+        super().__init__(BASE, options)
+        self.answers, self.waits = list[Answer](), list[float]()
+
+    async def _send(self, call: Call) -> Answer:
+        del call
+        return self.answers.pop(0)
+
+    async def _sleep(self, seconds: float) -> None:
+        self.waits.append(seconds)
+
+    async def _apart(self, work: Callable[[], Any]) -> Any:
+        return work()
+
+    def asked(self, *answers: Answer, is_search: bool = False) -> list[float | str]:
+        """The waits of a request that gets these answers, and what comes out."""
+        self.answers, self.waits = [*answers], []
+        try:
+            call = Call(BASE, is_search=is_search)
+            end = asyncio.run(self._ask(call, lambda one: one.body.decode()))
+        except ClientError as error:
+            end = str(error)
+        assert self.answers == []
+        return [*self.waits, end]
 
 
 @pytest.mark.parametrize(
     ("pages", "problem"),
     [
         ([page("a", cursor="1"), page("a")], "twice"),
-        ([page("a", cursor="1"), page("b", cursor="1"), page("b", cursor="1")], "twice"),
+        ([page("a", cursor="1"), page("b", cursor="1")], "leads back to an earlier page"),
     ],
 )
 def test_a_site_that_repeats_itself_is_an_error(pages: list[httpx.Response], problem: str) -> None:
@@ -259,27 +304,6 @@ def test_a_cache_forgets_the_oldest() -> None:
     assert [*cache][-1].startswith(BASE)
 
 
-def played(plan: Any, answers: list[Answer]) -> tuple[list[Any], ClientError | None]:
-    """What a plan yields besides calls, which get these answers, and the error that ends it."""
-    found, given, send = list[Any](), iter(answers), None
-    try:
-        while True:
-            step = plan.send(send)
-            send = next(given) if isinstance(step, Call) else None
-            if send is None:
-                found.append(step)
-    except StopIteration as end:
-        return found + ([end.value] if end.value else []), None
-    except ClientError as error:
-        return found, error
-
-
-def asked(requester: Requester, *answers: Answer, is_search: bool = False) -> list[float | str]:
-    """The waits of a request that gets these answers, and what comes out."""
-    steps, error = played(requester.ask(Call(BASE, is_search=is_search), lambda one: one.body.decode()), [*answers])
-    return [one.seconds if isinstance(one, Wait) else one for one in steps] + ([str(error)] if error else [])
-
-
 def limited(pause: str | None = None, status: int = 429) -> Answer:
     return Answer(BASE, status, {} if pause is None else {"retry-after": pause}, b'{"error":"too many requests"}')
 
@@ -288,13 +312,13 @@ GOOD: Final = Answer(BASE, 200, {}, b"good")
 
 
 def test_it_waits_as_long_as_the_site_says() -> None:
-    requester = Requester(Options(cache=None))
-    assert asked(requester, limited("7"), limited("0", 503), GOOD) == [7.0, 0.0, "good"]
-    assert asked(requester, limited("121")) == [f"{BASE}: 429: too many requests; try again in 121 s"]
+    site = Played()
+    assert site.asked(limited("7"), limited("0", 503), GOOD) == [7.0, 0.0, "good"]
+    assert site.asked(limited("121")) == [f"{BASE}: 429: too many requests; try again in 121 s"]
 
 
 def test_it_gives_up_after_so_many_tries_each_after_a_longer_wait() -> None:
-    *waits, end = asked(Requester(Options(tries=4, pause=1)), *[limited()] * 4)
+    *waits, end = Played(Options(tries=4, pause=1)).asked(*[limited()] * 4)
     assert end == f"{BASE}: 429: too many requests; try again later"
     assert [low <= float(wait) <= 2 * low for low, wait in zip((0.5, 1, 2), waits, strict=True)] == [True] * 3
 
@@ -306,15 +330,15 @@ def test_a_pause_may_be_a_date() -> None:
 
 
 def test_it_keeps_to_the_limits_of_the_site() -> None:
-    requester = Requester(Options(requests=3, searches=2))
-    assert [asked(requester, GOOD, is_search=True) for _ in range(2)] == [["good"]] * 2
-    wait, good = asked(requester, GOOD, is_search=True)
+    site = Played(Options(requests=3, searches=2))
+    assert [site.asked(GOOD, is_search=True) for _ in range(2)] == [["good"]] * 2
+    wait, good = site.asked(GOOD, is_search=True)
     assert (59 < float(wait) <= 60, good) == (True, "good")
-    wait, _ = asked(requester, GOOD)
+    wait, _ = site.asked(GOOD)
     assert 59 < float(wait) <= 60
 
 
 def test_what_will_not_help_is_not_tried_again() -> None:
     for status in (400, 401, 403, 404, 405, 410, 501):
-        (said,) = asked(Requester(Options(cache=None)), Answer(BASE, status))
+        (said,) = Played().asked(Answer(BASE, status))
         assert said == f"{BASE}: {status}: the site answers {status}"

@@ -503,7 +503,7 @@ def test_a_head_without_end_is_not_read_to_its_end(file_follower: Follower, is_c
     file_follower.site.answers[HEAD] = Answer(gzip.compress(body, 1) if is_compressed else body, headers=headers)
     assert "has more than 16 MB" in file_follower.fails()
     file_follower.site.answers[HEAD] = Answer(b"no gzip", headers={"Content-Encoding": "gzip"})
-    assert "is not JSON" in file_follower.fails()
+    assert "cannot be decompressed" in file_follower.fails(AnswerError)
 
 
 def test_a_line_of_more_than_16_mb_is_refused(file_follower: Follower) -> None:

@@ -192,31 +192,29 @@ class Merge:
 
     def apply(self, old: Iterable[bytes]) -> Iterator[bytes]:
         """The lines of the copy after the steps: ascending by id, as before."""
-        waiting = sorted(self.changed, reverse=True)
-        for line in old:
-            _, market_id = first_value(line)
-            while waiting and waiting[-1] < market_id:
-                yield _line_of(self.changed[waiting.pop()])
-            if self.gone and digest_of(market_id) in self.gone:
-                continue
-            if waiting and waiting[-1] == market_id:
-                yield _line_of(properties(line) | self.changed[waiting.pop()])
-            else:
+        with_id = ((first_value(line)[1], line) for line in old)
+        for market_id, line, values in _joined(with_id, sorted(self.changed.items())):
+            is_kept = line and not (self.gone and digest_of(market_id) in self.gone)
+            if values:
+                yield _line_of((properties(line) if is_kept else {}) | values)
+            elif is_kept:
                 yield line
-        while waiting:
-            yield _line_of(self.changed[waiting.pop()])
+
+
+def _joined(left: Iterable[tuple[str, Any]], right: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Any, Any]]:
+    """What both have under each id, None where there is nothing; they ascend by id."""
+    marked = ((market_id, 0, value) for market_id, value in left), ((market_id, 1, value) for market_id, value in right)
+    for market_id, group in groupby(heapq.merge(*marked), key=itemgetter(0)):
+        found = {side: value for _, side, value in group}
+        yield market_id, found.get(0), found.get(1)
 
 
 def differences(old: Iterable[bytes], new: Iterable[bytes], name: str) -> Iterator[Change]:
     """What became of each market, ascending by id like both arguments; messages name the copy."""
-    before = ((market_id, "before", line) for market_id, line in with_ids(old, name))
-    now = ((market_id, "now", line) for market_id, line in with_ids(new, name))
-    for market_id, group in groupby(heapq.merge(before, now), key=itemgetter(0)):
-        lines = {side: line for _, side, line in group}
-        if len(lines) == 1:
-            yield Change("added" if "now" in lines else "gone", market_id, lines.get("now"), lines.get("before"))
-        elif lines["now"] != lines["before"]:
-            yield Change("changed", market_id, lines["now"], lines["before"])
+    for market_id, before, now in _joined(with_ids(old, name), with_ids(new, name)):
+        if before != now:
+            kind: Kind = "added" if before is None else "gone" if now is None else "changed"
+            yield Change(kind, market_id, now, before)
 
 
 def with_ids(lines: Iterable[bytes], name: str) -> Iterator[tuple[str, bytes]]:

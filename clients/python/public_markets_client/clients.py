@@ -1,17 +1,18 @@
-"""The two clients: they send what the plans of `site` ask for, one at once and one asynchronously."""
+"""The two clients: the operations of `site` in an event loop, and the same at once."""
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Generator, Iterator
-from contextlib import AbstractAsyncContextManager, AbstractContextManager, closing
-from functools import partial, wraps
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
+from functools import wraps
 from io import BytesIO
 from typing import Any, BinaryIO, Concatenate, ParamSpec
 
 import httpx
 
 from public_markets_client.decoding import T
-from public_markets_client.requester import MOST_BYTES, OK, Answer, Call, Options, Plan, Requester, Wait
+from public_markets_client.errors import AnswerError, ClientError, UnavailableError
+from public_markets_client.requester import MOST_BYTES, OK, Answer, Call, Options
 from public_markets_client.site import Site
 
 P = ParamSpec("P")
@@ -19,12 +20,8 @@ P = ParamSpec("P")
 _PROBLEMS = (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, OSError, ValueError)
 
 
-class _Base:
-    """What both clients have: the options, the plans for a site, and what is done with each answer."""
-
-    def __init__(self, base_url: str, options: Options | None, http: Any) -> None:
-        self._options, self._is_owner = options or Options(), http is None
-        self._site = Site(base_url, Requester(self._options))
+class _HttpSite(Site):
+    """What both ways to send have in common."""
 
     def _settings(self) -> dict[str, Any]:
         headers = {"User-Agent": "public-markets-client", "Accept": "application/json, */*"}
@@ -52,125 +49,28 @@ def _answer(call: Call, response: httpx.Response, body: BinaryIO) -> Answer:
     return Answer(call.url, response.status_code, response.headers, b"" if is_file else body.read(MOST_BYTES + 1))
 
 
-def _failed(call: Call, error: Exception) -> Answer:
+def _failure(call: Call, error: Exception) -> ClientError:
     if isinstance(error, httpx.DecodingError):
-        return Answer(call.url, OK)  # a body, but not one that can be read
-    if isinstance(error, httpx.TimeoutException):
-        return Answer(call.url, problem="took too long")
-    return Answer(call.url, problem=f"cannot be read ({str(error) or type(error).__name__})")
+        return AnswerError("cannot be decompressed", url=call.url)
+    is_late = isinstance(error, httpx.TimeoutException)
+    reason = "took too long" if is_late else f"cannot be read ({str(error) or type(error).__name__})"
+    return UnavailableError(f"{reason}; try again later", url=call.url)
 
 
-def _one(plan: Callable[Concatenate[Site, P], Plan[T]]) -> Callable[Concatenate["Client", P], T]:
-    @wraps(plan)
-    def method(client: "Client", /, *arguments: P.args, **named: P.kwargs) -> T:
-        (found,) = client._each(plan(client._site, *arguments, **named))  # noqa: SLF001 - a method
-        return found
-
-    return method
-
-
-def _many(plan: Callable[Concatenate[Site, P], Plan[T]]) -> Callable[Concatenate["Client", P], Iterator[T]]:
-    @wraps(plan)
-    def method(client: "Client", /, *arguments: P.args, **named: P.kwargs) -> Iterator[T]:
-        return client._each(plan(client._site, *arguments, **named))  # noqa: SLF001 - a method
-
-    return method
-
-
-class Client(_Base, AbstractContextManager["Client"]):
-    """A client of one site, to be used in a `with`: every method returns when the answer is there.
+class AsyncClient(_HttpSite, AbstractAsyncContextManager["AsyncClient"]):
+    """A client of one site for asyncio, to be used in an `async with`: methods are awaited, or iterated by `async for`.
 
     All methods raise ClientError. `http` is used instead of a client of httpx with the usual settings, and not closed.
-    """
-
-    def __init__(self, base_url: str, options: Options | None = None, http: httpx.Client | None = None) -> None:
-        super().__init__(base_url, options, http)
-        self._http = http or httpx.Client(**self._settings())
-
-    def __exit__(self, *_: object) -> None:
-        if self._is_owner:
-            self._http.close()
-
-    market, snapshot, build, prices = _one(Site.market), _one(Site.snapshot), _one(Site.build), _one(Site.prices)
-    markets, dump, follow = _many(Site.markets), _many(Site.dump), _many(Site.follow)
-    latest_changes = _many(Site.latest_changes)
-
-    def _each(self, plan: Plan[T]) -> Generator[T, None, None]:
-        answer = None
-        with closing(plan):
-            while steps := _sent(plan, answer):
-                (step,), answer = steps, None
-                if isinstance(step, Call):
-                    answer = self._send(step)
-                elif isinstance(step, Wait):
-                    time.sleep(step.seconds)
-                else:
-                    yield step
-
-    def _send(self, call: Call) -> Answer:
-        try:
-            with self._http.stream("GET", call.url, headers=dict(call.headers)) as response:
-                body = _empty(call)
-                for piece in response.iter_raw() if call.file else response.iter_bytes():
-                    if self._has_enough(call, body, piece):
-                        break
-            return _answer(call, response, body)
-        except _PROBLEMS as error:
-            return _failed(call, error)
-
-
-def _async_one(
-    plan: Callable[Concatenate[Site, P], Plan[T]],
-) -> Callable[Concatenate["AsyncClient", P], Coroutine[Any, Any, T]]:
-    @wraps(plan)
-    async def method(client: "AsyncClient", /, *arguments: P.args, **named: P.kwargs) -> T:
-        (found,) = [one async for one in client._each(plan(client._site, *arguments, **named))]  # noqa: SLF001 - a method
-        return found
-
-    return method
-
-
-def _async_many(
-    plan: Callable[Concatenate[Site, P], Plan[T]],
-) -> Callable[Concatenate["AsyncClient", P], AsyncIterator[T]]:
-    @wraps(plan)
-    def method(client: "AsyncClient", /, *arguments: P.args, **named: P.kwargs) -> AsyncIterator[T]:
-        return client._each(plan(client._site, *arguments, **named))  # noqa: SLF001 - a method
-
-    return method
-
-
-class AsyncClient(_Base, AbstractAsyncContextManager["AsyncClient"]):
-    """The same for asyncio, to be used in an `async with`: methods are awaited, or iterated by `async for`.
-
-    What plans do between requests, such as to read and write files, they do in threads.
+    Files are checked and copies changed in threads.
     """
 
     def __init__(self, base_url: str, options: Options | None = None, http: httpx.AsyncClient | None = None) -> None:
-        super().__init__(base_url, options, http)
-        self._http = http or httpx.AsyncClient(**self._settings())
+        super().__init__(base_url, options)
+        self._is_owner, self._http = http is None, http or httpx.AsyncClient(**self._settings())
 
     async def __aexit__(self, *_: object) -> None:
         if self._is_owner:
             await self._http.aclose()
-
-    market, snapshot = _async_one(Site.market), _async_one(Site.snapshot)
-    build, prices = _async_one(Site.build), _async_one(Site.prices)
-    markets, dump, follow = _async_many(Site.markets), _async_many(Site.dump), _async_many(Site.follow)
-    latest_changes = _async_many(Site.latest_changes)
-
-    async def _each(self, plan: Plan[T]) -> AsyncGenerator[T, None]:
-        answer = None
-        with closing(plan):
-            # An answer may be a file to read and to store; the steps after a result take a moment each.
-            while steps := await asyncio.to_thread(partial(_sent, plan, answer)) if answer else _sent(plan, None):
-                (step,), answer = steps, None
-                if isinstance(step, Call):
-                    answer = await self._send(step)
-                elif isinstance(step, Wait):
-                    await asyncio.sleep(step.seconds)
-                else:
-                    yield step
 
     async def _send(self, call: Call) -> Answer:
         try:
@@ -181,12 +81,85 @@ class AsyncClient(_Base, AbstractAsyncContextManager["AsyncClient"]):
                         break
             return _answer(call, response, body)
         except _PROBLEMS as error:
-            return _failed(call, error)
+            raise _failure(call, error) from None
+
+    async def _sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+    async def _apart(self, work: Callable[[], T]) -> T:
+        return await asyncio.to_thread(work)
 
 
-def _sent(plan: Plan[T], answer: Answer | None) -> list[Call | Wait | T]:
-    """The next step of a plan; none at its end. No StopIteration can leave a thread or a coroutine."""
+class _BlockingSite(_HttpSite):
+    """The same without an event loop: nothing in it is ever left waiting."""
+
+    def __init__(self, base_url: str, options: Options | None, http: httpx.Client | None) -> None:
+        super().__init__(base_url, options)
+        self.is_owner, self.http = http is None, http or httpx.Client(**self._settings())
+
+    async def _send(self, call: Call) -> Answer:
+        try:
+            with self.http.stream("GET", call.url, headers=dict(call.headers)) as response:
+                body = _empty(call)
+                for piece in response.iter_raw() if call.file else response.iter_bytes():
+                    if self._has_enough(call, body, piece):
+                        break
+            return _answer(call, response, body)
+        except _PROBLEMS as error:
+            raise _failure(call, error) from None
+
+    async def _sleep(self, seconds: float) -> None:
+        time.sleep(seconds)  # noqa: ASYNC251 - there is no event loop
+
+    async def _apart(self, work: Callable[[], T]) -> T:
+        return work()
+
+
+def _result(coroutine: Coroutine[Any, Any, T]) -> T:
+    """What a coroutine returns that never waits for an event loop."""
     try:
-        return [plan.send(answer)]
-    except StopIteration:
-        return []
+        coroutine.send(None)
+    except StopIteration as end:
+        result: T = end.value
+        return result
+    raise RuntimeError("it waits for an event loop")
+
+
+def _one(method: Callable[Concatenate[Site, P], Coroutine[Any, Any, T]]) -> Callable[Concatenate["Client", P], T]:
+    @wraps(method)
+    def at_once(client: "Client", /, *arguments: P.args, **named: P.kwargs) -> T:
+        return _result(method(client.site, *arguments, **named))
+
+    return at_once
+
+
+def _many(
+    method: Callable[Concatenate[Site, P], AsyncGenerator[T, None]],
+) -> Callable[Concatenate["Client", P], Iterator[T]]:
+    @wraps(method)
+    def at_once(client: "Client", /, *arguments: P.args, **named: P.kwargs) -> Iterator[T]:
+        found = method(client.site, *arguments, **named)
+        try:
+            while True:
+                yield _result(found.__anext__())
+        except StopAsyncIteration:
+            return
+        finally:
+            _result(found.aclose())
+
+    return at_once
+
+
+class Client(AbstractContextManager["Client"]):
+    """The same as `AsyncClient`, to be used in a `with`: every method returns when the answer is there."""
+
+    def __init__(self, base_url: str, options: Options | None = None, http: httpx.Client | None = None) -> None:
+        self.site = _BlockingSite(base_url, options, http)
+
+    def __exit__(self, *_: object) -> None:
+        if self.site.is_owner:
+            self.site.http.close()
+
+    market, snapshot, build, prices = _one(Site.market), _one(Site.snapshot), _one(Site.build), _one(Site.prices)
+    markets, dump, follow = _many(Site.markets), _many(Site.dump), _many(Site.follow)
+    latest_changes = _many(Site.latest_changes)

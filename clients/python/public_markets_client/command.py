@@ -41,8 +41,7 @@ def main(arguments: list[str] | None = None) -> int:
     said.emit = lambda record: _say(record.getMessage())  # type: ignore[method-assign]
     LOG.addHandler(said)
     try:
-        options = Options(progress=_show_bytes if sys.stderr.isatty() else None)
-        with Client(given.url, options) as client:
+        with Client(given.url, Options(progress=_show_bytes if sys.stderr.isatty() else None)) as client:
             given.run(client, given)
         sys.stdout.flush()
     except (ClientError, OSError, ImportError) as error:

@@ -1,19 +1,17 @@
-"""What to ask a site and when to ask again, without sending anything: `clients` does that, at once or asynchronously.
-
-A plan is a generator. It yields each Call to send, and is sent its Answer; each Wait; and everything else is a result.
-"""
+"""What to ask a site and when to ask again; `clients` does the sending and waiting, at once or in an event loop."""
 
 import email.utils
 import json
 import random
 import time
 from collections import deque
-from collections.abc import Callable, Generator, Mapping, MutableMapping
+from collections.abc import Callable, Mapping, MutableMapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, BinaryIO
 
 from public_markets_client import errors
-from public_markets_client.decoding import T
+from public_markets_client.decoding import T, decoded
 from public_markets_client.errors import AnswerError, ApiError, UnavailableError
 
 #: The largest answer that is kept in memory, in bytes; dumps and steps are written to files.
@@ -43,25 +41,13 @@ class Call:
 
 
 @dataclass(frozen=True)
-class Wait:
-    """Do nothing for so many seconds."""
-
-    seconds: float
-
-
-@dataclass(frozen=True)
 class Answer:
-    """What came back; header names are in lower case. `problem` says why there is no whole answer, if so."""
+    """What came back; `headers` are asked for by names in lower case."""
 
     url: str
-    status: int | None = None
+    status: int
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes = b""
-    problem: str = ""
-
-
-Plan = Generator[Call | Wait | T, Answer | None, None]
-Asking = Generator[Call | Wait, Answer | None, T]
 
 
 @dataclass(frozen=True)
@@ -93,14 +79,25 @@ class Requester:
         self._options = options
         self._sent, self._searched = deque[float](), deque[float]()
 
-    def ask(self, call: Call, read: Callable[[Answer], T]) -> Asking[T]:
+    async def _send(self, call: Call) -> Answer:
+        """The answer to a call; raise ClientError if there is no whole one."""
+        raise NotImplementedError
+
+    async def _sleep(self, seconds: float) -> None:
+        raise NotImplementedError
+
+    async def _apart(self, work: Callable[[], T]) -> T:
+        """Do what takes long without keeping others waiting."""
+        raise NotImplementedError
+
+    async def _ask(self, call: Call, read: Callable[[Answer], T]) -> T:
         """What `read` makes of the answer; raise ClientError if there is none that it can read."""
         attempt = 0
         while True:
-            yield from self._paced(is_search=call.is_search)
-            answer = yield call
+            await self._pace(is_search=call.is_search)
             try:
-                return read(_checked(answer or Answer(call.url)))
+                answer = await self._send(call)
+                return await self._apart(partial(_read, answer, read))
             except (UnavailableError, AnswerError) as error:
                 error.url = error.url or call.url
                 told = error.retry_after if isinstance(error, UnavailableError) else None
@@ -109,46 +106,44 @@ class Requester:
                     raise
             # Clients that failed together should not come back together.
             pause = self._options.pause * 2.0 ** (attempt - 1) * random.uniform(0.5, 1)  # noqa: S311 - nothing is secret
-            yield Wait(min(pause, self._options.patience) if told is None else told)
+            await self._sleep(min(pause, self._options.patience) if told is None else told)
 
-    def fetch(self, url: str, read: Callable[[Any], T], *, is_search: bool = False) -> Asking[T]:
-        """What `read` makes of the JSON at an address, asked for conditionally if it was read before."""
+    async def _fetch(self, url: str, kind: Callable[..., T], *, is_search: bool = False) -> T:
+        """The object at an address, asked for conditionally if it was read before."""
         cache = self._options.cache
         etag, known = (cache or {}).get(url, (None, b""))
 
-        def body(answer: Answer) -> T:
+        def read(answer: Answer) -> T:
             if answer.status == NOT_MODIFIED and etag is None:
                 raise AnswerError(f"the site answers {NOT_MODIFIED} to what was asked without a condition")
             text = known if answer.status == NOT_MODIFIED else answer.body
-            found = read(parsed(text, answer.url))
+            found = decoded(kind, parsed(text, url))
             if cache is not None and (new := answer.headers.get("etag")):
                 cache[url] = (new, text)
                 if len(cache) > _MOST_KEPT:
                     del cache[next(iter(cache))]
             return found
 
-        return (yield from self.ask(Call(url, {"If-None-Match": etag} if etag else {}, is_search=is_search), body))
+        return await self._ask(Call(url, {"If-None-Match": etag} if etag else {}, is_search=is_search), read)
 
-    def _paced(self, *, is_search: bool) -> Asking[None]:
+    async def _pace(self, *, is_search: bool) -> None:
         """Wait until the limits allow another request."""
         limits = [(self._sent, self._options.requests), (self._searched, self._options.searches)]
         for sent, most in limits if is_search else limits[:1]:
             while sent and (pause := sent[0] + self._options.window - time.monotonic()) <= 0:
                 sent.popleft()
             if len(sent) >= most:
-                yield Wait(pause)
+                await self._sleep(pause)
                 sent.popleft()
             sent.append(time.monotonic())
 
 
-def _checked(answer: Answer) -> Answer:
-    """The answer, if it is no error."""
-    if answer.status is None:
-        raise UnavailableError(f"{answer.problem}; try again later", url=answer.url)
+def _read(answer: Answer, read: Callable[[Answer], T]) -> T:
+    """What `read` makes of the answer, if it is no error."""
     if len(answer.body) > MOST_BYTES:
         raise AnswerError(f"has more than {MOST_BYTES >> 20} MB")
     if answer.status in {OK, NOT_MODIFIED}:
-        return answer
+        return read(answer)
     path, message = _said(answer)
     if answer.status in _TEMPORARY:
         pause = retry_after(answer.headers.get("retry-after"))

@@ -1,8 +1,8 @@
-"""The plans of every operation: what to ask a site for, and what the answers come to. Sends nothing itself."""
+"""Every operation: what to ask a site for, and what the answers come to."""
 
 import hashlib
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
 from functools import partial
 from tempfile import TemporaryFile
 from typing import Any, BinaryIO, Literal
@@ -10,53 +10,48 @@ from urllib.parse import quote, urlencode
 
 from public_markets_client import changes, models
 from public_markets_client.changes import Change, FeedFile, FeedHead, Position
-from public_markets_client.decoding import T, decoded
+from public_markets_client.decoding import decoded
 from public_markets_client.errors import AnswerError, ClientError, ExpiredCursorError, NotFoundError, StartAgainError
 from public_markets_client.models import FullMarket, Market
-from public_markets_client.requester import NOT_MODIFIED, Answer, Asking, Call, Plan, Requester, Wait, parsed
+from public_markets_client.requester import NOT_MODIFIED, Answer, Call, Options, Requester, parsed
 from public_markets_client.stores import Store, Update
 
 LOG = logging.getLogger("public_markets_client")
 _MOST_RESTARTS = 5
 
 
-class Site:
+class Site(Requester):
     """A site, by the address before `/v1`."""
 
-    def __init__(self, base_url: str, requester: Requester) -> None:
+    def __init__(self, base_url: str, options: Options | None) -> None:
+        super().__init__(options or Options())
         if not base_url.startswith(("http://", "https://")):
             raise ClientError("is not an http or https URL", url=base_url)
-        self._base, self._requester = base_url.rstrip("/").removesuffix("/v1"), requester
+        self._base = base_url.rstrip("/").removesuffix("/v1")
 
     def _url(self, path: str) -> str:
         return f"{self._base}/v1/{path}"
 
-    def _read(self, path: str, kind: Callable[..., T], *, is_search: bool = False) -> Asking[T]:
-        return self._requester.fetch(self._url(path), lambda values: decoded(kind, values), is_search=is_search)
-
-    def _one(self, path: str, kind: Callable[..., T]) -> Plan[T]:
-        yield (yield from self._read(path, kind))
-
-    def market(self, ref: str) -> Plan[models.MarketDetail]:
+    async def market(self, ref: str) -> models.MarketDetail:
         """The market with this id or slug; raise NotFoundError if there is none."""
-        return self._one(f"public/markets/{quote(ref, safe='')}", models.MarketDetail)
+        return await self._fetch(self._url(f"public/markets/{quote(ref, safe='')}"), models.MarketDetail)
 
-    def snapshot(self) -> Plan[models.Snapshot]:
+    async def snapshot(self) -> models.Snapshot:
         """Small groups of open markets."""
-        return self._one("public/markets/snapshot", models.Snapshot)
+        return await self._fetch(self._url("public/markets/snapshot"), models.Snapshot)
 
-    def build(self) -> Plan[models.Build]:
+    async def build(self) -> models.Build:
         """What is published, and as of when."""
-        return self._one("build.json", models.Build)
+        return await self._fetch(self._url("build.json"), models.Build)
 
-    def prices(self) -> Plan[models.Prices]:
+    async def prices(self) -> models.Prices:
         """All open markets with their prices; raise NotFoundError if the site publishes none."""
-        return self._one("prices.json", models.Prices)
+        return await self._fetch(self._url("prices.json"), models.Prices)
 
-    def markets(  # noqa: PLR0913 - as the API has it
+    async def markets(  # noqa: PLR0913 - as the API has it
         self, *, status: models.Status = "open", sort: models.Sort | None = None, q: str | None = None,
         category: str | None = None, page_size: int = 100, on_expired: Literal["restart", "raise"] = "restart",
-    ) -> Plan[Market]:  # fmt: skip
+    ) -> AsyncGenerator[Market, None]:  # fmt: skip
         """Every market of a list, each once, in order.
 
         If the list is withdrawn or replaced long ago in mid-walk, the walk goes on with what is in the new one and has
@@ -64,17 +59,18 @@ class Site:
         """
         asked = {"status": status, "sort": sort, "q": q, "category": category}
         parameters = {name: value for name, value in asked.items() if value is not None} | {"limit": str(page_size)}
-        cursor, restarts, seen = None, 0, set[str]()
+        cursor, restarts, seen, cursors = None, 0, set[str](), set[str]()
         while True:
             query = urlencode(parameters | ({"cursor": cursor} if cursor else {}))
             try:
-                page = yield from self._read(f"public/markets?{query}", models.Page, is_search=q is not None)
+                page = await self._fetch(self._url(f"public/markets?{query}"), models.Page, is_search=q is not None)
             except ExpiredCursorError:
                 if on_expired == "raise" or restarts == _MOST_RESTARTS:
                     raise
                 # An edge may still have the first page of the list that is gone.
-                yield Wait(restarts)
+                await self._sleep(restarts)
                 restarts, cursor = restarts + 1, None
+                cursors.clear()
                 continue
             for market in page.items:
                 if market.id not in seen:
@@ -85,68 +81,72 @@ class Site:
             cursor = page.next_cursor
             if cursor is None:
                 return
+            if cursor in cursors:
+                raise AnswerError("the site leads back to an earlier page", url=self._base, path="nextCursor")
+            cursors.add(cursor)
 
-    def dump(self) -> Plan[FullMarket]:
+    async def dump(self) -> AsyncGenerator[FullMarket, None]:
         """All markets, ascending by id, after a check that the file is whole."""
-        head = yield from self._read("dumps/head.json", models.DumpHead)
+        head = await self._fetch(self._url("dumps/head.json"), models.DumpHead)
         for found in head.markets:
             if found.format == "ndjson":
                 with TemporaryFile() as file:
-                    yield from self._download(FeedFile(found.url, found.size, found.sha256), file)
+                    await self._download(FeedFile(found.url, found.size, found.sha256), file)
                     for line in changes.lines_of(file, found.url):
                         yield decoded(FullMarket, parsed(line, found.url))
                 return
         raise AnswerError("names no NDJSON file", url=self._url("dumps/head.json"))
 
-    def latest_changes(self, builds: int = 1) -> Plan[dict[str, Any]]:
+    async def latest_changes(self, builds: int = 1) -> AsyncGenerator[dict[str, Any], None]:
         """What the newest builds changed, as the feed has it: ids with new values, and digests of ids that are gone."""
-        head = yield from self._head(None)
+        head = await self._head(None)
         for step in head.steps[-builds:] if head else ():
             with TemporaryFile() as file:
-                yield from self._download(step, file)
+                await self._download(step, file)
                 for line in changes.lines_of(file, step.url):
                     yield parsed(line, step.url)
 
-    def follow(self, store: Store) -> Plan[Change]:
+    async def follow(self, store: Store) -> AsyncGenerator[Change, None]:
         """Bring a copy up to date, then tell what changed in it; nothing if the copy was up to date.
 
         The copy changes all at once, before the first change is told. Call it again after the next build.
         """
         with TemporaryFile() as spool:
             try:
-                yield from self._take_steps(store, spool)
+                await self._take_steps(store, spool)
             except StartAgainError as reason:
                 LOG.info("%s; starting from the dump", reason)
                 try:
-                    yield from self._take_dump(store, spool)
+                    await self._take_dump(store, spool)
                 except StartAgainError as again:
                     LOG.info("%s; trying once more, as the site may have changed meanwhile", again)
-                    yield from self._take_dump(store, spool)
-            yield from changes.spooled(spool)
+                    await self._take_dump(store, spool)
+            for change in changes.spooled(spool):
+                yield change
 
-    def _take_steps(self, store: Store, spool: BinaryIO) -> Asking[None]:
+    async def _take_steps(self, store: Store, spool: BinaryIO) -> None:
         before = store.position()
-        head = yield from self._head(before)
+        head = await self._head(before)
         merge, steps = changes.Merge(), head.steps_since(before) if head else ()
         for step in steps:
             with TemporaryFile() as file:
-                yield from self._download(step, file)
-                merge.add(changes.lines_of(file, step.url), step.url)
+                await self._download(step, file)
+                await self._apart(partial(merge.add, changes.lines_of(file, step.url), step.url))
         position = head.position if head else before
-        _commit(store, spool, lambda: merge.apply(store.lines()), position, before)
+        await self._apart(partial(_commit, store, spool, lambda: merge.apply(store.lines()), position, before))
         LOG.info("took %d steps to serial %d", len(steps), position.serial)
 
-    def _take_dump(self, store: Store, spool: BinaryIO) -> Asking[None]:
-        head = yield from self._head(None)
+    async def _take_dump(self, store: Store, spool: BinaryIO) -> None:
+        head = await self._head(None)
         if head is None:
             raise AnswerError("is not the head of a change feed", url=self._base)
         with TemporaryFile() as file:
-            yield from self._download(head.dump, file)
+            await self._download(head.dump, file)
             lines = partial(changes.lines_of, file, head.dump.url)
-            _commit(store, spool, lines, head.position, _sound_position(store))
+            await self._apart(lambda: _commit(store, spool, lines, head.position, _sound_position(store)))
         LOG.info("took the dump of serial %d", head.position.serial)
 
-    def _head(self, position: Position | None) -> Asking[FeedHead | None]:
+    async def _head(self, position: Position | None) -> FeedHead | None:
         """The head of the feed; None if it is still the one of that position."""
         url = self._url("changes/head.json")
         etag = position.etag if position and position.url == url else None
@@ -157,13 +157,13 @@ class Site:
                 return None
             return changes.head_of(parsed(answer.body, url), url, answer.headers.get("etag"))
 
-        return self._requester.ask(Call(url, known), read)
+        return await self._ask(Call(url, known), read)
 
-    def _download(self, named: FeedFile, file: BinaryIO) -> Asking[None]:
+    async def _download(self, named: FeedFile, file: BinaryIO) -> None:
         """Fetch a file that a head names; raise StartAgainError if there is none, or another."""
         call = Call(named.url, {"Accept-Encoding": "identity"}, file=file, most=named.size)
         try:
-            yield from self._requester.ask(call, lambda _: changes.require_whole(file, named))
+            await self._ask(call, lambda _: changes.require_whole(file, named))
         except (NotFoundError, AnswerError) as error:
             raise StartAgainError(error.message, url=named.url, status=error.status) from None
 

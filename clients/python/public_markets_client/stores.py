@@ -125,10 +125,7 @@ class _SqlStore:
     def position(self) -> Position:
         """What the table `position` says."""
         with self._opened() as connection:
-            return self._position(connection)
-
-    def _position(self, connection: Any) -> Position:
-        row = connection.execute("SELECT json FROM position").fetchone()
+            row = connection.execute("SELECT json FROM position").fetchone()
         if row is None:
             raise StartAgainError("there is no copy yet")
         return _position(row[0], self.name)
@@ -149,7 +146,7 @@ class _SqlStore:
             connection.execute(self._begin)  # what is not committed is undone when it is closed
             if before is None:
                 connection.execute("DELETE FROM markets")
-            elif self._position(connection) != before:
+            elif self.position() != before:
                 raise StoreError(f"{self.path} was changed by another program meanwhile; run again")
             while batch := [*islice(new.changes, _BATCH)]:
                 # As arrays in JSON: a statement per row would take DuckDB a second for a thousand.
