@@ -29,6 +29,7 @@ pytest_plugins = [
     "tests.support.sites.publishing",
     "tests.support.stores.s3.servers",
     "tests.support.sites.searchable_site",
+    "tests.publish.archived_site",  # which imports those of sites
 ]  # fmt: skip
 
 

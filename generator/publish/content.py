@@ -83,20 +83,17 @@ class BuiltFolder:
         return replace(self, built=built, warnings=(*self.warnings, *warnings))
 
     def with_days_of(self, published: Manifest, read: Callable[[str], bytes | None]) -> "BuiltFolder":
-        """Add the archived days that only the store has, as a new folder lacks them all; `read` reads the store.
+        """Take over what only the store has of the archive, as a new folder lacks it all; `read` reads the store.
 
-        If old texts were purged there since, they are purged from the folder's days, too.
+        If old texts were purged in one of them, they are purged from all days.
         """
-        missing = _days(published) - _days(self.built)
-        before, current = published.current.get(keys.ARCHIVE), self.built.current.get(keys.ARCHIVE)
-        is_known = before is None or (keys.ARCHIVE, before.generation) in self.built.generations()
-        if current is None or (is_known and not missing):
+        if not {keys.ARCHIVE} <= published.current.keys() & self.built.current.keys():
             return self
         others, own = archive.found_by(read, published.generations()), ArchiveHead.found_by(self.folder.read)
-        found: BuiltFolder = self
-        if others and missing:
-            found = _with_archive(found, _state(found).with_days(others, read))
-        if others and own and (others.texts_as_of or "") > (own.texts_as_of or ""):
+        if others is None or own is None or not archive.news(own, others):
+            return self
+        found = _with_archive(self, _state(self).with_days(others, read))
+        if others.texts_as_of != own.texts_as_of:
             found = _with_archive(found, _state(found).with_current_texts())
         return found
 
@@ -114,10 +111,6 @@ def _with_archive(content: BuiltFolder, made: Withdrawn | None) -> BuiltFolder:
         return content
     built = staging.place(content.folder, content.built, made.rendered, content.lifetime).manifest
     return replace(content, built=built, warnings=(*content.warnings, *made.warnings))
-
-
-def _days(built: Manifest) -> set[str]:
-    return {key for key in built.objects if keys.is_archived_day(key)}
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ or damaged ends: nobody could tell whom it shows.
 import hashlib
 from collections.abc import Callable, Iterator
 from collections.abc import Set as AbstractSet
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from typing import Final, NamedTuple, TypeAlias
@@ -19,12 +20,15 @@ from generator.api.archive import ArchivedFile, ArchiveHead, DayEntry
 from generator.api.downloads import DumpHead, MarketsFile
 from generator.config.settings import Config
 from generator.downloads import dump, market_lines, parquet
+from generator.errors import OutputError
 from generator.models import replaced
 from generator.site.catalog import Catalog
 from generator.site.listed import Listed
 from generator.site.parquet_files import urls
+from generator.tree import families
 from generator.tree.download import NewFiles
 from generator.tree.families import Known
+from generator.tree.manifest import Retired
 from generator.wording import counted
 
 _DATE: Final = len("2026-10-31")
@@ -60,15 +64,27 @@ def found_by(read: Callable[[str], bytes | None], known: Known) -> ArchiveHead |
 
     `read` reads an object by its key.
     """
-    if head := ArchiveHead.found_by(read):
-        return head
-    for name, generation in [*known][::-1]:
-        if name == keys.ARCHIVE:
-            try:
-                return ArchiveHead.model_validate_json(read(keys.index(name, generation)) or b"")
-            except ValidationError:
-                continue
+    entries = {generation: entry for (name, generation), entry in known.items() if name == keys.ARCHIVE}
+    if all(isinstance(entry, Retired) for entry in entries.values()):
+        return None  # it was switched off
+    head = ArchiveHead.found_by(read)
+    of_head = families.name_of_index(keys.DOWNLOAD_LETTER, contract.encode(head.index())) if head else ""
+    for generation in reversed(entries):
+        # A late request may have put an older head, which shows markets that were withdrawn since.
+        if generation == of_head:
+            return head
+        with suppress(ValidationError):
+            return ArchiveHead.model_validate_json(read(keys.index(keys.ARCHIVE, generation)) or b"")
     return None
+
+
+def news(own: ArchiveHead, others: ArchiveHead) -> dict[str, DayEntry]:
+    """By date, the days that the other archive knows better: all that are over there, and a newer one that is not."""
+    known = {day.date: day for day in own.all_days()}
+    found = {day.date: day for day in others.days if known.get(day.date) != day}
+    if (last := others.today) and (last.date not in known or last.as_of > known[last.date].as_of):
+        found[last.date] = last
+    return found
 
 
 @dataclass(frozen=True)
@@ -82,9 +98,11 @@ class ArchiveMaker:
     config: Config
     catalog: Catalog
     fetch: Callable[[str], bytes | None] = lambda _: None
+    #: The addresses of markets' pages are made anew, too.
+    renews_links: bool = False
     _changed: list[str] = field(default_factory=list)
     _ended: list[str] = field(default_factory=list)
-    #: What became of a day's file, by its digest: days without a change between them share one.
+    #: What became of a day's files, by their digests: days without a change between them share them.
     _made: dict[str, DayEntry | None] = field(default_factory=dict)
 
     def of(self, listed: Listed, before: ArchiveHead | None, dumped: DumpHead) -> StagedArchive:
@@ -99,23 +117,28 @@ class ArchiveMaker:
         if new:
             days.pop(new.date, None)
         kept = days if listed.takedown else _within(days, listed.as_of[:_DATE], self.config.archive.days)
-        change = _without(listed.withdrawn) if listed.withdrawn else None
+        # All but these: an older head may have shown markets that were withdrawn earlier.
+        change = _of(listed.catalog.ids()) if listed.withdrawn else None
         return self._staged(kept, new, change, before.texts_as_of if before else None)
 
-    def with_texts(self, before: ArchiveHead, dumped: DumpHead) -> StagedArchive:
-        """The same days with the texts that markets have in this dump; markets that it lacks leave all days."""
+    def with_texts(
+        self, before: ArchiveHead, dumped: DumpHead, current: Callable[[], Iterator[bytes]]
+    ) -> StagedArchive:
+        """The same days with the texts of the `current` lines; markets that have none leave all days.
 
-        def current() -> Iterator[bytes]:
-            return self._lines(dumped.ndjson)
-
+        The lines ascend by id. The dump is the current one: a day that it is of stays as it is.
+        """
         today = before.today if before.today and before.today.state == dumped.state else None
         days = {day.date: day for day in before.all_days() if day != today}
         return self._staged(days, today, lambda lines: _with_texts(lines, current()), self.catalog.as_of)
 
     def with_days(self, before: ArchiveHead, others: ArchiveHead, ids: AbstractSet[str]) -> StagedArchive:
-        """The same with the days that only the other one has, which lose all markets but these."""
+        """The same with the days of the other one that are over, which lose all markets but these, and its newer ones.
+
+        What this one has of the other days stays.
+        """
         today = before.today.date if before.today else ""
-        days = {day.date: day for day in (*others.all_days(), *before.all_days())}
+        days = {day.date: day for day in before.all_days()} | news(before, others)
         kept = _within(days, today or max(days), self.config.archive.days)
         rest = {day: kept[day] for day in kept if day != today}
         return self._staged(rest, before.today, _of(ids), before.texts_as_of)
@@ -136,7 +159,7 @@ class ArchiveMaker:
 
     def _kept(self, day: DayEntry, change: LineChange | None) -> DayEntry | None:
         """The day as it is to be; None if it has to end."""
-        name = day.ndjson.sha256
+        name = f"{day.ndjson.sha256} {day.parquet and day.parquet.sha256}"
         if name not in self._made:
             self._made[name] = self._made_again(day, change)
         made = self._made[name]
@@ -158,9 +181,10 @@ class ArchiveMaker:
                     state.update(line + b"\n")
                 if state.hexdigest() != day.state:
                     return self._rewritten(day, change(self._lines(ndjson)))
-            except ValueError:
+            except (ValueError, OutputError):
                 return None
-        if all(map(self._is_in_place, others)):
+        is_stale = self.renews_links and self.config.market_url is not None
+        if all(map(self._is_in_place, others)) and not (others and is_stale):
             return day
         return replaced(day, parquet=self._parquet(ndjson))
 
@@ -212,7 +236,7 @@ class ArchiveMaker:
 
 def _new(days: dict[str, DayEntry], today: DayEntry | None, new: DayEntry) -> DayEntry | None:
     """The entry of the day of a build, unless that day is over: its clock, or the one of an earlier build, is wrong."""
-    last = today.date if today else max(days, default="")
+    last = max([*days, *([today.date] if today else [])], default="")
     is_over = new.date in days and new.date < last
     return None if is_over else new
 
@@ -229,10 +253,6 @@ def _within(days: dict[str, DayEntry], today: str, length: int) -> dict[str, Day
 
 def _of(ids: AbstractSet[str]) -> LineChange:
     return lambda lines: (line for line in lines if market_lines.id_of(line) in ids)
-
-
-def _without(ids: frozenset[str]) -> LineChange:
-    return lambda lines: (line for line in lines if market_lines.id_of(line) not in ids)
 
 
 def _with_texts(lines: Iterator[bytes], current: Iterator[bytes]) -> Iterator[bytes]:

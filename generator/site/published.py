@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
+from heapq import merge
 from itertools import chain
 from operator import itemgetter
 from typing import Any, Final, NamedTuple
@@ -104,9 +105,15 @@ class PublishedState:
         if before is None or dumped is None:
             return None
         files = NewFiles(self.folder)
-        return self._with_archive(
-            files, ArchiveMaker(files, self.settings(), self.catalog()).with_texts(before, dumped)
-        )
+        lines, catalog = self._found(self.settings(), frozenset(), SILENT)
+        # The dump lacks members of FX families, which earlier days may have.
+        others = _Lines.of_details(self, self.manifest.markets.keys() - {*map(market_lines.id_of, lines.read())})
+
+        def current() -> Iterator[bytes]:
+            return merge(lines.read(), others.read(), key=market_lines.id_of)
+
+        maker = ArchiveMaker(files, self.settings(), catalog, renews_links=True)
+        return self._with_archive(files, maker.with_texts(before, dumped, current))
 
     def with_days(self, others: ArchiveHead, fetch: Callable[[str], bytes | None]) -> "Withdrawn | None":
         """Stage the archive with the days that only the other one has; None if there is none.

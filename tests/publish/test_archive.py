@@ -1,20 +1,15 @@
 """The archive keeps the last dump of each day, through builds, publishes, takedowns and purges."""
 
-import gzip
-import hashlib
-import json
 import shutil
 import sys
 from collections import Counter
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from generator.api import keys
-from generator.api.archive import ArchivedDay, ArchiveHead
 from generator.tree import shards
+from tests.publish.archived_site import INDEX, date, dates, day, days_of, head_in, volumes
 from tests.support.kills import dying_before
 from tests.support.sites.builds import files
 from tests.support.sites.publishing import EVERY, FX, PublishedSite
@@ -22,65 +17,6 @@ from tests.support.sites.rows import insert_fx_member, market_id
 from tests.support.stores.s3.wire import Request
 
 LISTED = {market_id(number) for number in EVERY if number != FX}
-INDEX = keys.head(keys.ARCHIVE)
-
-
-def day(number: int, hour: int = 12) -> str:
-    """An hour of a day after the first publish."""
-    return f"2024-02-{number:02}T{hour:02}:00:00Z"
-
-
-def date(number: int) -> str:
-    return f"2024-02-{number:02}"
-
-
-@pytest.fixture
-def archived(published_site: PublishedSite) -> PublishedSite:
-    """A site whose archive has two days that are over, and a third one."""
-    published_site.settings |= {"archive.days": "5", "dumps.parquet": "true"}
-    for number in (1, 2, 3):
-        published_site.edit(1, volume=float(100 + number), question=f"Question 1? On day {number}")
-        published_site.done("rebuild", "--as-of", day(number))
-    return published_site
-
-
-def head_in(objects: Mapping[str, bytes]) -> ArchiveHead:
-    return ArchiveHead.model_validate_json(objects[INDEX])
-
-
-def dates(objects: Mapping[str, bytes]) -> tuple[list[str], str]:
-    """The days that are over, and the one that is not."""
-    head = head_in(objects)
-    return [one.date for one in head.days], head.today.date if head.today else ""
-
-
-def days_of(objects: Mapping[str, bytes]) -> dict[str, list[dict[str, Any]]]:
-    """The markets of each day, by its date; everything that is said of a file must be true of it."""
-    head, found = head_in(objects), {}
-    pointers = {key for key in objects if keys.is_archived_day(key)}
-    assert pointers == {keys.archived_day(one.date) for one in head.all_days()}
-    for entry in head.all_days():
-        pointer = ArchivedDay.model_validate_json(objects[keys.archived_day(entry.date)])
-        assert (pointer.date, pointer.state, pointer.count) == (entry.date, entry.state, entry.count)
-        for file in pointer.markets:
-            body = objects[file.key]
-            assert (hashlib.sha256(body).hexdigest(), len(body)) == (file.sha256, file.size)
-            assert file.url.endswith(file.key)
-        text = gzip.decompress(objects[pointer.markets[0].key])
-        assert hashlib.sha256(text).hexdigest() == entry.state
-        found[entry.date] = [json.loads(line) for line in text.splitlines()]
-        assert len(found[entry.date]) == entry.count
-    return found
-
-
-def volumes(objects: Mapping[str, bytes]) -> dict[str, float]:
-    """The volume of the first market by day."""
-    return {
-        when: market["volume"]
-        for when, markets in days_of(objects).items()
-        for market in markets
-        if market["id"] == market_id(1)
-    }
 
 
 def test_what_was_known_on_each_day_can_be_read(archived: PublishedSite) -> None:
