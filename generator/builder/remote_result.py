@@ -152,17 +152,19 @@ def _check_histories(part: RenderedPart, task: Task) -> None:
     found, read = part.histories, {detail.market_id for detail in part.details}
     if found.is_first != task.histories.is_first or found.entries.keys() != read or not read.issuperset(found.replaced):
         raise ValueError("histories of other markets")
-    end, whole = 0, part.spool.read()
+    end = 0
     for segment in found.segments:
-        lines = whole[segment.offset : segment.offset + segment.size].splitlines()
         place_of = PLACES.get(segment.table)
-        if segment.offset != end or segment.path or not lines or place_of is None:
+        if segment.offset != end or segment.path or segment.size <= 0 or place_of is None:
             raise ValueError("segments of histories that are none")
-        places = [*map(place_of, lines)]
-        if {month for month, *_ in places} != {segment.month} or not read.issuperset(owner for _, owner, *_ in places):
-            raise ValueError("rows of other markets")
         end += segment.size
-    if end != len(whole):
+        # Line by line: a place takes several times the memory of its line.
+        while part.spool.tell() < end:
+            line = part.spool.readline(end - part.spool.tell())
+            month, owner, *_ = place_of(line)
+            if month != segment.month or owner not in read or not line.endswith(b"\n"):
+                raise ValueError("rows of other markets")
+    if part.spool.read(1):
         raise ValueError("the lines of histories are too long")
     part.spool.seek(0)
 

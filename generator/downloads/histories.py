@@ -29,11 +29,6 @@ class HeldRows(NamedTuple):
     history: Extent = Extent()
     fills: Extent = Extent()
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether they hold no row of it."""
-        return not (self.history.rows or self.fills.rows)
-
 
 NOTHING_HELD: Final = HeldRows(None)
 

@@ -2,9 +2,11 @@
 
 Once a day, new rows are added: of the running month in a part of their own, while parts are few, and of the past to the
 file of their period. Which rows those are, a build knows by the entries of `HistoryState`; without it, or if files are
-not those that it describes, all are made again. A market that is no longer listed leaves the files at once.
+not those that it describes or one is damaged, all are made again. A market that is no longer listed leaves the files at
+once.
 """
 
+import hashlib
 import os
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -42,6 +44,19 @@ def _is_of(state: HistoryState | None, head: DumpHead | None, folder: Workplace)
     return [file.name for file in files] == [*state.files] and all(folder.has(file.key) for file in files)
 
 
+def are_undamaged(folder: Workplace) -> bool:
+    """Whether the files in place have the bytes that the head tells of: a build is about to copy their rows."""
+    head = DumpHead.found_by(folder.read)
+    return head is not None and all(
+        _digest(file, folder) == file.sha256 for table in TABLES for file in head.periods(table)
+    )
+
+
+def _digest(file: PeriodFile, folder: Workplace) -> str:
+    with folder.path(file.key).open("rb") as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest()
+
+
 class _Source(NamedTuple):
     """Rows in order, in pieces of whole lines, and the months that they begin and end with at most."""
 
@@ -54,7 +69,8 @@ class _Source(NamedTuple):
 class FullHistories:
     """Makes the files for the `listed` markets; `before` is the head in place.
 
-    `damaged` receives the names of files that cannot be read: they are left out, and all are made again next time.
+    `damaged` receives the names of files that a withdrawal cannot read: they are left out, and all are made again by
+    the next build of new rows, which never begins with damaged files.
     """
 
     files: NewFiles
@@ -90,12 +106,11 @@ class FullHistories:
             return None
         before = known.markets if known and not (new and new.is_first) else {}
         entries, listed = {**before, **(new.entries if new else {})}, frozenset(self.listed.ids)
-        # Of a member of an FX family they hold nothing, as long as it is one.
-        members = {key for key, entry in entries.items() if entry.is_empty} & self.listed.catalog.ids()
         return HistoryState(
             as_of=known.as_of if known and new is None else self.listed.as_of,
             files=tuple(name for table in TABLES for name in _names(tables[table])),
-            markets={key: entry for key, entry in sorted(entries.items()) if key in listed or key in members},
+            # A market that is not listed, such as a member of an FX family, has to be read in full when it is.
+            markets={key: entry for key, entry in sorted(entries.items()) if key in listed},
         )
 
     def _before(self, table: str) -> Sequence[PeriodFile]:
@@ -130,12 +145,7 @@ class FullHistories:
             yield from self._written(folder, new)
             return
         old = [_Source(*_months(file.period), self._texts(file, leaving)) for file in files]
-        try:
-            found = [*self._written(folder, [*old, *new])]
-        except ValueError:
-            self.damaged.update(file.name for file in files)
-            found = [*self._written(folder, new)]
-        yield from found
+        yield from self._written(folder, [*old, *new])
 
     def _without(self, files: Iterable[PeriodFile], leaving: AbstractSet[str]) -> Iterator[PeriodFile]:
         """These files without the rows of markets that leave; a file without rows is none."""

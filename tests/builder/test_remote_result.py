@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from io import BytesIO
 from typing import Any, Final
 
 import pytest
@@ -12,6 +13,7 @@ from generator.builder.last_details import EVERY_DETAIL, InPlace
 from generator.builder.notices import Topic
 from generator.builder.part_rendering import NewMarketObject, ReadDetail, RenderedPart, Task
 from generator.config.settings import Config
+from generator.downloads.histories import HeldRows, LastHistories, NewHistories, SpoolSegment
 from generator.errors import ClusterError
 from generator.findings import Finding
 from generator.markets.columns import NAMES, Columns
@@ -122,6 +124,51 @@ def with_(**changes: Any) -> RenderedPart:
 def test_a_part_that_nobody_asked_for_is_refused(sent: RenderedPart, reason: str) -> None:
     with pytest.raises(ClusterError, match=f"something else than a part of the site .*{reason}"):
         remote_result.parsed(remote_result.encoded(sent), SLUGS, TASK)
+
+
+LINES = b"".join(
+    b'{"marketId":"%s","timestamp":"2026-0%d-01T00:00:00Z","prob":0.5}\n' % (market.encode(), month)
+    for month, market in ((1, FIRST), (1, SECOND), (2, FIRST))
+)
+SIZE = len(LINES) // 3
+JANUARY = SpoolSegment("history", "2026-01", FIRST, SECOND, 0, 2 * SIZE)
+FEBRUARY = SpoolSegment("history", "2026-02", FIRST, FIRST, 2 * SIZE, SIZE)
+
+
+def with_histories(*segments: SpoolSegment, lines: bytes = LINES) -> bytes:
+    entries = {FIRST: HeldRows("v"), SECOND: HeldRows("v")}
+    found = NewHistories(is_first=True, entries=entries, segments=[*segments])
+    return remote_result.encoded(part(histories=found, spool=BytesIO(lines)))
+
+
+def test_rows_of_histories_arrive_as_they_were_collected() -> None:
+    found = remote_result.parsed(with_histories(JANUARY, FEBRUARY), SLUGS, replace(TASK, histories=LastHistories()))
+    assert found.histories
+    assert found.histories.segments == [JANUARY, FEBRUARY]
+    assert found.spool
+    assert found.spool.read() == LINES
+
+
+@pytest.mark.parametrize(
+    ("segments", "lines", "reason"),
+    [
+        ((JANUARY._replace(size=3 * SIZE),), LINES, "rows of other markets"),
+        ((JANUARY, FEBRUARY), LINES.replace(SECOND.encode(), BLOCKED.encode()), "rows of other markets"),
+        ((JANUARY, FEBRUARY), LINES[:-1] + b" ", "rows of other markets"),
+        ((JANUARY, FEBRUARY._replace(table="markets")), LINES, "that are none"),
+        ((JANUARY, FEBRUARY._replace(offset=0)), LINES, "that are none"),
+        ((JANUARY, FEBRUARY._replace(path="/etc/passwd")), LINES, "that are none"),
+        ((JANUARY, FEBRUARY, FEBRUARY._replace(offset=3 * SIZE, size=0)), LINES, "that are none"),
+        ((JANUARY, FEBRUARY), LINES.replace(b"prob", b"rate"), "not a row of this table"),
+        ((JANUARY, FEBRUARY), LINES + b"x", "too long"),
+        ((JANUARY, FEBRUARY), LINES[:-1], "too short"),
+    ],
+)
+def test_rows_of_histories_that_nobody_asked_for_are_refused(
+    segments: tuple[SpoolSegment, ...], lines: bytes, reason: str
+) -> None:
+    with pytest.raises(ClusterError, match=reason):
+        remote_result.parsed(with_histories(*segments, lines=lines), SLUGS, replace(TASK, histories=LastHistories()))
 
 
 @pytest.mark.parametrize("number", [float("nan"), float("inf"), 1e400])

@@ -402,3 +402,38 @@ def test_thinned_and_full_histories_take_turns(settings: Config, database: sqlit
     build_now(settings, FIRST + timedelta(hours=2))
     assert all(head_of(settings).periods(table) and not head_of(settings).partitions(table) for table in TABLES)
     check(settings, database)
+
+
+def test_the_past_of_a_market_that_leaves_an_fx_family_comes_back(
+    settings: Config, database: sqlite3.Connection
+) -> None:
+    tell_versions(database)
+    site(database)
+    insert_fx_member(database, market_id=market_id(4))
+    build_now(settings, FIRST)
+    check(settings, database)
+    database.execute("DELETE FROM fx_members")
+    build_now(settings, FIRST + DAY)
+    check(settings, database)
+
+
+def test_a_deleted_trade_leaves_the_files_with_a_purge(settings: Config, database: sqlite3.Connection) -> None:
+    tell_versions(database)
+    site(database)
+    build_now(settings, FIRST)
+    database.execute("DELETE FROM fills WHERE rowid IN (SELECT min(rowid) FROM fills)")
+    build_now(settings, FIRST + timedelta(hours=1), purge=True)
+    check(settings, database)
+
+
+def test_a_build_that_finds_a_damaged_file_makes_all_of_them_again(
+    settings: Config, database: sqlite3.Connection
+) -> None:
+    tell_versions(database)
+    fills = site(database)
+    build_now(settings, FIRST)
+    path = settings.output / head_of(settings).periods("history")[1].key
+    path.write_bytes(bytes(path.stat().st_size))
+    traded(database, 2, FIRST - timedelta(days=89), next(fills))
+    build_now(settings, FIRST + DAY)
+    check(settings, database)

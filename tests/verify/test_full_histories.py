@@ -11,6 +11,7 @@ import pytest
 
 from generator.api.downloads import DumpHead
 from generator.downloads import parquet
+from generator.verify import period_files
 from generator.verify.mismatches import Verdict
 from tests.bench import databases
 from tests.support.edges.serving import UNLIMITED, served
@@ -98,3 +99,17 @@ def test_rows_that_are_not_those_of_details_are_named(folder: Path, proxy: Proxy
     put_in_place(proxy, file, body.getvalue())
     found = in_parquet(proxy.url)
     assert [one for one in found if text in one.text and one.verdict == verdict], found
+
+
+def held(numbers: list[int]) -> period_files.ComparedRows:
+    """What is collected of these markets, in this order, by a row of each."""
+    found = period_files.ComparedRows(map(str, range(3)))
+    for number in numbers:
+        found.add({parquet.OWNER: str(number), "timestamp": "2026-01-01T00:00:00Z"})
+    return found
+
+
+def test_the_markets_with_most_rows_are_not_compared_if_there_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(period_files, "MOST_ROWS", 5)
+    assert {key: len(rows) for key, rows in held([0, 1, 1, 1, 2, 9]).rows.items()} == {"0": 1, "1": 3, "2": 1}
+    assert {key: len(rows) for key, rows in held([0, 1, 1, 1, 2, 2, 1, 2, 0]).rows.items()} == {"0": 2, "2": 3}

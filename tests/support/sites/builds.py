@@ -85,10 +85,13 @@ def make_config(folder: Path, **settings: object) -> Config:
     return loader.load(file, overrides=[f"{key}={value}" for key, value in values.items()], environ={})
 
 
-def build_now(settings: Config, as_of: datetime = AS_OF, *, shrink: bool = False, invalid: bool = False) -> Report:
+def build_now(
+    settings: Config, as_of: datetime = AS_OF, *, shrink: bool = False, invalid: bool = False, purge: bool = False
+) -> Report:
     """Build in this process."""
     clock = Clock(as_of, is_set=True)
-    return build(settings, clock, overrides=BuildOverrides(shrink=shrink, invalid=invalid), progress=Silent())
+    overrides = BuildOverrides(shrink=shrink, invalid=invalid, purge=purge)
+    return build(settings, clock, overrides=overrides, progress=Silent())
 
 
 def dry_run_of(
