@@ -546,7 +546,7 @@ def test_data_that_returns_brings_its_generation_back(world: World, builds: Buil
     walks = hold(reader)
     world.edit(6, question="Something else?")
     builds.build()
-    assert {old.list for old in manifest_of(builds).retired} == OPEN_LISTS | {*keys.DOWNLOADS}
+    assert {old.list for old in manifest_of(builds).retired} == OPEN_LISTS | {keys.DUMPS, keys.CHANGES}
     world.edit(6, question="Question 6?")
     builds.build()
     returned = manifest_of(builds)
