@@ -454,3 +454,27 @@ def test_a_build_that_would_lose_most_of_the_past_is_refused(settings: Config, d
         build_now(settings, FIRST + DAY)
     build_now(settings, FIRST + DAY, shrink=True)
     check(settings, database)
+
+
+def test_files_are_not_put_together_beyond_a_size(
+    settings: Config, database: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tell_versions(database)
+    fills = site(database)
+    build_now(settings, FIRST)
+    sizes = {file.period: file.size for file in head_of(settings).periods("fills")}
+    of_year = sorted(size for period, size in sizes.items() if period > "2025")
+    assert len(of_year) == 3
+    monkeypatch.setattr(full_histories, "MOST_BYTES", sum(of_year[:2]))
+    build_now(settings, FIRST + timedelta(days=60))
+    check(settings, database)
+    periods = [file.period for file in head_of(settings).periods("fills")]
+    assert [period[:4] for period in periods] == ["2024", "2025", "2025"]
+    build_now(settings, FIRST + timedelta(days=61))
+    found = head_of(settings).periods("fills")
+    assert [file.period for file in found] == ["2024", "2025", "2025"]
+    build_now(settings, FIRST + timedelta(days=62))
+    assert {file.name for file in head_of(settings).periods("fills")} == {file.name for file in found}
+    traded(database, 2, FIRST - timedelta(days=89), next(fills))
+    build_now(settings, FIRST + timedelta(days=63))
+    check(settings, database)
