@@ -1,7 +1,7 @@
 """Collects every point and every fill of the markets that are read, sorted, for the files of full histories.
 
-Lines go into a file without a name, so a part can be rendered on any machine. Memory is bounded: a market with very
-many rows is sorted in pieces on the disk.
+Lines go into a file without a name, so a part can be rendered on any machine. A market with very many rows is sorted in
+pieces on the disk. What remains in memory, when files are put together, are the rows of one market and month.
 """
 
 import heapq

@@ -1,13 +1,14 @@
 """What `build` refuses because details changed more, since the last build, than markets do: views are broken. Pure."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from generator.builder.comparison import Comparison, Difference, Differences
 from generator.builder.guards import BuildOverrides
 from generator.config.settings import Config
 from generator.config.shape import shaping
+from generator.downloads.histories import HeldRows
 from generator.markets import detail
 from generator.markets.detail import RowCounts
 from generator.markets.market import Market
@@ -30,7 +31,8 @@ class ContentGuards:
     """Compares a build with the last one, if there is one: `before` are its settings that shaped what it made.
 
     `unchanged` are the markets whose details stay as they are; `read` returns the detail of a market (id) in place. It
-    is asked for only as many as tell whether a share is exceeded: usually for none.
+    is asked for only as many as tell whether a share is exceeded: usually for none. `held` is what the files of full
+    histories have of each market (id) that is in both builds, and what they are to have.
     """
 
     config: Config
@@ -38,11 +40,13 @@ class ContentGuards:
     found: Comparison
     unchanged: Sequence[Market]
     read: Callable[[str], bytes | None]
+    held: Mapping[str, tuple[HeldRows, HeldRows]] = field(default_factory=dict)
 
     def refusals(self, overrides: BuildOverrides) -> Iterator[str]:
         """Why the build is refused, one text for each guard that nothing overrides."""
         if not overrides.shrink:
             yield from self._lost_rows()
+            yield from self._lost_held()
             yield from self._lost_levels()
         if not overrides.jumps:
             yield from self._jumps()
@@ -60,6 +64,16 @@ class ContentGuards:
             points = self._with_unchanged(self.found.points, self.unchanged, limit, lambda rows: rows.points)
             if _exceeds(points, limit):
                 yield _refusal(_share(points, "point"), verb, "the histories are", "shrink", points)
+
+    def _lost_held(self) -> Iterator[str]:
+        limit = self.config.guards.max_shrink
+        verb = f"of full histories would disappear, more than guards.max_shrink ({limit:g}) allows"
+        for table, key, noun in (("fills", _FILLS, "fill"), ("history", _POINTS, "point")):
+            lost = Differences()
+            for market_id, (then, now) in self.held.items():
+                lost.add(_fewer(market_id, getattr(then, table).rows, getattr(now, table).rows, f"{noun}s"))
+            if self._is_same(key) and _exceeds(lost, limit):
+                yield _refusal(_share(lost, noun), verb, "the rows are", "shrink", lost)
 
     def _lost_levels(self) -> Iterator[str]:
         if self._is_same(_LEVELS):
@@ -110,6 +124,13 @@ class ContentGuards:
 
 def _exceeds(found: Differences, limit: float) -> bool:
     return shrink.is_excessive(found.number, found.total, limit)
+
+
+def _fewer(market_id: str, before: int, after: int, noun: str) -> Differences:
+    """How many rows one market loses."""
+    lost = max(0, before - after)
+    texts = (f"{before:,}", f"{after:,} {noun}")
+    return Differences(before, lost, [Difference(lost, market_id, "", *texts)] if lost else [])
 
 
 def _share(found: Differences, noun: str) -> str:

@@ -13,7 +13,6 @@ from generator.api import keys, times
 from generator.builder import changes, collecting, executors, guards, last_details, notices
 from generator.builder.changes import SiteSize
 from generator.builder.collecting import Collected
-from generator.builder.comparison import Comparison
 from generator.builder.content_guards import ContentGuards
 from generator.builder.guards import BuildOverrides
 from generator.builder.last_details import EVERY_DETAIL, LastDetails, Sample
@@ -22,7 +21,7 @@ from generator.builder.report_file import DownloadCounts
 from generator.config.settings import Config
 from generator.cost.sizes import Change, Site
 from generator.downloads import parquet, partitions
-from generator.downloads.histories import LastHistories, NewHistories
+from generator.downloads.histories import HeldRows, LastHistories, NewHistories
 from generator.errors import FalseVersionsError, GuardError
 from generator.filesystem import WriteAhead
 from generator.findings import Finding
@@ -193,7 +192,7 @@ class Preparation:
         """Guard what was collected, and stage all the rest. Raises GuardError."""
         catalog = collected.catalog.without(self.blocked)
         new = [*filter(None, map(keys.market_id, collected.staged.changed))]
-        content = self._content_guards(catalog, collected.comparison, {*new})
+        content = self._content_guards(catalog, collected, {*new})
         self._guard(catalog, content)
         self.remarks.extend(notices.of(catalog, self.config))
         with self.stopwatch.stage("render"):
@@ -216,12 +215,21 @@ class Preparation:
             self.remarks.append(notices.no_prices())
         return Prepared(collected.catalog, outline, made, self.previous, content)
 
-    def _content_guards(self, catalog: Catalog, found: Comparison, new: AbstractSet[str]) -> ContentGuards:
+    def _content_guards(self, catalog: Catalog, found: Collected, new: AbstractSet[str]) -> ContentGuards:
         unchanged = [market for market in catalog.markets if market.id not in new]
         before = self.previous.settings if self.previous else {}
         return ContentGuards(
-            self.config, before, found, unchanged, lambda market_id: self.folder.read(keys.detail(market_id))
-        )
+            self.config, before, found.comparison, unchanged,
+            lambda market_id: self.folder.read(keys.detail(market_id)), self._held(catalog, found.histories),
+        )  # fmt: skip
+
+    def _held(self, catalog: Catalog, new: NewHistories | None) -> dict[str, tuple[HeldRows, HeldRows]]:
+        """What files of full histories hold of each market that stays listed, and will; empty if they stay."""
+        last = full_histories.in_place(self.folder) if new else None
+        if new is None or last is None:
+            return {}
+        listed = {market.id for market in catalog.listed()}
+        return {key: (held, new.entries.get(key, held)) for key, held in last.markets.items() if key in listed}
 
     def _guard(self, catalog: Catalog, content: ContentGuards) -> None:
         """Refuse a state that looks like an accident, before anything derived from it is made."""

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -27,6 +28,8 @@ from generator.tree.workplace import Workplace
 
 #: Parts of a running month; more are put together. So five years take a reader of everything fewer than 150 requests.
 MOST_PARTS: Final = 8
+#: Bytes of the files that are put together, at most: a file is uploaded in one request, which lasts 70 s.
+MOST_BYTES: Final = 64_000_000
 _FIRST_MONTH: Final = "-01"
 _LAST_MONTH: Final = "-12"
 
@@ -140,11 +143,11 @@ class FullHistories:
     ) -> Iterator[PeriodFile]:
         period, new = folder.partition("=")[2], [_source(month, segments) for month, segments in added.items()]
         has_parts = partitions.is_running(period, self.listed.as_of) and len(files) + bool(new) <= MOST_PARTS
-        if has_parts or (not new and [file.period for file in files] == [period]):
-            yield from self._without(files, leaving)
-            yield from self._written(folder, new)
-            return
-        old = [_Source(*_months(file.period), self._texts(file, leaving)) for file in files]
+        joined = [] if has_parts else _smallest(files)
+        if not new and [file.period for file in joined] == [period]:
+            joined = []
+        yield from self._without([file for file in files if file not in joined], leaving)
+        old = [_Source(*_months(file.period), self._texts(file, leaving)) for file in joined]
         yield from self._written(folder, [*old, *new])
 
     def _without(self, files: Iterable[PeriodFile], leaving: AbstractSet[str]) -> Iterator[PeriodFile]:
@@ -178,6 +181,13 @@ class FullHistories:
     def _texts(self, file: PeriodFile, leaving: AbstractSet[str]) -> Iterator[bytes]:
         with self.files.folder.open_newest(file.key) as opened:
             yield from parquet.texts(opened, leaving)
+
+
+def _smallest(files: Iterable[PeriodFile]) -> list[PeriodFile]:
+    """As many of the smallest files as may be put together."""
+    ascending = sorted(files, key=lambda file: file.size)
+    sizes = accumulate(file.size for file in ascending)
+    return [file for file, size in zip(ascending, sizes, strict=True) if size <= MOST_BYTES]
 
 
 def _months(period: str) -> tuple[str, str]:

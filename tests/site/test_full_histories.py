@@ -16,6 +16,7 @@ from generator.api.downloads import TABLES, DumpHead
 from generator.builder import collector
 from generator.config.settings import Config
 from generator.downloads import table_rows
+from generator.errors import GuardError
 from generator.site import full_histories
 from generator.tree import files as names
 from tests.support.readers import parquet
@@ -436,4 +437,44 @@ def test_a_build_that_finds_a_damaged_file_makes_all_of_them_again(
     path.write_bytes(bytes(path.stat().st_size))
     traded(database, 2, FIRST - timedelta(days=89), next(fills))
     build_now(settings, FIRST + DAY)
+    check(settings, database)
+
+
+def test_a_build_that_would_lose_most_of_the_past_is_refused(settings: Config, database: sqlite3.Connection) -> None:
+    """Details show too few rows to tell."""
+    tell_versions(database)
+    detail = settings.detail.model_copy(update={"history_points": 2, "recent_fills": 1})
+    settings = settings.model_copy(update={"detail": detail})
+    site(database)
+    build_now(settings, FIRST)
+    database.execute("DELETE FROM probabilities WHERE recorded_at BETWEEN '2025-01' AND '2025-11-18'")
+    database.execute("DELETE FROM fills WHERE created_at < '2025-11-18'")
+    build_now(settings, FIRST + timedelta(hours=1))
+    with pytest.raises(GuardError, match="15 of 20 fills of full histories would disappear"):
+        build_now(settings, FIRST + DAY)
+    build_now(settings, FIRST + DAY, shrink=True)
+    check(settings, database)
+
+
+def test_files_are_not_put_together_beyond_a_size(
+    settings: Config, database: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tell_versions(database)
+    fills = site(database)
+    build_now(settings, FIRST)
+    sizes = {file.period: file.size for file in head_of(settings).periods("fills")}
+    of_year = sorted(size for period, size in sizes.items() if period > "2025")
+    assert len(of_year) == 3
+    monkeypatch.setattr(full_histories, "MOST_BYTES", sum(of_year[:2]))
+    build_now(settings, FIRST + timedelta(days=60))
+    check(settings, database)
+    periods = [file.period for file in head_of(settings).periods("fills")]
+    assert [period[:4] for period in periods] == ["2024", "2025", "2025"]
+    build_now(settings, FIRST + timedelta(days=61))
+    found = head_of(settings).periods("fills")
+    assert [file.period for file in found] == ["2024", "2025", "2025"]
+    build_now(settings, FIRST + timedelta(days=62))
+    assert {file.name for file in head_of(settings).periods("fills")} == {file.name for file in found}
+    traded(database, 2, FIRST - timedelta(days=89), next(fills))
+    build_now(settings, FIRST + timedelta(days=63))
     check(settings, database)
