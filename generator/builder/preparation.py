@@ -167,9 +167,8 @@ class Preparation:
         state = full_histories.in_place(self.folder)
         if state is None:
             return LastHistories()
-        # What a false version kept from being read is missing in them, too. A purge is to leave nothing that is gone.
-        is_of_another_day = partitions.is_due(state.as_of, times.instant(self.clock.as_of))
-        if not (is_of_another_day or self.overrides.purge or self.suspects):
+        # What a false version kept from being read is missing in them, too.
+        if not (self.suspects or partitions.is_due(state.as_of, times.instant(self.clock.as_of))):
             return None
         is_undamaged = full_histories.are_undamaged(self.folder)
         return LastHistories(state.markets, is_first=False) if is_undamaged else LastHistories()

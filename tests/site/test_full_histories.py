@@ -418,12 +418,12 @@ def test_the_past_of_a_market_that_leaves_an_fx_family_comes_back(
     check(settings, database)
 
 
-def test_a_deleted_trade_leaves_the_files_with_a_purge(settings: Config, database: sqlite3.Connection) -> None:
+def test_a_deleted_trade_leaves_the_files_with_a_full_build(settings: Config, database: sqlite3.Connection) -> None:
     tell_versions(database)
     site(database)
     build_now(settings, FIRST)
     database.execute("DELETE FROM fills WHERE rowid IN (SELECT min(rowid) FROM fills)")
-    build_now(settings, FIRST + timedelta(hours=1), purge=True)
+    build_now(settings, FIRST + timedelta(hours=1), full=True)
     check(settings, database)
 
 

@@ -86,11 +86,11 @@ def make_config(folder: Path, **settings: object) -> Config:
 
 
 def build_now(
-    settings: Config, as_of: datetime = AS_OF, *, shrink: bool = False, invalid: bool = False, purge: bool = False
+    settings: Config, as_of: datetime = AS_OF, *, shrink: bool = False, invalid: bool = False, full: bool = False
 ) -> Report:
     """Build in this process."""
     clock = Clock(as_of, is_set=True)
-    overrides = BuildOverrides(shrink=shrink, invalid=invalid, purge=purge)
+    overrides = BuildOverrides(shrink=shrink, invalid=invalid, full=full)
     return build(settings, clock, overrides=overrides, progress=Silent())
 
 
