@@ -87,7 +87,11 @@ class BuiltFolder:
 
         If old texts were purged in one of them, they are purged from all days.
         """
-        if not {keys.ARCHIVE} <= published.current.keys() & self.built.current.keys():
+        before = published.current.get(keys.ARCHIVE)
+        if before is None or keys.ARCHIVE not in self.built.current:
+            return self
+        is_known = (keys.ARCHIVE, before.generation) in self.built.generations()
+        if is_known and _days(published) <= _days(self.built):
             return self
         others, own = archive.found_by(read, published.generations()), ArchiveHead.found_by(self.folder.read)
         if others is None or own is None or not archive.news(own, others):
@@ -111,6 +115,10 @@ def _with_archive(content: BuiltFolder, made: Withdrawn | None) -> BuiltFolder:
         return content
     built = staging.place(content.folder, content.built, made.rendered, content.lifetime).manifest
     return replace(content, built=built, warnings=(*content.warnings, *made.warnings))
+
+
+def _days(built: Manifest) -> set[str]:
+    return {key for key in built.objects if keys.is_archived_day(key)}
 
 
 @dataclass(frozen=True)

@@ -79,12 +79,15 @@ def found_by(read: Callable[[str], bytes | None], known: Known) -> ArchiveHead |
 
 
 def news(own: ArchiveHead, others: ArchiveHead) -> dict[str, DayEntry]:
-    """By date, the days that the other archive knows better: all that are over there, and a newer one that is not."""
+    """By date, the days that the other archive knows better: all that are over there, and a newer one that is not.
+
+    Of the day that is today in this one, it knows better itself.
+    """
     known = {day.date: day for day in own.all_days()}
     found = {day.date: day for day in others.days if known.get(day.date) != day}
     if (last := others.today) and (last.date not in known or last.as_of > known[last.date].as_of):
         found[last.date] = last
-    return found
+    return {date: day for date, day in found.items() if own.today is None or date != own.today.date}
 
 
 @dataclass(frozen=True)

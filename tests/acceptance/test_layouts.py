@@ -92,7 +92,7 @@ def test_every_walk_is_the_list_in_both_layouts(chunked: PublishedSite) -> None:
 def test_a_site_has_one_pointer_for_each_list_and_a_hundredth_of_the_objects(chunked: PublishedSite) -> None:
     chunked.check()
     pointers = {key for key in chunked.objects() if keys.is_first_page(key)}
-    assert pointers == {keys.head(name) for name in (*LISTS, *keys.DOWNLOADS)}
+    assert pointers == {keys.head(name) for name in (*LISTS, keys.DUMPS, keys.CHANGES)}
     one = chunked.record().built.current[LIST]
     assert families.object_count(LIST, one) == len(one.chunks) + 1 == 3
     assert not [key for key in chunked.objects() if "/first/" in key]
