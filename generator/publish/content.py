@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, Protocol, Self
 
 from generator.api import keys
-from generator.api.archive import ArchiveHead
+from generator.api.archive import ArchiveHead, DayEntry
 from generator.errors import OutputError
 from generator.publish import blocklist as store_blocklist
 from generator.publish import guards, withdrawal
@@ -90,11 +90,15 @@ class BuiltFolder:
         before = published.current.get(keys.ARCHIVE)
         if before is None or keys.ARCHIVE not in self.built.current:
             return self
-        is_known = (keys.ARCHIVE, before.generation) in self.built.generations()
-        if is_known and _days(published) <= _days(self.built):
+        own = ArchiveHead.found_by(self.folder.read)
+        if own is None:
             return self
-        others, own = archive.found_by(read, published.generations()), ArchiveHead.found_by(self.folder.read)
-        if others is None or own is None or not archive.news(own, others):
+        is_known = (keys.ARCHIVE, before.generation) in self.built.generations()
+        # Of the day that is today here, the folder knows better itself.
+        if is_known and _days(published, own.today) <= _days(self.built, own.today):
+            return self
+        others = archive.found_by(read, published.generations())
+        if others is None or not archive.news(own, others):
             return self
         found = _with_archive(self, _state(self).with_days(others, read))
         if others.texts_as_of != own.texts_as_of:
@@ -117,8 +121,10 @@ def _with_archive(content: BuiltFolder, made: Withdrawn | None) -> BuiltFolder:
     return replace(content, built=built, warnings=(*content.warnings, *made.warnings))
 
 
-def _days(built: Manifest) -> set[str]:
-    return {key for key in built.objects if keys.is_archived_day(key)}
+def _days(built: Manifest, today: DayEntry | None) -> set[tuple[str, str]]:
+    """Key and digest of each archived day but today."""
+    left_out = keys.archived_day(today.date) if today else ""
+    return {(key, digest) for key, digest in built.objects.items() if keys.is_archived_day(key) and key != left_out}
 
 
 @dataclass(frozen=True)

@@ -35,19 +35,30 @@ def has_steps(folder: Output, built: Manifest) -> bool:
 def forks(folder: Output, built: Manifest, published: Manifest, read: Callable[[str], bytes | None]) -> bool:
     """Whether the folder's change feed may give a serial to another state than the published one did, or could do.
 
-    So it is if the build is older, or if the folder was restored from a copy and built again. `read` reads the store.
+    So it is if the build is older, or if the folder is a copy of one that went on: readers may have seen what that
+    committed, and what it put before it was killed. `read` reads the store.
     """
     now, before = (manifest.current.get(keys.CHANGES) for manifest in (built, published))
-    if now is None or before is None or now.generation == before.generation:
+    if now is None:
         return False
-    if built.as_of < published.as_of:
+    if before and before.generation != now.generation and built.as_of < published.as_of:
         return True
-    if (keys.CHANGES, before.generation) in built.generations():
-        return False
+    seen = {entry.generation for entry in published.retired if entry.list == keys.CHANGES and entry.may_be_current}
+    seen |= {before.generation} if before else set()
+    others = {generation for generation in seen if (keys.CHANGES, generation) not in built.generations()}
+    own = ChangesHead.found_by(folder.read) if others else None
     # The index never changes; the head may have been replaced by a late request.
-    former = ChangesHead.found_by(lambda _: read(keys.index(keys.CHANGES, before.generation)))
-    head = ChangesHead.found_by(folder.read)
-    return head is None or former is None or not head.leads_on(former)
+    indexes = {generation: read(keys.index(keys.CHANGES, generation)) for generation in others}
+    if before and indexes.get(before.generation, b"") is None:
+        return True
+    # Whoever was killed before its index was put had not put the head, either.
+    return any(not _leads_on(own, index) for index in indexes.values() if index is not None)
+
+
+def _leads_on(own: ChangesHead | None, index: bytes) -> bool:
+    """Whether the folder's feed has gone on from the one that the index is of."""
+    former = ChangesHead.found_by(lambda _: index)
+    return own is not None and former is not None and own.leads_on(former)
 
 
 def purge(folder: Output, before: Manifest, lifetime: timedelta) -> Manifest:

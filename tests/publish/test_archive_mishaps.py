@@ -44,13 +44,7 @@ def test_an_older_head_that_comes_late_brings_no_market_back(archived: Published
 # ── several machines ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
-#: A later dump of the same day alone is no new generation, so another machine does not look for it.
-UNSEEN = pytest.mark.xfail(
-    strict=True, reason="the other machine's last dump of a day is not taken over without a later day"
-)
-
-
-@pytest.mark.parametrize("is_followed", [True, pytest.param(False, marks=UNSEEN)])
+@pytest.mark.parametrize("is_followed", [True, False])
 def test_a_day_that_is_over_stays_as_the_last_machine_left_it(archived: PublishedSite, *, is_followed: bool) -> None:
     shutil.copytree("output", "other")
     archived.edit(1, volume=300.0)

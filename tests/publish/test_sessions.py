@@ -3,16 +3,19 @@
 import hashlib
 import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
 
 from generator.api import keys
+from generator.publish import record
 from tests.publish.explorer import downloads
 from tests.publish.test_dry_run import FORECAST, SUMMARY, figures
+from tests.support.kills import dying_before
 from tests.support.readers.followed import quick
 from tests.support.sites.builds import text_of
-from tests.support.sites.publishing import FIRST, PublishedSite, copy_output, hour
+from tests.support.sites.publishing import FIRST, PREFIX, PublishedSite, copy_output, hour
 from tests.support.stores.s3.behaviour import SLOW_DOWN, Fault
 from tests.support.stores.s3.wire import Request
 
@@ -188,6 +191,76 @@ def test_no_step_leads_elsewhere_after_a_copy_of_the_folder_has_come_to_the_same
     objects, (_, serial, session) = published_site.objects(), place
     assert not (downloads.is_in_session(objects, session) and downloads.leads_astray(objects, serial, had))
     assert head(published_site)["session"] != session
+
+
+@pytest.mark.campaign(short=0)
+@pytest.mark.parametrize("is_rebuilt", [True, False])
+def test_no_serial_names_two_states_after_a_copy_was_killed_before_its_commit(
+    published_site: PublishedSite, *, is_rebuilt: bool
+) -> None:
+    """Readers have seen the copy's serial, which the record names as one that a run may have led to."""
+    copy_output(published_site.folder / "output", published_site.folder / "copy")
+    with stopping_after_the_head(published_site):
+        published_site.edit(1, volume=50.0)
+        published_site.run("rebuild", "--as-of", hour(1), output="copy")
+    serials = Serials()
+    session = serials.look(published_site)
+    published_site.server.behaviour.clock_offset_s += 600
+    if is_rebuilt:
+        published_site.edit(1, volume=60.0)
+        published_site.done("build", "--as-of", hour(2))
+    published_site.done("publish")
+    assert serials.look(published_site) != session
+    published_site.check()
+
+
+@pytest.mark.campaign(short=0)
+def test_a_session_goes_on_in_the_folder_whose_publish_was_killed(published_site: PublishedSite) -> None:
+    with stopping_after_the_head(published_site):
+        published_site.edit(1, volume=50.0)
+        published_site.run("rebuild", "--as-of", hour(1))
+    before = head(published_site)
+    published_site.server.behaviour.clock_offset_s += 600
+    published_site.edit(1, volume=60.0)
+    published_site.done("rebuild", "--as-of", hour(2))
+    found = head(published_site)
+    assert (found["session"], found["serial"]) == (before["session"], before["serial"] + 1)
+
+
+@pytest.mark.campaign(short=0)
+def test_a_session_goes_on_after_a_copy_that_was_killed_before_readers_could_see_its_serial(
+    published_site: PublishedSite,
+) -> None:
+    before = head(published_site)
+    copy_output(published_site.folder / "output", published_site.folder / "copy")
+    with dying_before(published_site.server, lambda request: is_put(request) and "/v1/" in request.key):
+        published_site.edit(1, volume=50.0)
+        published_site.run("rebuild", "--as-of", hour(1), output="copy")
+    assert published_site.record().work
+    published_site.server.behaviour.clock_offset_s += 600
+    published_site.edit(1, volume=60.0)
+    published_site.done("rebuild", "--as-of", hour(2))
+    assert head(published_site)["session"] == before["session"]
+
+
+def is_put(request: Request) -> bool:
+    return request.operation == "PutObject"
+
+
+@contextmanager
+def stopping_after_the_head(site: PublishedSite) -> Iterator[None]:
+    """The publish in the block is killed before its commit, when readers find its head of the change feed."""
+    has_put = list[Request]()
+
+    def is_next(request: Request) -> bool:
+        has_put.extend([request] if is_put(request) and request.key == f"{PREFIX}{CHANGES}" else [])
+        return bool(has_put) and is_put(request) and request.key == f"{PREFIX}{record.KEY}"
+
+    before = head(site)
+    with dying_before(site.server, is_next):
+        yield
+    assert head(site)["serial"] == before["serial"] + 1
+    assert not site.record().built.complete
 
 
 @pytest.mark.campaign(short=0)
