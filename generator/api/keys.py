@@ -218,6 +218,11 @@ def is_archived_day(key: str) -> bool:
     return _DAY.fullmatch(key) is not None
 
 
+def is_of_archive(key: str) -> bool:
+    """Whether the object names the dump of a day, or all days."""
+    return key == _ARCHIVE_HEAD or is_archived_day(key)
+
+
 def is_detail(key: str) -> bool:
     """Whether the object is a market's detail, by its id or its slug."""
     return key.startswith((f"{DETAILS}/", f"{SLUGS}/"))

@@ -117,7 +117,9 @@ class _Run:
         placed = staging.place(self._folder, self._previous, self._rendered, lifetime)
         if not self.preparation.overrides.purge:
             return placed
-        return replace(placed, manifest=published.purge(self._folder, placed.manifest, lifetime)[0])
+        purged, archived = published.purge(self._folder, placed.manifest, lifetime)
+        self.preparation.remarks.extend(map(notices.ended_day, archived.ended if archived else ()))
+        return replace(placed, manifest=purged)
 
     def downloads(self) -> tuple[DownloadCounts | None, int]:
         """What to report of the downloads, and the lines of the step that was made: none is left after a purge."""

@@ -1,7 +1,7 @@
 """Carries out the steps of a plan: many requests at once, each under the lease, every answer checked."""
 
 import threading
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -13,7 +13,7 @@ from generator.api import keys
 from generator.errors import OutputError, StoreError
 from generator.progress import Progress
 from generator.publish.lease import Lease
-from generator.publish.plan import GenerationStep, Plan, Reason, Step
+from generator.publish.plan import GenerationStep, Part, Plan, Reason, Step
 from generator.stores.requests import parallel_puts, put_until_answered, with_retries
 from generator.stores.store import MOST_DELETED, Condition, ConditionFailedError, If, Store
 from generator.tree import families, manifest
@@ -64,42 +64,42 @@ class Applier:
         self._delete((), details)
         self.store.flush()
 
-    def upload_generations(self, plan: Plan) -> None:
-        """Upload every page or chunk of the new generations; nothing leads to them yet."""
-        sizes = dict.fromkeys((step.list_name for step in plan.generations), 0)
+    def upload_generations(self, generations: Sequence[GenerationStep]) -> None:
+        """Upload every page or chunk of these new generations; nothing leads to them yet."""
+        sizes = dict.fromkeys((step.list_name for step in generations), 0)
         # One stream for all generations, so that no connection idles between two of them.
-        objects = ((step, key) for step in plan.generations for key in step.object_keys())
+        objects = ((step, key) for step in generations for key in step.object_keys())
         for list_name, size in self._each(self._put_immutable, objects):
             sizes[list_name] += size
-        for step in plan.generations:
+        for step in generations:
             if not step.shared and sizes[step.list_name] != step.entry.bytes:
                 raise self._altered(keys.generation_prefix(step.list_name, step.entry.generation))
             self.tally.uploaded_bytes += sizes[step.list_name]
             self.tally.uploaded += step.objects
 
-    def replace(self, plan: Plan) -> dict[str, str]:
+    def replace(self, final: Manifest, part: Part) -> dict[str, str]:
         """Upload the mutable objects in publication order and delete what is gone; returns the new ETags."""
         etags: dict[str, str] = {}
-        for _, group in groupby(plan.uploads, key=lambda step: families.rank(step.key)):
+        for _, group in groupby(part.uploads, key=lambda step: families.rank(step.key)):
             # The next group links to what was uploaded so far.
             self.store.flush()
-            for key, etag, size in self._each(partial(self._put, plan.final), group):
+            for key, etag, size in self._each(partial(self._put, final), group):
                 etags[key] = etag
                 self.tally.uploaded += 1
                 self.tally.uploaded_bytes += size
-        self._delete(step.key for step in plan.deletions)
+        self._delete(step.key for step in part.deletions)
         self.store.flush()
         return etags
 
-    def sweep_leftovers(self, plan: Plan) -> None:
-        """Delete what earlier runs left behind and nothing links to."""
-        for step in plan.leftovers:
+    def sweep_early(self, generations: Sequence[GenerationStep]) -> None:
+        """Delete these generations before the plan is carried out: nothing links to them."""
+        for step in generations:
             self._delete(step.object_keys())
-        self.store.flush()  # the record forgets them next, so after a power failure nobody would delete them again
+        self.store.flush()  # the record may forget them next, so after a power failure nobody would delete them again
 
     def sweep(self, plan: Plan) -> None:
         """Delete the generations that are due, or what is left of them; nothing links to them any more."""
-        remains = {step.pair: step.shared for step in plan.leftovers}
+        remains = {step.pair: step.shared for step in (*plan.leftovers, *plan.ended)}
         for step in plan.due:
             shared = remains.get(step.pair)
             self._delete(key for key in step.object_keys() if shared is None or key in shared)

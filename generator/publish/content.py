@@ -18,7 +18,7 @@ from generator.publish.lease import Lease
 from generator.publish.plan import NO_DOUBTS, Doubts
 from generator.site import archive
 from generator.site import published as published_site
-from generator.site.published import PublishedState, Withdrawn
+from generator.site.published import PublishedState, Rearchived
 from generator.stores.store import Store
 from generator.tree import blocklist, sessions, staging
 from generator.tree.blocklist import BlockedList
@@ -79,8 +79,8 @@ class BuiltFolder:
 
         Every archived day gets the texts of now.
         """
-        built, warnings = published_site.purge(self.folder, self.built, self.lifetime)
-        return replace(self, built=built, warnings=(*self.warnings, *warnings))
+        built, archived = published_site.purge(self.folder, self.built, self.lifetime)
+        return replace(self, built=built, warnings=(*self.warnings, *(archived.told() if archived else ())))
 
     def with_days_of(self, published: Manifest, read: Callable[[str], bytes | None]) -> "BuiltFolder":
         """Take over what only the store has of the archive, as a new folder lacks it all; `read` reads the store.
@@ -114,11 +114,11 @@ def _state(content: BuiltFolder) -> PublishedState:
     return PublishedState(content.built, content.folder, partial(map, content.folder.read))
 
 
-def _with_archive(content: BuiltFolder, made: Withdrawn | None) -> BuiltFolder:
+def _with_archive(content: BuiltFolder, made: Rearchived | None) -> BuiltFolder:
     if made is None:
         return content
     built = staging.place(content.folder, content.built, made.rendered, content.lifetime).manifest
-    return replace(content, built=built, warnings=(*content.warnings, *made.warnings))
+    return replace(content, built=built, warnings=(*content.warnings, *made.archive.told()))
 
 
 def _days(built: Manifest, today: DayEntry | None) -> set[tuple[str, str]]:

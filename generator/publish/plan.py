@@ -23,7 +23,7 @@ For a generation:
     no                  due               delete: unfinished
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
@@ -35,6 +35,9 @@ from generator.publish.record import Published
 from generator.tree import families, manifest
 from generator.tree.manifest import Current, Manifest, Retired
 from generator.wording import counted
+
+#: The families that have the files of archived days.
+_WITH_DAYS: Final = (keys.ARCHIVE, keys.DUMPS)
 
 
 class Reason(StrEnum):
@@ -87,11 +90,28 @@ class GenerationStep:
 
 
 @dataclass(frozen=True)
+class Part:
+    """Steps of a plan that are carried out one after the other: generations, and what leads into them."""
+
+    generations: tuple[GenerationStep, ...] = ()
+    uploads: tuple[Step, ...] = ()
+    deletions: tuple[Step, ...] = ()
+
+    def lines(self) -> Iterator[str]:
+        """The part as text."""
+        yield from (f"upload {step.place}: {step.reason}" for step in self.generations)
+        yield from (f"upload {step.key}: {step.reason}" for step in self.uploads)
+        yield from (f"delete {step.key}: {step.reason}" for step in self.deletions)
+
+
+@dataclass(frozen=True)
 class Plan:
     """Everything a publish will do, in groups carried out one after the other; `final` is the resulting manifest.
 
     `due` generations are deleted last; those of them into which nothing leads already, the `leftovers`, also first, or
-    runs that are always cut short would fill the store. `purges` says that cached copies must be invalidated.
+    runs that are always cut short would fill the store. If archived days have to lose something, `ended` are the `due`
+    ones that show it: they are deleted, once the days are replaced, before anything else is put. `purges` says that
+    cached copies must be invalidated.
     """
 
     final: Manifest
@@ -102,6 +122,23 @@ class Plan:
     due: tuple[GenerationStep, ...]
     purges: bool
     leftovers: tuple[GenerationStep, ...] = ()
+    ended: tuple[GenerationStep, ...] = ()
+
+    def parts(self) -> tuple[Part, Part]:
+        """What is put and deleted of archived days before anything else, nothing if no generation is `ended`; the rest.
+
+        The files of the day that is not over are those of the dump.
+        """
+        if not self.ended:
+            return Part(), Part(self.generations, self.uploads, self.deletions)
+        return self._part(is_of_days=True), self._part(is_of_days=False)
+
+    def _part(self, *, is_of_days: bool) -> Part:
+        return Part(
+            tuple(step for step in self.generations if (step.list_name in _WITH_DAYS) == is_of_days),
+            tuple(step for step in self.uploads if keys.is_of_archive(step.key) == is_of_days),
+            tuple(step for step in self.deletions if keys.is_of_archive(step.key) == is_of_days),
+        )
 
     def touched(self) -> tuple[str, ...]:
         """Every mutable object that is uploaded or deleted."""
@@ -136,10 +173,12 @@ class Plan:
     def lines(self) -> Iterator[str]:
         """The plan as text, a line per step, in the order in which it is carried out."""
         yield from (f"delete {step.key}: {step.reason}" for step in self.withdrawals)
-        yield from (f"upload {step.place}: {step.reason}" for step in self.generations)
-        yield from (f"upload {step.key}: {step.reason}" for step in self.uploads)
-        yield from (f"delete {step.key}: {step.reason}" for step in self.deletions)
-        yield from (f"delete {step.place}: {step.reason}" for step in self.due)
+        days, rest = self.parts()
+        ended = {step.pair for step in self.ended}
+        yield from days.lines()
+        yield from (f"delete {step.place}: {step.reason}" for step in self.due if step.pair in ended)
+        yield from rest.lines()
+        yield from (f"delete {step.place}: {step.reason}" for step in self.due if step.pair not in ended)
 
 
 @dataclass(frozen=True)
@@ -191,6 +230,9 @@ def plan(built: Manifest, record: Published, rules: Rules) -> Plan:
     withdrawn = before.markets.keys() - built.markets.keys()
     details = before.all_details(withdrawn)
     deletions = [*_deletions(built, before, uncertain, details)]
+    due = tuple(_due(final, record, rules, manifest.withdrawn_lists(before, built, withdrawn)))
+    ended = _ended(due, final, before)
+    unlinked = (record.due_generations().keys() | rules.unreached) - ended
     first = details | {step.key for step in deletions if keys.is_detail(step.key) and step.key not in before.objects}
     return Plan(
         final=final,
@@ -198,9 +240,10 @@ def plan(built: Manifest, record: Published, rules: Rules) -> Plan:
         generations=tuple(_generations(built, before, rules.doubts)),
         uploads=tuple(uploads),
         deletions=tuple(step for step in deletions if step.key not in first),
-        due=tuple(_due(final, record, rules, manifest.withdrawn_lists(before, built, withdrawn))),
+        due=due,
         purges=_purges(withdrawn, record, rules),
-        leftovers=tuple(_leftovers(final, record, rules)),
+        leftovers=tuple(_early(due, unlinked, final, record)),
+        ended=tuple(_early(due, ended, final, record)),
     )
 
 
@@ -260,16 +303,30 @@ def _due(final: Manifest, record: Published, rules: Rules, withdrawn: Collection
             other_chunks |= families.chunk_keys({pair: entry})  # deleted once, by the first generation that has them
 
 
-def _leftovers(final: Manifest, record: Published, rules: Rules) -> Iterator[GenerationStep]:
-    """What is due although nothing leads there; chunks that other generations have, whether due or not, are left."""
-    kept = final.generations()
+def _ended(due: Iterable[GenerationStep], final: Manifest, before: Manifest) -> set[tuple[str, str]]:
+    """The due generations with files of archived days, if these were made again, as they show what must not be shown.
+
+    Nothing leads there once the days are replaced. Dumps that readers may find until their head is replaced are left.
+    """
+    had = before.current.get(keys.ARCHIVE)
+    if had is None or keys.ARCHIVE not in final.current or (keys.ARCHIVE, had.generation) in final.generations():
+        return set()  # what a later day replaces is retained
+    read = {entry.pair for entry in before.retired if entry.may_be_current} | before.current_generations().keys()
+    dumps = {step.pair for step in due if step.list_name == keys.DUMPS} - read
+    return dumps | {step.pair for step in due if step.list_name == keys.ARCHIVE}
+
+
+def _early(
+    due: Iterable[GenerationStep], pairs: Collection[tuple[str, str]], final: Manifest, record: Published
+) -> Iterator[GenerationStep]:
+    """The steps for these generations alone: chunks that others have, which may be due as well, are left."""
     known = record.due_generations() | record.built.generations()
-    unlinked = record.due_generations().keys() | rules.unreached
-    early = {pair: entry for pair, entry in known.items() if pair in unlinked and pair not in kept}
-    other_chunks = families.chunk_keys({**{pair: known[pair] for pair in known.keys() - early.keys()}, **kept})
-    for (list_name, generation), entry in early.items():
-        yield _step(list_name, entry, Reason.UNFINISHED, other_chunks)
-        other_chunks |= families.chunk_keys({(list_name, generation): entry})
+    others = {pair: entry for pair, entry in known.items() if pair not in pairs}
+    other_chunks = families.chunk_keys(others | final.generations())
+    for step in due:
+        if step.pair in pairs:
+            yield _step(step.list_name, step.entry, step.reason, other_chunks)
+            other_chunks |= families.chunk_keys({step.pair: step.entry})
 
 
 def _reason(entry: Current, rules: Rules) -> Reason:

@@ -2,7 +2,8 @@
 
     intend    the record names everything about to be written, and who writes until when
     look      the blocked list as it is now: a takedown may have ended since it was read; a later one finds the lease
-    apply     details of withdrawn markets are deleted; generations, details, documents, dump, lists, `build.json` put
+    apply     details of withdrawn markets are deleted, then archived days that showed them replaced; generations,
+              details, documents, dump, lists, `build.json` put
     commit    the record says what is published now
     check     the blocked list again: a takedown may wait for the lease, or have been killed while it waited
     sweep     generations that are due are deleted, cached copies invalidated
@@ -17,12 +18,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
+from generator.api import keys
 from generator.api.times import instant
 from generator.config.settings import Config
 from generator.errors import PublicMarketsError
 from generator.models import replaced
 from generator.progress import Progress
-from generator.publish import begun, blocklist, etags, invalidation, notification, store_checks
+from generator.publish import begun, blocklist, etags, invalidation, notification, record, store_checks
 from generator.publish import plan as planning
 from generator.publish.apply import Applier, Tally
 from generator.publish.audit import audit, late, stray_details
@@ -32,7 +34,7 @@ from generator.publish.copies import Copies
 from generator.publish.first_intent import FirstIntent
 from generator.publish.late_requests import LateRequests
 from generator.publish.lease import Lease
-from generator.publish.plan import NO_DOUBTS, Doubts, GenerationStep, Plan, Rules
+from generator.publish.plan import NO_DOUBTS, Doubts, GenerationStep, Part, Plan, Rules
 from generator.publish.record import Published
 from generator.stores.store import Remembering, Store
 from generator.tree import families, manifest
@@ -219,12 +221,27 @@ class Publisher:
             self._lease.take(self._record(), touched)
         self._applier.withdraw(plan, self._blocked_details(plan))
         self._sweep_leftovers(plan)
-        self._applier.upload_generations(plan)
-        return self._applier.replace(plan)
+        days, rest = plan.parts()
+        put = self._replace_days(plan, days) if plan.ended else {}
+        self._applier.upload_generations(rest.generations)
+        return {**put, **self._applier.replace(plan.final, rest)}
+
+    def _replace_days(self, plan: Plan, days: Part) -> Mapping[str, str]:
+        """Replace archived days, and delete what showed more of them; returns the ETags of the days.
+
+        What takes their place is in the store first, and recorded as current: a run that is killed loses no day.
+        """
+        self._applier.upload_generations(days.generations)
+        put = self._applier.replace(plan.final, days)
+        ended = [_as_due(step, self._lease.now) for step in plan.ended]
+        moved = record.with_days(self._record(), plan.final.current[keys.ARCHIVE], ended)
+        self._lease.take(moved, self._touched(plan))
+        self._applier.sweep_early(plan.ended)
+        return put
 
     def _sweep_leftovers(self, plan: Plan) -> None:
         if plan.leftovers:
-            self._applier.sweep_leftovers(plan)
+            self._applier.sweep_early(plan.leftovers)
             swept = {step.pair for step in plan.leftovers}
             published = self._record()
             due = tuple(entry for entry in published.due if entry.pair not in swept)

@@ -209,6 +209,18 @@ class Published(StoredModel):
         )
 
 
+def with_days(published: Published, current: Current, ended: Collection[Retired]) -> Published:
+    """The record once archived days lead to this generation, which is `current` from now on; those `ended` are due."""
+    pairs = {entry.pair for entry in ended}
+    built, moved = published.built, {*pairs, (keys.ARCHIVE, current.generation)}
+    update = {
+        "current": {**built.current, keys.ARCHIVE: current},
+        "retired": tuple(entry for entry in built.retired if entry.pair not in moved),
+    }
+    due = (*(entry for entry in published.due if entry.pair not in pairs), *ended)
+    return replaced(published, built=replaced(built, **update), due=due)
+
+
 def unanswered(asked: Collection[str], now: str) -> Abandoned | None:
     """What requests to these keys may still do that got no answer until `now`; None if there were none."""
     if not asked:

@@ -36,6 +36,9 @@ def from_folder(folder: Output, ids: Collection[str], lifetime: timedelta) -> tu
         return ()
     # It quotes the markets, so it goes first. After a takedown the builder makes it again, else the next build does.
     folder.discard_key(files.INSPECTION)
+    # Like in a store, they do not wait for the rest to be made, which may take minutes.
+    for key in before.all_details(before.markets.keys() & ids):
+        folder.discard_key(key)
     # A killed build leaves objects that the manifest does not describe, and may have deleted details.
     doubted = frozenset[str]() if before.complete else frozenset({*before.objects, *folder.strangers(before)})
     lost = {market_id for market_id in before.markets if doubted and not folder.has(keys.detail(market_id))}

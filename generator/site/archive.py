@@ -69,10 +69,11 @@ def found_by(read: Callable[[str], bytes | None], known: Known) -> ArchiveHead |
         return None  # it was switched off
     head = ArchiveHead.found_by(read)
     of_head = families.name_of_index(keys.DOWNLOAD_LETTER, contract.encode(head.index())) if head else ""
+    entry = entries.get(of_head)
+    # A late request may have put an older head, which shows markets that were withdrawn since.
+    if entry and (not isinstance(entry, Retired) or entry.may_be_current):
+        return head
     for generation in reversed(entries):
-        # A late request may have put an older head, which shows markets that were withdrawn since.
-        if generation == of_head:
-            return head
         with suppress(ValidationError):
             return ArchiveHead.model_validate_json(read(keys.index(keys.ARCHIVE, generation)) or b"")
     return None
@@ -149,7 +150,8 @@ class ArchiveMaker:
     def _taken_down(self, listed: Listed, today: DayEntry | None, dumped: DumpHead) -> DayEntry | None:
         """The day that is not over, with the dump that takes the place of its own; None if that was another one."""
         former = listed.takedown.dump if listed.takedown else None
-        is_its_own = today is not None and (former is None or former.state == today.state)
+        # A run that was killed may have put it already.
+        is_its_own = today is not None and (former is None or today.state in (former.state, dumped.state))
         return DayEntry.of(today.date, dumped) if today and is_its_own else None
 
     def _staged(

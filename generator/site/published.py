@@ -99,7 +99,7 @@ class PublishedState:
             warnings = (*warnings, *made.downloads.archive.told())
         return Withdrawn(made.rendered, warnings)
 
-    def with_current_texts(self) -> "Withdrawn | None":
+    def with_current_texts(self) -> "Rearchived | None":
         """Stage the archive with the texts that markets have now; None if there is none."""
         before, dumped = self._archive(), DumpHead.found_by(self.folder.read)
         if before is None or dumped is None:
@@ -115,7 +115,7 @@ class PublishedState:
         maker = ArchiveMaker(files, self.settings(), catalog, renews_links=True)
         return self._with_archive(files, maker.with_texts(before, dumped, current))
 
-    def with_days(self, others: ArchiveHead, fetch: Callable[[str], bytes | None]) -> "Withdrawn | None":
+    def with_days(self, others: ArchiveHead, fetch: Callable[[str], bytes | None]) -> "Rearchived | None":
         """Stage the archive with the days that only the other one has; None if there is none.
 
         Files that the folder lacks are read with `fetch`.
@@ -130,7 +130,7 @@ class PublishedState:
         """The head of the archive, if there is to be one."""
         return archive.found_by(self.folder.read, self.manifest.generations()) if self.settings().archive.days else None
 
-    def _with_archive(self, files: NewFiles, made: StagedArchive) -> "Withdrawn":
+    def _with_archive(self, files: NewFiles, made: StagedArchive) -> "Rearchived":
         """The state with another archive."""
         built = self.manifest
         family = staging.stage_generation(self.folder, built.generations(), Download(made.head, files.staged))
@@ -140,7 +140,7 @@ class PublishedState:
         after = replaced(built, **update, retired=(), markets={})
         beside = self.folder.read(tree_files.DUMP_PARTS)
         rendered = Rendered({family.name: family}, staged, after, built.markets, dump_parts=beside)
-        return Withdrawn(rendered, tuple(made.told()))
+        return Rearchived(rendered, made)
 
     def catalog(self) -> Catalog:
         """All published markets, members of FX families included.
@@ -213,14 +213,14 @@ class PublishedState:
                 staged.put(self.folder, Artifact(key, body))
 
 
-def purge(folder: Output, before: Manifest, lifetime: timedelta) -> tuple[Manifest, tuple[str, ...]]:
+def purge(folder: Output, before: Manifest, lifetime: timedelta) -> tuple[Manifest, StagedArchive | None]:
     """Delete old texts from a folder: generations that are not current, all steps, what archived days have.
 
-    These get the texts of now. Returns the folder's new manifest, and what to say.
+    These get the texts of now. Returns the folder's new manifest, and the archive if there is one.
     """
     made = PublishedState(before, folder, partial(map, folder.read)).with_current_texts()
     rest = staging.place(folder, before, made.rendered, lifetime).manifest if made else before
-    return sessions.purge(folder, rest, lifetime), made.warnings if made else ()
+    return sessions.purge(folder, rest, lifetime), made.archive if made else None
 
 
 class Withdrawn(NamedTuple):
@@ -228,6 +228,13 @@ class Withdrawn(NamedTuple):
 
     rendered: Rendered
     warnings: tuple[str, ...]
+
+
+class Rearchived(NamedTuple):
+    """A site with another archive, as it was staged."""
+
+    rendered: Rendered
+    archive: StagedArchive
 
 
 @dataclass(frozen=True)

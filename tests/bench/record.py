@@ -22,7 +22,7 @@ from generator.api.contract import SORTS, StatusFilter
 from generator.api.times import instant
 from generator.publish import record
 from generator.publish.lease import Lease
-from generator.publish.plan import Plan
+from generator.publish.plan import GenerationStep, Part, Plan
 from generator.publish.protocol import Publisher, Target
 from generator.stores.store import BeforeEach, Condition, Listed, Stored, nothing
 from generator.tree.files import SHARDS
@@ -123,17 +123,17 @@ class _Applier:
 
     def withdraw(self, plan: Plan, blocked: object) -> None: ...
 
-    def sweep_leftovers(self, plan: Plan) -> None: ...
+    def sweep_early(self, generations: object) -> None: ...
 
     def sweep(self, plan: Plan) -> None: ...
 
-    def upload_generations(self, plan: Plan) -> None:
-        for step in plan.generations:
+    def upload_generations(self, generations: Sequence[GenerationStep]) -> None:
+        for step in generations:
             names = '","'.join(step.entry.chunks)
             self._store.place(keys.index(step.list_name, step.entry.generation), f'{{"chunks":["{names}"]}}'.encode())
 
-    def replace(self, plan: Plan) -> dict[str, str]:
-        return {step.key: self._store.etag_of(step.key.encode() + plan.final.as_of.encode()) for step in plan.uploads}
+    def replace(self, final: Manifest, part: Part) -> dict[str, str]:
+        return {step.key: self._store.etag_of(step.key.encode() + final.as_of.encode()) for step in part.uploads}
 
 
 def _hex(rng: random.Random, digits: int) -> str:

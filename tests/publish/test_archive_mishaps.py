@@ -2,16 +2,22 @@
 
 import json
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
 
 import pytest
 
 from generator.api import keys
+from generator.api.downloads import DumpHead
 from generator.downloads import parquet
 from tests.publish.archived_site import INDEX, date, dates, day, days_of, head_in, volumes
-from tests.support.sites.publishing import PublishedSite
+from tests.support.kills import Kill
+from tests.support.sites.builds import files, text_of
+from tests.support.sites.publishing import PREFIX, PublishedSite
 from tests.support.sites.rows import insert_fx_member, market_id
+from tests.support.stores.s3.wire import Request
 
 pytestmark = pytest.mark.campaign(short=0)
 
@@ -39,6 +45,86 @@ def test_an_older_head_that_comes_late_brings_no_market_back(archived: Published
     archived.done("takedown", market_id(2))
     assert len(head_in(archived.objects()).days) == 2
     assert market_id(1) not in str(days_of(archived.objects()))
+
+
+@pytest.mark.parametrize("has_output", [True, False])
+def test_a_market_that_only_the_newest_dump_has_leaves_the_day_that_is_not_over(
+    archived: PublishedSite, *, has_output: bool
+) -> None:
+    before = archived.record().built.current[keys.ARCHIVE]
+    archived.edit(99, approval="approved")
+    archived.done("rebuild", "--as-of", day(3, 13))
+    if not has_output:
+        archived.forget_output()
+    assert "archived day" not in archived.done("takedown", market_id(99)).stderr
+    assert volumes(archived.objects()).keys() == {date(1), date(2), date(3)}
+    assert archived.traces(99, output=has_output) == []
+    assert archived.record().built.current[keys.ARCHIVE] == before
+
+
+@pytest.mark.parametrize("has_output", [True, False])
+def test_old_days_show_a_market_no_longer_when_the_first_list_is_put_without_it(
+    archived: PublishedSite, *, has_output: bool
+) -> None:
+    if not has_output:
+        archived.forget_output()
+    with looking_at_files(archived, market_id(1)) as showing:
+        archived.done("takedown", market_id(1))
+    assert showing == set()
+    assert archived.traces(1, output=has_output) == []
+
+
+def test_old_days_show_a_market_that_the_database_hides_no_longer_when_the_first_list_is_put(
+    archived: PublishedSite,
+) -> None:
+    archived.edit(1, approval="pending")
+    with looking_at_files(archived, market_id(1)) as showing:
+        archived.done("rebuild", "--as-of", day(4))
+    assert showing == set()
+
+
+def test_old_days_show_an_old_text_no_longer_when_the_first_list_of_a_purge_is_put(archived: PublishedSite) -> None:
+    archived.edit(1, question="Redacted?")
+    with looking_at_files(archived, "On day") as showing:
+        archived.done("rebuild", "--as-of", day(3, 13), "--purge-retired")
+    assert showing == set()
+
+
+def test_a_takedown_in_a_folder_deletes_the_detail_before_it_makes_days(archived: PublishedSite) -> None:
+    archived.target = ""
+    detail = Path("output", keys.detail(market_id(1)))
+    assert detail.exists()
+    with Kill(20).over(archived.server):
+        archived.run("takedown", market_id(1))
+    assert not detail.exists()
+    assert len(archived.traces(1)) > 20, "nothing else was done"
+    archived.done("takedown", market_id(1))
+    assert [place for place in archived.traces(1) if place.startswith("output ")] == []
+    assert {one.date for one in head_in(files(Path("output"))).all_days()} == {date(1), date(2), date(3)}
+
+
+@contextmanager
+def looking_at_files(site: PublishedSite, text: str) -> Iterator[set[str]]:
+    """Note which files show a text when a command puts the first object of a list, except those of the dump."""
+    found, looks = set[str](), list[Request]()
+
+    def look(request: Request) -> None:
+        if request.operation == "PutObject" and request.key.startswith(f"{PREFIX}{keys.LISTS}/") and not looks:
+            looks.append(request)
+            objects = site.objects()
+            dumped = DumpHead.found_by(objects.get)
+            assert dumped
+            own = {file.key for file in dumped.files()}
+            in_files = {key for key in objects if f"/{keys.DUMPS}/" in key}
+            found.update(key for key in in_files - own if text.encode() in text_of(key, objects[key]))
+            assert len(days_of(objects)) >= 3
+
+    site.server.before = look
+    try:
+        yield found
+    finally:
+        site.server.before = None
+    assert looks
 
 
 # ── several machines ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -86,6 +172,15 @@ def test_a_purge_takes_texts_from_what_is_whole(archived: PublishedSite) -> None
     dump.write_bytes(body[:-6] + bytes([body[-6] ^ 1]) + body[-5:])
     archived.run("publish", "--purge-retired")
     assert len(head_in(archived.objects()).days) == 2
+
+
+def test_a_build_that_purges_says_which_day_it_ends(archived: PublishedSite) -> None:
+    day_file = Path("output", head_in(archived.objects()).days[0].files("")[0].key)
+    day_file.write_bytes(b"torn")
+    result = archived.done("build", "--purge-retired", "--as-of", day(3, 14))
+    assert f"{date(1)}.json" in result.stderr
+    assert "missing or damaged" in result.stderr
+    assert dates(files(Path("output"))) == ([date(2)], date(3))
 
 
 def test_a_purge_leaves_markets_of_fx_families_in_earlier_days(archived: PublishedSite) -> None:

@@ -1,6 +1,7 @@
 """What readers of downloads find: all markets of the dump, and the steps of the change feed that lead to it."""
 
 from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from functools import lru_cache
 from hashlib import sha256
 
@@ -53,9 +54,25 @@ def _faults_of_archive(objects: Objects) -> Iterator[str]:
         return
     if not {keys.archived_day(day.date) for day in head.all_days()} <= objects.keys():
         yield "the index of the archive names a day that is missing"
-    for key, body in objects.items():
-        if keys.is_archived_day(key) and not _is_day(objects, ArchivedDay.model_validate_json(body)):
+    shown, days = shown_in_dump(objects), sorted(filter(keys.is_archived_day, objects))
+    for key in days:
+        day = ArchivedDay.model_validate_json(objects[key])
+        if not _is_day(objects, day):
             yield "an archived day is not what it says, or its files are missing"
+        # A day that is over loses markets before the dump does.
+        elif key != days[-1] and shown is not None and not shown_in(objects, day.markets[0].key) <= shown:
+            yield "an archived day shows a market that the dump does not"
+
+
+def shown_in_dump(objects: Objects) -> AbstractSet[str] | None:
+    """The markets (ids) of the dump; None without one that can be read."""
+    head = DumpHead.found_by(objects.get)
+    return shown_in(objects, head.ndjson.key) if head and _is_whole(objects, head.ndjson) else None
+
+
+def shown_in(objects: Objects, key: str) -> AbstractSet[str]:
+    """The markets (ids) in a dump's file."""
+    return (lines_of(objects, key) or {}).keys()
 
 
 def _is_day(objects: Objects, day: ArchivedDay) -> bool:

@@ -78,12 +78,18 @@ def reports_a_takedown_that_is_not_done(patch: Patch) -> None:
 
 
 def deletes_what_it_replaces_at_once(patch: Patch) -> None:
-    upload = Applier.upload_generations
+    withdraw, upload = Applier.withdraw, Applier.upload_generations
+    plans = dict[int, Any]()
 
-    def and_delete(self: Applier, plan: Any) -> None:
-        upload(self, plan)
-        self.sweep(plan)
+    def noting(self: Applier, plan: Any, blocked: Any) -> None:
+        plans[id(self)] = plan
+        withdraw(self, plan, blocked)
 
+    def and_delete(self: Applier, generations: Any) -> None:
+        upload(self, generations)
+        self.sweep(plans[id(self)])
+
+    patch.setattr(Applier, "withdraw", noting)
     patch.setattr(Applier, "upload_generations", and_delete)
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from generator.api import keys
+from generator.api.archive import ArchiveHead
 from generator.errors import BusyError, OutcomeUnknownError, StoreError
 from generator.publish import takedown
 from generator.publish.lease import Lease
@@ -457,14 +458,16 @@ def test_commits_with_lost_responses_are_neither_lost_nor_repeated(tmp_path: Pat
         scene.searches = scene.has_downloads = number // len(LOST) % 2 == 0
         old, new = scene.site("a", 0), scene.site("b", 1, m1={"question": "New?"}, m3=None)
         scene.publish(old)
-        sequence = sequence_of(scene)
+        archived = ArchiveHead.found_by(scene.read)
+        # One record more says that days which are over were replaced.
+        sequence, records = sequence_of(scene), 4 if archived and archived.days else 3
         lost, nth = LOST[number % len(LOST)], 1 + number // len(LOST) % 3
         spoil_record(scene, lost, {nth, nth + 1} if number % 5 == 0 else {nth})
         codes.append(code_of(lambda: scene.publish(new)))
         scene.server.before = None
         check_whole(scene.objects(), new)
         check_hidden(scene.objects(), 3)
-        assert sequence_of(scene) == sequence + 3, "a record was put twice"
+        assert sequence_of(scene) == sequence + records, "a record was put twice"
         scene.reset({})
 
     number = rounds(len(LOST), 2 * 3 * len(LOST))  # each at each put, with lists only and with all kinds

@@ -111,6 +111,12 @@ REMOVED: Final[dict[str, tuple[str, Callable[..., Any], Callable[[Scene], None],
         test_copies.test_no_serial_names_two_states_when_copies_of_a_folder_are_published_in_turn,
         "leads to another state",
     ),
+    "a record says that days were replaced before what they were made of is deleted": (
+        "generator.publish.record.with_days",
+        lambda published, *_: published,
+        partial(test_takedowns.test_a_takedown_killed_at_any_write_loses_no_archived_day, is_followed=True),
+        "missing",
+    ),
     "withdrawals look for shards that no record names": (
         "generator.publish.lease.Lease.sweep_shards",
         lambda *_, **__: None,
