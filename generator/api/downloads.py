@@ -25,12 +25,13 @@ NAME_LENGTH: Final = 32
 NDJSON: Final = "ndjson.gz"
 PARQUET: Final = "parquet"
 MARKETS_FOLDER: Final = "markets/"
-#: What a dump has besides markets, if it has Parquet and histories are thinned: the names of the folders.
+#: The tables of a dump with Parquet, named like their folders: those of thinned histories, then all of full ones.
 THINNED: Final = ("history", "fills")
-#: The same if histories are full.
 CANDLES: Final = ("candles/day", "candles/hour")
 CLOSES: Final = "closes"
 TABLES: Final = (*THINNED, *CANDLES, CLOSES)
+#: The fields of the dump's head that have their files.
+FIELDS: Final = {table: table.replace("/", "_") for table in TABLES}
 
 Format = Literal["ndjson", "parquet"]
 Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
@@ -144,11 +145,6 @@ class PeriodFile(DumpFile):
 TableFile = PartitionFile | PeriodFile
 
 
-def field_of(table: str) -> str:
-    """The field of the head that has the files of a table."""
-    return table.replace("/", "_")
-
-
 class Step(Closed):
     """What changed from one serial to the next; its position in the head tells which."""
 
@@ -201,8 +197,7 @@ class Head(Closed):
 class DumpHead(Head):
     """The files of the newest dump, and its as-of.
 
-    `state` is the SHA-256 digest of its uncompressed NDJSON, by which the change feed knows it. Tables are as of
-    `historyAsOf`.
+    `state` is the SHA-256 digest of its uncompressed NDJSON; tables are as of `historyAsOf`.
     """
 
     DOWNLOAD = keys.DUMPS
@@ -236,7 +231,7 @@ class DumpHead(Head):
 
     def table(self, table: str) -> Sequence[TableFile]:
         """The files of one of `TABLES`; none without Parquet."""
-        found: Sequence[TableFile] | None = getattr(self, field_of(table))
+        found: Sequence[TableFile] | None = getattr(self, FIELDS[table])
         return found or []
 
     def tables(self) -> list[TableFile]:

@@ -25,14 +25,15 @@ LinePlace: TypeAlias = tuple[str, str, str, float | str]
 #: The column of the market that a row belongs to.
 OWNER: Final = "marketId"
 MONTH: Final = len("2026-10")
-_TABLES: Final[Mapping[str, Table]] = {
-    "history": Table(timestamp=str, prob=float),
-    "fills": Table(id=str, amount=float, shares=float, price=float, timestamp=str),
-    **dict.fromkeys(
-        CANDLES, Table(start=str, open=float, high=float, low=float, close=float, volume=float, trades=float)
-    ),
-    CLOSES: Table(closedAt=str, prob=float, probDayBefore=float, probWeekBefore=float),
+_CANDLE: Final = {"start": str, **dict.fromkeys(("open", "high", "low", "close", "volume", "trades"), float)}
+#: The columns of each table after the market's, in order.
+COLUMNS: Final[Mapping[str, Mapping[str, type[str] | type[float]]]] = {
+    "history": {"timestamp": str, "prob": float},
+    "fills": {"id": str, "amount": float, "shares": float, "price": float, "timestamp": str},
+    **dict.fromkeys(CANDLES, _CANDLE),
+    CLOSES: {"closedAt": str, "prob": float, "probDayBefore": float, "probWeekBefore": float},
 }
+_TABLES: Final = {table: Table(**columns) for table, columns in COLUMNS.items()}
 #: The columns with the time of a row; in all tables but that of fills it is the first one.
 TIMES: Final[Mapping[str, str]] = {
     "history": "timestamp", "fills": "timestamp", **dict.fromkeys(CANDLES, "start"), CLOSES: "closedAt",

@@ -17,7 +17,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from generator.api.downloads import TABLES, DumpHead, PeriodFile, field_of
+from generator.api.downloads import FIELDS, TABLES, DumpHead, PeriodFile
 from generator.downloads import candles, histories, parquet, partitions, side_file, table_rows
 from generator.downloads.histories import NewHistories, SpoolSegment
 from generator.downloads.side_file import HistoryState
@@ -95,7 +95,7 @@ class FullHistories:
         last = self.before.history_as_of if self.before else None
         is_same = all(_names(tables[table]) == _names(self._before(table)) for table in TABLES)
         as_of = last if last and (is_same or new is None) else self.listed.as_of
-        fields = {field_of(table): files for table, files in tables.items()}
+        fields = {FIELDS[table]: files for table, files in tables.items()}
         return {**fields, "history_as_of": as_of}, self._state(known, tables)
 
     def _gone(self, known: HistoryState | None) -> frozenset[str]:

@@ -85,7 +85,7 @@ def schemas(variant: contract.Variant, fills_step: timedelta, texts: Texts, *, h
     models = {name: _model(name, schema, omitted, fills_step) for name, schema in _generated().items()}
     shown = models[downloads.DumpHead.__name__]["properties"]
     for table in downloads.TABLES:
-        field = to_camel(downloads.field_of(table))
+        field = to_camel(downloads.FIELDS[table])
         if has_periods:
             shown[field] = {**shown[field], "items": ref(downloads.PeriodFile.__name__)}
         elif table not in downloads.THINNED:
