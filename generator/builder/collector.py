@@ -17,6 +17,7 @@ from typing import IO, Any, Final, NamedTuple, Self, TypeAlias
 
 from generator.api.downloads import CLOSES
 from generator.downloads import candles, table_rows
+from generator.downloads.candles import Columns
 from generator.downloads.histories import (
     NOTHING_HELD,
     Extent,
@@ -104,18 +105,15 @@ class Collector:
         then, now = ([row for row in rows if row.is_over(last)] for rows in (before.close, close))
         return then == now
 
-    def _pass_on(self, market_id: str, table: str, rows: Sequence[_Row], last: str) -> Sequence[LaterRow]:
+    def _pass_on(self, market_id: str, table: str, columns: Columns, last: str) -> Sequence[LaterRow]:
         """Put rows of candles or closes into the spool that are over, but were not at the instant `last`.
 
         Returns the candles that are not over.
         """
-        start, stop = (
-            bisect_left(rows, 1, key=lambda row: not candles.is_over(table, row[0], instant))
-            for instant in (last, self._as_of)
-        )
-        over = rows[start:stop]
-        self._spool.add_rows(table, market_id, [*map(_TIME, over)], table_rows.encoded(table, over))
-        return () if table == CLOSES else _later(table, rows[stop:])
+        start, stop = (candles.over(table, columns[0], instant) for instant in (last, self._as_of))
+        over = [column[start:stop] for column in columns]
+        self._spool.add_rows(table, market_id, over[0], table_rows.encoded(table, over))
+        return () if table == CLOSES else _later(table, [column[stop:] for column in columns])
 
     def close(self) -> tuple[NewHistories, IO[bytes]]:
         """All that was collected, and the spool with its lines."""
@@ -123,8 +121,8 @@ class Collector:
         return self._found, self._spool.file
 
 
-def _later(table: str, rows: Sequence[_Row]) -> tuple[LaterRow, ...]:
-    return tuple(LaterRow(table, text.decode()) for text in table_rows.encoded(table, rows))
+def _later(table: str, columns: Sequence[Sequence[Any]]) -> tuple[LaterRow, ...]:
+    return tuple(LaterRow(table, text.decode()) for text in table_rows.encoded(table, columns))
 
 
 class _Sorted:
@@ -245,11 +243,12 @@ class _Lines:
         return Extent(count, digest.hexdigest() if count else "")
 
 
-def _encoded(table: str, rows: _Sorted) -> Iterator[tuple[list[str], list[bytes]]]:
+def _encoded(table: str, rows: _Sorted) -> Iterator[tuple[Sequence[str], list[bytes]]]:
     """The times and texts of rows, batch by batch."""
     for batch in _batches(rows):
-        wire = batch if table == "history" else [(*row[1:], row[0]) for row in batch]
-        yield [*map(_TIME, batch)], table_rows.encoded(table, wire)
+        times, *values = zip(*batch, strict=True)
+        columns = [times, *values] if table == "history" else [*values, times]
+        yield times, table_rows.encoded(table, columns)
 
 
 class _Again(NamedTuple):

@@ -4,8 +4,8 @@ Prices are those of points, which are probabilities; volume and trades those of 
 without a fill has no candle, and only periods that are over have one, so a candle changes only if its rows do.
 """
 
-from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final, Protocol, TypeAlias
 
@@ -18,6 +18,8 @@ from generator.api.forms import Count, NonNegative, Probability, Timestamp
 _Point: TypeAlias = Sequence[Any]
 #: The values of a `markets.fills.Fill`.
 _Fill: TypeAlias = Sequence[Any]
+#: The values of rows, column by column; the first has their times.
+Columns: TypeAlias = tuple[Sequence[Any], ...]
 
 DAYS, HOURS = CANDLES
 #: How long candles of hours are kept, in whole months.
@@ -79,74 +81,91 @@ def _earlier(instant: str, time: timedelta) -> str:
         return ""
 
 
+def over(table: str, times: Sequence[str], as_of: str) -> int:
+    """How many rows of a table with these ascending times are final: their period is over, or the market closed."""
+    return bisect_right(times, as_of) if table == CLOSES else bisect_left(times, as_of[: _LENGTHS[table]])
+
+
 def is_over(table: str, time: str, as_of: str) -> bool:
-    """Whether the row of a table with this time is final: its period is over, or the market closed."""
-    if table == CLOSES:
-        return time <= as_of
-    length = _LENGTHS[table]
-    return time[:length] < as_of[:length]
+    """Whether the row of a table with this time is final."""
+    return over(table, (time,), as_of) == 1
 
 
 def derived(
     closing: str, as_of: str, points: Iterable[Sequence[_Point]], fills: Iterable[Sequence[_Fill]]
-) -> dict[str, list[tuple[Any, ...]]]:
+) -> dict[str, Columns]:
     """The rows of a market that closes at this instant, by table, in order of time: of all periods, over or not.
 
     `points` and `fills` are in order of time, in batches. Hours are those that are kept at `as_of`.
     """
     days, hours, prices = _Candles(DAYS), _Candles(HOURS, hours_since(as_of)), _Prices(closing)
-    for some in points:
-        days.add_points(some)
-        hours.add_points(some)
-        prices.add(some)
-    for trades in fills:
-        days.add_fills(trades)
-        hours.add_fills(trades)
-    return {DAYS: [*days.rows()], HOURS: [*hours.rows()], CLOSES: prices.rows()}
+    for some in filter(None, points):
+        stamps, probs = zip(*some, strict=True)
+        for taker in (days, hours, prices):
+            taker.add_points(stamps, probs)
+    for some in filter(None, fills):
+        stamps, _, amounts, *_ = zip(*some, strict=True)
+        days.add_fills(stamps, amounts)
+        hours.add_fills(stamps, amounts)
+    return {DAYS: days.columns(), HOURS: hours.columns(), CLOSES: prices.columns()}
 
 
 class _Candles:
-    """The candles of one market in one table, from this text of a time on."""
+    """The candles of one market in one table, from this text of a time on. By period, as most have a point or two."""
 
     def __init__(self, table: str, since: str = "") -> None:
         self._length, self._since = _LENGTHS[table], since
         self._before: float | None = None
-        # First, highest, lowest and last price, volume and trades.
-        self._periods: dict[str, list[Any]] = {}
+        self._first: float | None = None
+        self._highs, self._lows, self._lasts = dict[str, float](), dict[str, float](), dict[str, float]()
+        self._volumes, self._trades = dict[str, float](), dict[str, int]()
 
-    def add_points(self, points: Sequence[_Point]) -> None:
-        length, since, periods = self._length, self._since, self._periods
-        for time, prob in points:
-            if time < since:
-                self._before = prob
-                continue
-            held = periods.get(period := time[:length])
-            if held is None:
-                periods[period] = [prob, prob, prob, prob, 0.0, 0]
-                continue
-            if prob > held[1]:
-                held[1] = prob
-            elif prob < held[2]:
-                held[2] = prob
-            held[3] = prob
+    def add_points(self, stamps: Sequence[str], probs: Sequence[float]) -> None:
+        start = bisect_left(stamps, self._since)
+        if start:
+            self._before = probs[start - 1]
+        periods, probs = self._periods(stamps[start:]), probs[start:]
+        if self._first is None and probs:
+            self._first = probs[0]
+        lasts, highs, lows = dict(zip(periods, probs, strict=True)), self._highs, self._lows
+        if len(lasts) == len(periods) and highs.keys().isdisjoint(lasts):
+            highs.update(lasts)
+            lows.update(lasts)
+        else:
+            for period, prob in zip(periods, probs, strict=True):
+                highs[period] = max(prob, highs.get(period, prob))
+                lows[period] = min(prob, lows.get(period, prob))
+        self._lasts.update(lasts)
 
-    def add_fills(self, fills: Sequence[_Fill]) -> None:
-        for time, _, amount, *_ in fills:
-            if time >= self._since:
-                held = self._periods.setdefault(time[: self._length], [None, None, None, None, 0.0, 0])
-                held[4] += amount
-                held[5] += 1
+    def add_fills(self, stamps: Sequence[str], amounts: Sequence[float]) -> None:
+        start, volumes, trades = bisect_left(stamps, self._since), self._volumes, self._trades
+        for period, amount in zip(self._periods(stamps[start:]), amounts[start:], strict=True):
+            volumes[period] = volumes.get(period, 0.0) + amount
+            trades[period] = trades.get(period, 0) + 1
 
-    def rows(self) -> Iterator[tuple[Any, ...]]:
-        before = self._before
-        for period, (first, high, low, last, volume, trades) in sorted(self._periods.items()):
-            start = period + _START[self._length :]
-            if first is None:
-                yield start, before, before, before, before, volume, trades
-                continue
-            opening = first if before is None else before
-            yield start, opening, max(opening, high), min(opening, low), last, volume, trades
-            before = last
+    def _periods(self, stamps: Sequence[str]) -> list[str]:
+        return [stamp[: self._length] for stamp in stamps]
+
+    def columns(self) -> Columns:
+        lasts, volumes, trades = self._lasts, self._volumes, self._trades
+        periods = [*lasts] if volumes.keys() <= lasts.keys() else sorted({*lasts, *volumes})
+        opens, price = list[Any](), self._before
+        for period in periods:
+            if price is None and period in lasts:
+                price = self._first
+            opens.append(price)
+            price = lasts.get(period, price)
+        both, rest = [*zip(periods, opens, strict=True)], _START[self._length :]
+        highs, lows = self._highs, self._lows
+        return (
+            [period + rest for period in periods],
+            opens,
+            [opening if (high := highs.get(period)) is None or high < opening else high for period, opening in both],
+            [opening if (low := lows.get(period)) is None or low > opening else low for period, opening in both],
+            [lasts.get(period, opening) for period, opening in both],
+            [volumes.get(period, 0.0) for period in periods],
+            [trades.get(period, 0) for period in periods],
+        )
 
 
 class _Prices:
@@ -157,12 +176,12 @@ class _Prices:
         self._instants = [_earlier(closing, time) for time in _BEFORE_CLOSE]
         self._found: list[float | None] = [None for _ in _BEFORE_CLOSE]
 
-    def add(self, points: Sequence[_Point]) -> None:
-        stamps = [time for time, _ in points]
+    def add_points(self, stamps: Sequence[str], probs: Sequence[float]) -> None:
         for place, instant in enumerate(self._instants):
             if number := bisect_right(stamps, instant):
-                self._found[place] = points[number - 1][1]
+                self._found[place] = probs[number - 1]
 
-    def rows(self) -> list[tuple[Any, ...]]:
+    def columns(self) -> Columns:
         """The row, if there was a price."""
-        return [] if self._found[0] is None else [(self._closing, *self._found)]
+        values = (self._closing, *self._found)
+        return tuple([value] if self._found[0] is not None else [] for value in values)

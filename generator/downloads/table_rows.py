@@ -49,9 +49,9 @@ _ID: Final = slice(_START, _START + len("00000000-0000-4000-8000-000000000000"))
 _SECONDS: Final = len("2026-10-31T12:00:00")
 
 
-def encoded(table: str, rows: Sequence[Sequence[Any]]) -> list[bytes]:
-    """The texts of rows between their braces, without the market; the values are in the order of the columns."""
-    return _TABLES[table].encode(rows)[2:-2].split(_BETWEEN) if rows else []
+def encoded(table: str, columns: Sequence[Sequence[Any]]) -> list[bytes]:
+    """The texts of rows between their braces, without the market; their values are given column by column."""
+    return _TABLES[table].encode_columns(columns)[2:-2].split(_BETWEEN) if columns[0] else []
 
 
 def lines(market_id: str, texts: Sequence[bytes]) -> bytes:

@@ -138,11 +138,9 @@ def _unlike_made(
         closing = min(filter(None, (market["closeTime"], market["resolvedAt"])))
     elif table == CLOSES and stored:  # the market may close at another instant by now
         closing = stored[0].timestamp
-    made = [
-        _plain(dict(zip(table_rows.COLUMNS[table], row, strict=True)))
-        for row in candles.derived(closing, as_of, [points], [fills])[table]
-        if candles.is_over(table, row[0], as_of)
-    ]
+    columns = candles.derived(closing, as_of, [points], [fills])[table]
+    final = [*zip(*columns, strict=True)][: candles.over(table, columns[0], as_of)]
+    made = [_plain(dict(zip(table_rows.COLUMNS[table], row, strict=True))) for row in final]
     if made != stored:
         times = {row.timestamp for row in {*made} ^ {*stored}}
         flaw = f"that of {min(times)} is not what its points and trades make" if times else "one is there twice"
