@@ -1,6 +1,5 @@
 """The figures of the history page are those of a plain computation, and candles are read again only if need be."""
 
-from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
@@ -11,7 +10,6 @@ from hypothesis import strategies as st
 from generator.api.contract import Resolution
 from generator.builder.inspection import history
 from generator.builder.inspection.history import BUCKETS, DAYS, MOVERS, CalibrationBucket, DayVolume, Move
-from tests.support.sites.rows import market_id
 
 AS_OF: Final = "2026-01-31T12:34:56.000Z"
 HOUR: Final = datetime(2026, 1, 31, 12, tzinfo=UTC)
@@ -53,9 +51,9 @@ def test_every_market_that_counts_is_in_the_bucket_of_its_probability(
         inside = [one for one in markets if one[1] in {"YES", "NO"} and min(int(one[0] * 10), 9) == bucket]
         of_range = [one for one in found if one.low == bucket / BUCKETS]
         assert [one.markets for one in of_range] == [len(inside)] * bool(inside)
-        assert [round(one.yes * one.markets) for one in of_range] == [
-            sum(one[1] == "YES" for one in inside)
-        ] * bool(inside)
+        assert [round(one.yes * one.markets) for one in of_range] == [sum(one[1] == "YES" for one in inside)] * bool(
+            inside
+        )
 
 
 # ── volume ────────────────────────────────────────────────────────────────────────────────────────────────────────
