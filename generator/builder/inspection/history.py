@@ -161,25 +161,21 @@ def volume_per_day(candles: Iterable[tuple[int, float, int]], as_of: str) -> lis
 def movers(candles: Iterable[tuple[str, int, float | None, float | None]], as_of: str) -> list[Move]:
     """The markets that moved most in 24 hours that were over; of each candle market, start, open and close.
 
-    A market without a price before is new, and did not move.
+    A new market moved from its first price.
     """
     end = _milliseconds(_hour(as_of))
     begin = end - _DAY // _MILLISECOND
-    first, last = dict[str, tuple[int, float | None]](), dict[str, tuple[int, float | None]]()
+    first, last = dict[str, tuple[int, float]](), dict[str, tuple[int, float]]()
     for market_id, start, opened, closed in candles:
-        if begin <= start < end:
+        if begin <= start < end and opened is not None and closed is not None:
             # The parts of a month come one after the other, so a market's candles need not be in order.
             if start < first.get(market_id, (end,))[0]:
                 first[market_id] = start, opened
             if start >= last.get(market_id, (begin,))[0]:
                 last[market_id] = start, closed
-    moves = (
-        Move(market_id, before, after)
-        for market_id, (_, before) in first.items()
-        if before is not None and (after := last[market_id][1]) is not None
-    )
-    moved = [move for move in moves if abs(move.after - move.before) >= LEAST_MOVE]
-    return sorted(moved, key=lambda move: (-abs(move.after - move.before), move.id))[:MOVERS]
+    moves = (Move(market_id, before, last[market_id][1]) for market_id, (_, before) in first.items())
+    found = [move for move in moves if abs(move.after - move.before) >= LEAST_MOVE]
+    return sorted(found, key=lambda move: (-abs(move.after - move.before), move.id))[:MOVERS]
 
 
 def _files(head: DumpHead, table: str, since: datetime) -> list[str]:

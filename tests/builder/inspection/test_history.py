@@ -109,8 +109,8 @@ def test_candles_of_the_running_hour_and_of_more_than_24_hours_ago_do_not_count(
     assert moves(hour(25, 0.1, 0.2), hour(24, 0.2, 0.5), hour(0, 0.5, 0.9)) == [Move("a", 0.2, 0.5)]
 
 
-def test_a_market_without_a_price_before_did_not_move() -> None:
-    assert moves(hour(5, None, 0.9), hour(4, 0.9, 0.1)) == []
+def test_candles_before_a_market_has_a_price_do_not_count() -> None:
+    assert moves(hour(5, None, None), hour(4, 0.9, 0.1)) == [Move("a", 0.9, 0.1)]
     assert moves(hour(5, None, None)) == []
 
 
