@@ -67,8 +67,11 @@ def _figures(folder: Output, head: DumpHead, catalog: Catalog) -> HistoryFigures
 
 def _rows(folder: Output, object_keys: Sequence[str], columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
     for key in object_keys:
-        with folder.path(key).open("rb") as file:
-            yield from parquet.values(file, columns)
+        try:
+            with folder.path(key).open("rb") as file:
+                yield from parquet.values(file, columns)
+        except ValueError as error:
+            raise ValueError(f"{folder.path(key)}: {error}") from error
 
 
 def is_in_place(folder: Output, config: Config) -> bool:

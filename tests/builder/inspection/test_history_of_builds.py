@@ -4,7 +4,7 @@ import json
 import re
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
@@ -23,8 +23,7 @@ from tests.support.edges.serving import UNLIMITED, served
 from tests.support.opened_files import opened_below
 from tests.support.readers.browser import chromium, window
 from tests.support.sites.builds import AS_OF, build_now, make_config
-from tests.support.sites.publishing import copy_output
-from tests.support.sites.rows import create_database, insert_fill, insert_market, insert_point, market_id
+from tests.support.sites.rows import insert_fill, insert_market, insert_point, market_id
 
 FULL: Final[dict[str, Any]] = {"dumps__parquet": True, "dumps__histories": "full"}
 _JSON: Final = re.compile(r'<script type="application/json" id="(candles|history)"[^>]*>(.*?)</script>')
@@ -50,22 +49,13 @@ def fill(database: sqlite3.Connection) -> None:
         insert_fill(database, number, created_at=created, amount=amount, market_id=market_id(market))
 
 
-@pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a database and its build."""
-    folder = tmp_path_factory.mktemp("site")
-    with closing(create_database(folder / "markets.db")) as database:
-        fill(database)
-    build_now(make_config(folder, **FULL))
-    return folder
-
-
 @pytest.fixture
-def site(built: Path, tmp_path: Path) -> Config:
-    """The same in a folder of the test."""
-    copy_output(built / "output", tmp_path / "output")
-    (tmp_path / "markets.db").write_bytes((built / "markets.db").read_bytes())
-    return make_config(tmp_path, **FULL)
+def site(tmp_path: Path, database: sqlite3.Connection) -> Config:
+    """A site and its build."""
+    fill(database)
+    config = make_config(tmp_path, **FULL)
+    build_now(config)
+    return config
 
 
 def page(site: Config) -> str:
@@ -106,15 +96,12 @@ def test_the_page_shows_what_the_database_says(site: Config) -> None:
     assert 'href="history.html"' in (site.output / files.INSPECTION).read_text("utf-8")
 
 
-def test_a_market_that_resolves_and_a_question_that_changes_show_at_once(site: Config) -> None:
-    with closing(sqlite3.connect(site.output.parent / "markets.db")) as database:
-        database.execute(
-            "UPDATE markets SET status = 'resolved', resolution = 'YES', resolved_at = '2026-01-31 12:01:00.000000' "
-            "WHERE id = ?",
-            [market_id(6)],
-        )
-        database.execute("UPDATE markets SET question = 'Renamed?' WHERE id = ?", [market_id(1)])
-        database.commit()
+def test_a_market_that_resolves_and_a_question_that_changes_show_at_once(
+    site: Config, database: sqlite3.Connection
+) -> None:
+    resolved = "status = 'resolved', resolution = 'YES', resolved_at = '2026-01-31 12:01:00.000000'"
+    database.execute(f"UPDATE markets SET {resolved} WHERE id = ?", [market_id(6)])
+    database.execute("UPDATE markets SET question = 'Renamed?' WHERE id = ?", [market_id(1)])
     before = shown(site)
     build_now(site, AS_OF + timedelta(minutes=5))
     after = shown(site)
@@ -165,12 +152,15 @@ def test_a_page_that_is_not_as_this_program_left_it_is_made_again(site: Config, 
 def test_a_file_that_cannot_be_read_is_told_on_the_page_and_fails_no_build(
     site: Config, table: str, damage: Callable[[Path], object]
 ) -> None:
-    damage(candle_files(site, table)[-1])
+    file = candle_files(site, table)[-1]
+    damage(file)
     (site.output / files.HISTORY).unlink()
     (site.output / files.INSPECTION).unlink()
     takedown(site)
     assert "The histories cannot be read" in page(site)
+    assert str(file) in page(site)
     assert "SECRET" not in page(site)
+    file.unlink(missing_ok=True)
     build_now(site, full=True)
     assert shown(site)["moves"]
 
@@ -208,6 +198,29 @@ def test_a_takedown_that_is_killed_leaves_no_page_that_quotes_the_market_to_the_
     takedown(site)
     assert "SECRET" not in page(site)
     assert (site.output / files.INSPECTION).is_file()
+
+
+def test_a_build_that_is_killed_between_the_pages_leaves_a_takedown_to_make_both(
+    site: Config, database: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The market is gone from all else already, so nothing but the pages tells that there is something to do."""
+    database.execute("UPDATE markets SET is_listed = 0 WHERE id = ?", [market_id(2)])
+    move, placed = Output.move, list[str]()
+
+    def killed(folder: Output, key: str) -> None:
+        if key in files.QUOTING and placed:
+            raise KeyboardInterrupt
+        move(folder, key)
+        placed.extend({key} & {*files.QUOTING})
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Output, "move", killed)
+        with pytest.raises(KeyboardInterrupt):
+            build_now(site, AS_OF + timedelta(minutes=5), shrink=True)
+    assert len(placed) == 1
+    takedown(site, market_id(2))
+    for name in files.QUOTING:
+        assert "SECRET" not in (site.output / name).read_text("utf-8")
 
 
 def test_a_site_that_thins_its_histories_again_has_neither_page_nor_its_files(site: Config) -> None:
