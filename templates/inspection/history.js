@@ -28,7 +28,7 @@ function calibration(width) {
     marginBottom: 44,
     x: { ...PERCENT, label: "Probability a week before (%)", labelAnchor: "center", labelArrow: "none", labelOffset: 36 },
     y: { ...PERCENT, label: "Resolved YES (%)" },
-    r: { range: [3, 16] },
+    r: { range: [3, 14] },
     marks: [
       Plot.link([1], { x1: 0, y1: 0, x2: 1, y2: 1, stroke: "var(--quiet)", strokeDasharray: "5 4" }),
       Plot.dot(rows, {
@@ -43,7 +43,8 @@ function volume(width) {
   const rows = DAYS.map(([day, sum, trades]) => ({ day, start: new Date(day), sum, trades }));
   return {
     width,
-    height: 250,
+    height: 256,
+    marginBottom: 36,
     marginLeft: 52,
     x: { type: "utc", label: null, ticks: Math.max(2, Math.floor(width / 90)) },
     y: { grid: true, label: "Volume", tickFormat: "~s", ticks: 5 },
