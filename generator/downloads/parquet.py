@@ -166,7 +166,7 @@ def rows(file: BinaryIO, ids: Collection[str] | None = None) -> Iterator[bytes]:
 def values(file: BinaryIO, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
     """The values of these columns, a tuple for each row of a file, in its order; times in milliseconds since 1970.
 
-    It takes a quarter of the time of `rows`. `file` and errors are those of `without`.
+    It takes two fifths of the time of `rows` with their JSON. `file` and errors are those of `without`.
     """
     core, _ = _libraries()
     number = core.DataType.int64()

@@ -147,6 +147,7 @@ def test_a_page_that_is_not_as_this_program_left_it_is_made_again(site: Config, 
     assert page(site) == before
 
 
+@pytest.mark.campaign(short=2)
 @pytest.mark.parametrize("table", ["candles/day", "candles/hour", "closes"])
 @pytest.mark.parametrize("damage", [Path.unlink, lambda path: path.write_bytes(bytes(path.stat().st_size))])
 def test_a_file_that_cannot_be_read_is_told_on_the_page_and_fails_no_build(
