@@ -34,8 +34,9 @@ def from_folder(folder: Output, ids: Collection[str], lifetime: timedelta) -> tu
             # A run that was killed at its end had forgotten the markets, but not deleted all that showed them.
             staging.clear(folder, before)
         return ()
-    # It quotes the markets, so it goes first. After a takedown the builder makes it again, else the next build does.
-    folder.discard_key(files.INSPECTION)
+    # They quote the markets, so they go first. After a takedown the builder makes them again, else the next build does.
+    for page in files.QUOTING:
+        folder.discard_key(page)
     # A killed build leaves objects that the manifest does not describe, and may have deleted details.
     doubted = frozenset[str]() if before.complete else frozenset({*before.objects, *folder.strangers(before)})
     lost = {market_id for market_id in before.markets if doubted and not folder.has(keys.detail(market_id))}
