@@ -96,7 +96,7 @@ OWNERS: Final[Mapping[str, set[str]]] = {
 PURE: Final = {
     "api", "downloads", "feeds", "markets", "search", "errors", "findings", "models", "wording",
     "builder.comparison", "builder.content_guards", "builder.guards", "builder.inspection.downloads",
-    "builder.inspection.excerpts",
+    "builder.inspection.excerpts", "builder.inspection.history",
     "builder.notices", "builder.report_after_takedown", "cost.estimate", "demo.texts", "edge.cloudflare",
     "edge.cloudfront",
     "edge.nginx", "edge.packing", "edge.paths", "edge.responses", "publish.plan", "publish.record", "site.catalog",

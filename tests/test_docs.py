@@ -41,9 +41,10 @@ OPERATED: Final = {"docs/operations.md"}
 CHUNKS: Final = {"PUBLIC_MARKETS_LAYOUT": "chunks"}
 TERMS: Final = """
     row, hidden, quarantined, remark, as-of, list, generation, page, first page, cursor, walk, chunk, index, head,
-    search index, bucket, vector, fold table, download, dump, partition, archive, state, change feed, step, serial,
-    session, feed, artifact, object, key, retire, due, stale, manifest, record, shard, lease, hold, dry run, withdraw,
-    take down, blocked list, origin, edge, router, golden tree, bless, coordinator, worker, scheduler, range
+    search index, bucket, vector, fold table, download, dump, candle, partition, archive, state, change feed, step,
+    serial, session, feed, artifact, object, key, retire, due, stale, manifest, record, shard, lease, hold, dry run,
+    withdraw, take down, blocked list, origin, edge, router, golden tree, bless, coordinator, worker, scheduler,
+    range
 """
 
 

@@ -26,11 +26,10 @@ LINES: Final = 10
 ADDRESS: Final = "https://api.example.org"
 DAY: Final = "2026-10-31"
 LIBRARIES: Final = ("DuckDB", "polars", "pandas")
-QUESTIONS: Final = dict(
-    re.findall(
-        r"^### ([^\n]+)\n(.*?)(?=^### |\Z)", section("docs/dumps.md", "Five questions"), re.DOTALL | re.MULTILINE
-    )
-)
+_PARTS: Final = re.compile(r"^### ([^\n]+)\n(.*?)(?=^### |\Z)", re.DOTALL | re.MULTILINE)
+QUESTIONS: Final = dict(_PARTS.findall(section("docs/dumps.md", "Five questions")))
+#: With what the page shows of full histories.
+PARTS: Final = QUESTIONS | dict(_PARTS.findall(section("docs/dumps.md", "Full histories")))
 
 Rows = list[list[Any]]
 
@@ -55,11 +54,11 @@ def site(demo_folder: Path) -> Iterator[Config]:
 
 
 def programs(question: str) -> list[str]:
-    return re.findall(r"^```\w+\n(.*?)^```$", QUESTIONS[question], re.DOTALL | re.MULTILINE)
+    return re.findall(r"^```\w+\n(.*?)^```$", PARTS[question], re.DOTALL | re.MULTILINE)
 
 
 def answers(question: str, config: Config, day: str = DAY) -> list[Rows]:
-    """What the three programs find, as JSON values, far from UTC, in a process of their own: they start threads."""
+    """What these programs find, as JSON values, far from UTC, in a process of their own: they start threads."""
     shown = [text.replace(ADDRESS, config.base_url).replace(DAY, day) for text in programs(question)]
     done = subprocess.run(
         [sys.executable, "-m", "tests.support.readers.dump_answers"], cwd=ROOT, input=json.dumps(shown),
@@ -128,16 +127,30 @@ def test_the_prices_of_a_category_are_all_points_of_its_markets(site: Config) ->
 
 @pytest.mark.campaign(short=0)
 def test_calibration_counts_each_market_by_its_price_a_week_before_its_end(site: Config) -> None:
-    all_points, buckets = points(site), dict[float, list[bool]]()
-    for market in listed(site):
-        end = market["resolvedAt"] or market["closeTime"]
-        prob = last_before(all_points.get(market["id"], []), end, days=7)
-        if market["resolution"] in {"YES", "NO"} and prob is not None:
-            buckets.setdefault(prob * 10 // 1 / 10, []).append(market["resolution"] == "YES")
-    expected = {bucket: [len(outcomes), sum(outcomes) / len(outcomes)] for bucket, outcomes in buckets.items()}
+    ends = {market["id"]: market["resolvedAt"] or market["closeTime"] for market in listed(site)}
+    expected = calibration(site, ends)
     assert sum(count for count, _ in expected.values()) > 20
     for rows in answers("Were prices right a week before the end?", site):
         assert {row[0]: row[1:] for row in rows} == {bucket: pytest.approx(row) for bucket, row in expected.items()}
+
+
+@pytest.mark.campaign(short=0)
+def test_prices_at_the_close_show_calibration_without_histories(site: Config) -> None:
+    closes = {market["id"]: min(market["resolvedAt"] or "~", market["closeTime"]) for market in listed(site)}
+    expected = calibration(site, closes)
+    assert sum(count for count, _ in expected.values()) == 20
+    (rows,) = answers("Prices at the close", site)
+    assert {row[0]: row[1:] for row in rows} == {bucket: pytest.approx(row) for bucket, row in expected.items()}
+
+
+def calibration(site: Config, ends: dict[str, str]) -> dict[float, list[float]]:
+    """The number of markets in each bucket by the price a week before these ends, by id, and the share of YES."""
+    all_points, buckets = points(site), dict[float, list[bool]]()
+    for market in listed(site):
+        prob = last_before(all_points.get(market["id"], []), ends[market["id"]], days=7)
+        if market["resolution"] in {"YES", "NO"} and prob is not None:
+            buckets.setdefault(prob * 10 // 1 / 10, []).append(market["resolution"] == "YES")
+    return {bucket: [len(found), sum(found) / len(found)] for bucket, found in buckets.items()}
 
 
 @pytest.mark.campaign(short=0)

@@ -37,6 +37,14 @@ CHANGELOG: Final = Changelog(
             date="2026-11-26",
             generator="0.1.0",
             kind="added",
+            where=["DumpHead.candlesDay", "DumpHead.candlesHour", "DumpHead.closes", "getCandlesParquet"],
+            text="A site that publishes every point and every trade has daily and hourly candles, too, and the "
+            "prices of markets at their close, a day and a week before.",
+        ),
+        ChangelogEntry(
+            date="2026-11-26",
+            generator="0.1.0",
+            kind="added",
             where=["getArchive", "getArchivedDay"],
             text="`v1/dumps/archive/index.json` names the last dump of each day, where a site keeps them.",
         ),

@@ -25,8 +25,13 @@ NAME_LENGTH: Final = 32
 NDJSON: Final = "ndjson.gz"
 PARQUET: Final = "parquet"
 MARKETS_FOLDER: Final = "markets/"
-#: What a dump has besides markets, if it has Parquet: the names of the folders, and of the properties of its head.
-TABLES: Final = ("history", "fills")
+#: The tables of a dump with Parquet, named like their folders: those of thinned histories, then all of full ones.
+THINNED: Final = ("history", "fills")
+CANDLES: Final = ("candles/day", "candles/hour")
+CLOSES: Final = "closes"
+TABLES: Final = (*THINNED, *CANDLES, CLOSES)
+#: The fields of the dump's head that have their files.
+FIELDS: Final = {table: table.replace("/", "_") for table in TABLES}
 
 Format = Literal["ndjson", "parquet"]
 Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
@@ -125,13 +130,13 @@ class PartitionFile(DumpFile):
 
 
 class PeriodFile(DumpFile):
-    """The rows of a period in Parquet: all points or fills of one month or year, or a part of those of a month."""
+    """The rows of one table and period in Parquet: of a month or year, or a part of those of a month."""
 
     period: Annotated[str, StringConstraints(pattern=r"^\d{4}(-\d\d)?$")]
 
     @classmethod
     def of(cls, content: Content, base_url: str, folder: str) -> Self:
-        """The file with this content, in a folder such as `history/period=2026-10`."""
+        """The file with this content, in a folder such as `candles/day/period=2026-10`."""
         described = _described(name(content.sha256, PARQUET, f"{folder}/"), content, base_url)
         return cls.model_validate({**described, "period": folder.partition("=")[2]})
 
@@ -192,8 +197,7 @@ class Head(Closed):
 class DumpHead(Head):
     """The files of the newest dump, and its as-of.
 
-    `state` is the SHA-256 digest of its uncompressed NDJSON, by which the change feed knows it. Histories and fills are
-    as of `historyAsOf`.
+    `state` is the SHA-256 digest of its uncompressed NDJSON; tables are as of `historyAsOf`.
     """
 
     DOWNLOAD = keys.DUMPS
@@ -205,6 +209,9 @@ class DumpHead(Head):
     history_as_of: Annotated[Timestamp | None, IfPresent] = None
     history: Annotated[list[PartitionFile] | list[PeriodFile] | None, IfPresent] = None
     fills: Annotated[list[PartitionFile] | list[PeriodFile] | None, IfPresent] = None
+    candles_day: Annotated[list[PeriodFile] | None, IfPresent] = None
+    candles_hour: Annotated[list[PeriodFile] | None, IfPresent] = None
+    closes: Annotated[list[PeriodFile] | None, IfPresent] = None
 
     @classmethod
     def of(cls, content: State, ndjson: MarketsFile, as_of: str, before: "DumpHead | None") -> Self:
@@ -224,7 +231,7 @@ class DumpHead(Head):
 
     def table(self, table: str) -> Sequence[TableFile]:
         """The files of one of `TABLES`; none without Parquet."""
-        found: Sequence[TableFile] | None = getattr(self, table)
+        found: Sequence[TableFile] | None = getattr(self, FIELDS[table])
         return found or []
 
     def tables(self) -> list[TableFile]:

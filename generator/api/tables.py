@@ -22,13 +22,15 @@ class Table:
 
     def encode(self, rows: Sequence[Sequence[Any]]) -> bytes:
         """Encode rows, whose values are in the order of the fields."""
-        if not rows:
-            return b"[]"
-        width = len(self._numbers)
-        values: list[Any] = [None] * (len(rows) * width)
-        for place, (is_number, column) in enumerate(zip(self._numbers, zip(*rows, strict=True), strict=True)):
+        return self.encode_columns([*zip(*rows, strict=True)]) if rows else b"[]"
+
+    def encode_columns(self, columns: Sequence[Sequence[Any]]) -> bytes:
+        """Encode rows that are given column by column."""
+        width, count = len(self._numbers), len(columns[0])
+        values: list[Any] = [None] * (count * width)
+        for place, (is_number, column) in enumerate(zip(self._numbers, columns, strict=True)):
             values[place::width] = _numbers(column) if is_number else column
-        objects = (self._object * len(rows)) % tuple(values)
+        objects = (self._object * count) % tuple(values)
         return f"[{objects[:-1]}]".encode()
 
 

@@ -1,8 +1,8 @@
-"""After a takedown in the output folder: brings report and inspection page up to what the folder holds now.
+"""After a takedown in the output folder: brings report and pages for people up to what the folder holds now.
 
-A takedown deletes the page before anything else, as it quotes the markets, so a run that is killed leaves none. The
-page is then made as a build makes it, from what is published in the folder: without the database, and with the settings
-that the folder was built with.
+A takedown deletes the pages that quote markets before anything else, so a run that is killed leaves none. They are then
+made as a build makes them, from what is published in the folder: without the database, and with the settings that the
+folder was built with.
 """
 
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ from generator.tree.manifest import Manifest
 
 
 def remake_page(config: Config, notify: Notify) -> None:
-    """Make the inspection page again, if it is missing or tells of a blocked market; nothing without a build.
+    """Make the pages again, if that of the inspection is missing or tells of a blocked market; nothing without a build.
 
     What keeps it from being made is told with the remedy: a takedown has not failed for it.
     """
@@ -58,7 +58,8 @@ def _remake_page(folder: Output, config: Config) -> None:
         return
     if folder.has(files.INSPECTION) and not blocked.ids():
         return
-    folder.discard_key(files.INSPECTION)
+    for page in files.QUOTING:
+        folder.discard_key(page)
     if saved is None or not is_right:
         raise OutputError(f"{folder.path(files.REPORT)} is missing, damaged, or not of this version and this build")
     remade = _Remade(folder, built, state.catalog(), recorded)
@@ -66,7 +67,8 @@ def _remake_page(folder: Output, config: Config) -> None:
     report = without(saved, blocked, remade.remains(saved.cost, terms))
     # What changed in the folder after the build must not look older than it.
     folder.save_as_old(files.REPORT, report.encoded())
-    placing.place(folder, recorded, placing.excerpts_of(folder, remade.catalog, recorded.market_url, built.objects))
+    excerpts = placing.excerpts_of(folder, remade.catalog, recorded.market_url, built.objects)
+    placing.place(folder, recorded, remade.catalog, excerpts)
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Collects every point and every fill of the markets that are read, sorted, for the files of full histories.
+"""Collects every point and fill of the markets that are read, sorted, and candles, for the files of full histories.
 
 Lines go into a file without a name, so a part can be rendered on any machine. A market with very many rows is sorted in
 pieces on the disk. What remains in memory, when files are put together, are the rows of one market and month.
@@ -8,15 +8,26 @@ import heapq
 import marshal
 import tempfile
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from hashlib import blake2b
 from itertools import groupby, islice
 from operator import itemgetter
 from typing import IO, Any, Final, NamedTuple, Self, TypeAlias
 
-from generator.downloads import table_rows
-from generator.downloads.histories import NOTHING_HELD, Extent, HeldRows, LastHistories, NewHistories, SpoolSegment
+from generator.api.downloads import CLOSES
+from generator.downloads import candles, table_rows
+from generator.downloads.candles import Columns
+from generator.downloads.histories import (
+    NOTHING_HELD,
+    Extent,
+    HeldRows,
+    LastHistories,
+    LaterRow,
+    NewHistories,
+    SpoolSegment,
+)
+from generator.markets.market import Market
 
 #: The values of a row, its time first.
 _Row: TypeAlias = Sequence[Any]
@@ -34,11 +45,12 @@ _ID: Final = itemgetter(1)
 class Collector:
     """Collects the rows of one market after the other; `before` is what the files hold of them.
 
-    `points` and `fills` take valid rows of the current market, in any order and in wire values; `finish` ends it.
+    `points` and `fills` take valid rows of the current market, in any order and in wire values; `finish` ends it. The
+    files will be as of the instant `as_of`, a wire timestamp.
     """
 
-    def __init__(self, before: LastHistories) -> None:
-        self._before = before.entries
+    def __init__(self, before: LastHistories, as_of: str) -> None:
+        self._before, self._as_of = before, as_of
         self._spool = _Spool()
         self._found = NewHistories(before.is_first)
         self._begin()
@@ -54,30 +66,63 @@ class Collector:
         """Take fills, in the order of `markets.fills.Fill`."""
         self._fills.add(rows)
 
-    def finish(self, market_id: str, version: str | None, *, is_listed: bool) -> None:
-        """End the market; of one that is not listed, the files hold nothing."""
+    def finish(self, market: Market) -> None:
+        """End the market; of a member of an FX family, the files hold nothing."""
         points, fills = self._points, self._fills
         self._begin()
+        version = market.fingerprint.version if market.fingerprint else None
         with points, fills, _once(fills) as unique:
-            before = self._before.get(market_id, NOTHING_HELD)
-            if not is_listed:
-                self._found.entries[market_id] = HeldRows(version)
+            if market.fx is not None:
+                self._found.entries[market.id] = HeldRows(version)
                 return
-            known = {"history": before.history, "fills": before.fills}
-            tables = {"history": _Lines("history", points), "fills": _Lines("fills", unique)}
-            is_kept = all(lines.begin_with(known[table]) for table, lines in tables.items())
-            if not is_kept:
-                self._found.replaced.append(market_id)
+            raw = {"history": _Lines("history", points), "fills": _Lines("fills", unique)}
+            closing = candles.closed_at(market)
+            made = candles.derived(closing, self._as_of, _batches(points), _batches(unique))
+            close = _later(CLOSES, made[CLOSES])
+            before = self._before.entries.get(market.id, NOTHING_HELD)
+            is_kept = before.has_any and self._has_gone_on(before, raw, close)
+            if before.has_any and not is_kept:
+                self._found.replaced.append(market.id)
+                before = NOTHING_HELD
             extents = {
-                table: lines.pass_on(self._spool, market_id, known[table].rows if is_kept else 0)
-                for table, lines in tables.items()
+                table: lines.pass_on(self._spool, market.id, getattr(before, table).rows)
+                for table, lines in raw.items()
             }
-            self._found.entries[market_id] = HeldRows(version, **extents)
+            last = self._before.as_of if is_kept else ""
+            later = [row for table in made for row in self._pass_on(market.id, table, made[table], last)]
+            self._found.entries[market.id] = HeldRows(
+                version, **extents, later=tuple(later), closed_at=closing, close=close
+            )
+
+    def _has_gone_on(self, before: HeldRows, raw: Mapping[str, "_Lines"], close: tuple[LaterRow, ...]) -> bool:
+        """Whether the market has the rows that the files hold, and others only of periods that were not over then."""
+        last = self._before.as_of
+        for table, lines in raw.items():
+            extent = getattr(before, table)
+            time = lines.time_at(extent.rows)
+            if not lines.begin_with(extent) or (time and candles.is_over(candles.HOURS, time, last)):
+                return False
+        then, now = ([row for row in rows if row.is_over(last)] for rows in (before.close, close))
+        return then == now
+
+    def _pass_on(self, market_id: str, table: str, columns: Columns, last: str) -> Sequence[LaterRow]:
+        """Put rows of candles or closes into the spool that are over, but were not at the instant `last`.
+
+        Returns the candles that are not over.
+        """
+        start, stop = (candles.over(table, columns[0], instant) for instant in (last, self._as_of))
+        over = [column[start:stop] for column in columns]
+        self._spool.add_rows(table, market_id, over[0], table_rows.encoded(table, over))
+        return () if table == CLOSES else _later(table, [column[stop:] for column in columns])
 
     def close(self) -> tuple[NewHistories, IO[bytes]]:
         """All that was collected, and the spool with its lines."""
         self._found.segments = self._spool.close()
         return self._found, self._spool.file
+
+
+def _later(table: str, columns: Sequence[Sequence[Any]]) -> tuple[LaterRow, ...]:
+    return tuple(LaterRow(table, text.decode()) for text in table_rows.encoded(table, columns))
 
 
 class _Sorted:
@@ -179,6 +224,14 @@ class _Lines:
                 break
         return Extent(count, digest.hexdigest() if count else "")
 
+    def time_at(self, place: int) -> str:
+        """The time of the row that so many others are before; '' if there are no more."""
+        for times, _ in self._batches:
+            if place < len(times):
+                return times[place]
+            place -= len(times)
+        return ""
+
     def pass_on(self, spool: "_Spool", market_id: str, skip: int) -> Extent:
         """Put all rows but the oldest ones into the spool; return the extent of all."""
         digest, count = blake2b(digest_size=_DIGEST_BYTES), 0
@@ -186,19 +239,16 @@ class _Lines:
             digest.update(b"\n".join([*texts, b""]))
             start = min(len(texts), max(0, skip - count))
             count += len(texts)
-            while start < len(texts):
-                month = times[start][: table_rows.MONTH]
-                stop = bisect_left(times, f"{month}~", start)
-                spool.add(self._table, month, market_id, table_rows.lines(market_id, texts[start:stop]))
-                start = stop
+            spool.add_rows(self._table, market_id, times[start:], texts[start:])
         return Extent(count, digest.hexdigest() if count else "")
 
 
-def _encoded(table: str, rows: _Sorted) -> Iterator[tuple[list[str], list[bytes]]]:
+def _encoded(table: str, rows: _Sorted) -> Iterator[tuple[Sequence[str], list[bytes]]]:
     """The times and texts of rows, batch by batch."""
     for batch in _batches(rows):
-        wire = batch if table == "history" else [(*row[1:], row[0]) for row in batch]
-        yield [*map(_TIME, batch)], table_rows.encoded(table, wire)
+        times, *values = zip(*batch, strict=True)
+        columns = [times, *values] if table == "history" else [*values, times]
+        yield times, table_rows.encoded(table, columns)
 
 
 class _Again(NamedTuple):
@@ -220,8 +270,16 @@ class _Spool:
         self._size = 0
         self._segments = list[SpoolSegment]()
 
-    def add(self, table: str, month: str, market_id: str, text: bytes) -> None:
-        """Add lines of a market, in order."""
+    def add_rows(self, table: str, market_id: str, times: Sequence[str], texts: Sequence[bytes]) -> None:
+        """Add encoded rows of a market, in order of their times."""
+        start = 0
+        while start < len(texts):
+            month = times[start][: table_rows.MONTH]
+            stop = bisect_left(times, f"{month}~", start)
+            self._add(table, month, market_id, table_rows.lines(market_id, texts[start:stop]))
+            start = stop
+
+    def _add(self, table: str, month: str, market_id: str, text: bytes) -> None:
         self._held.setdefault((table, month), []).append((market_id, text))
         self._size += len(text)
         if self._size >= ROOM:

@@ -9,11 +9,12 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import IO, Any, NamedTuple, TypeAlias
 
-from generator.api import contract, keys
+from generator.api import contract, keys, times
 from generator.builder import last_details, notices
 from generator.builder.collector import Collector
 from generator.builder.last_details import Fate, InPlace, Sample
 from generator.config.settings import Config
+from generator.downloads import candles
 from generator.downloads.histories import LastHistories, NewHistories
 from generator.findings import Finding
 from generator.markets import detail
@@ -164,7 +165,7 @@ class _Details:
         self._found = found
         self._made = made
         self._audited: set[str] = set()
-        self._collector = Collector(task.histories) if task.histories else None
+        self._collector = Collector(task.histories, times.instant(task.as_of)) if task.histories else None
 
     def add(self) -> None:
         """Keep, update or read each."""
@@ -185,7 +186,15 @@ class _Details:
         if fate is not Fate.READ and self._task.sample.has(market.id):
             self._audited.add(market.id)
             return Fate.READ
-        return fate
+        return Fate.READ if self._has_other_close(market) else fate
+
+    def _has_other_close(self, market: Market) -> bool:
+        """Whether files of full histories have, or will have, its price at another instant than that of its close."""
+        histories = self._task.histories
+        if not histories or histories.is_first or market.fx:
+            return False
+        held = histories.entries.get(market.id)
+        return held is not None and held.closed_at != candles.closed_at(market)
 
     def _update(self, markets: Mapping[Any, Market]) -> None:
         for place, key in enumerate(self._found.keys if markets else ()):
@@ -206,8 +215,7 @@ class _Details:
                 market = by_id[read.market.id]
                 made.details.append(self._detail(market, read, has_findings=has_findings))
                 if self._collector:
-                    version = market.fingerprint.version if market.fingerprint else None
-                    self._collector.finish(market.id, version, is_listed=market.fx is None)
+                    self._collector.finish(market)
 
     def _detail(self, market: Market, read: Detail, *, has_findings: bool) -> ReadDetail:
         body = read.body()

@@ -164,14 +164,16 @@ class Preparation:
             return None
         if self.overrides.full:
             return LastHistories()
-        state = full_histories.in_place(self.folder)
+        state, as_of = full_histories.in_place(self.folder), times.instant(self.clock.as_of)
         if state is None:
             return LastHistories()
         # What a false version kept from being read is missing in them, too.
-        if not (self.suspects or partitions.is_due(state.as_of, times.instant(self.clock.as_of))):
+        if not (self.suspects or partitions.is_due(state.as_of, as_of)):
             return None
+        if as_of < state.as_of:  # candles may be of periods that are not over yet
+            return LastHistories()
         is_undamaged = full_histories.are_undamaged(self.folder)
-        return LastHistories(state.markets, is_first=False) if is_undamaged else LastHistories()
+        return LastHistories(state.markets, state.as_of) if is_undamaged else LastHistories()
 
     def _sample(self) -> Sample:
         return EVERY_DETAIL if self.suspects else Sample.chosen(self.config.source.audit)

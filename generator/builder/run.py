@@ -74,7 +74,7 @@ def _attempt(preparation: Preparation) -> Report:
     report.cost = run.estimate(terms)
     report.stages = stopwatch.spans
     run.save_report(report)
-    placing.place(preparation.folder, config, excerpts)
+    placing.place(preparation.folder, config, prepared.catalog, excerpts)
     return report
 
 

@@ -2,7 +2,8 @@
 
 A build reads the rows of a market once: for its detail, and for the files of full histories. What these hold already is
 known by `HeldRows`: while a market's oldest rows are still those, only the others are passed on. If they are not, as a
-row came late, was edited or deleted, all its rows are passed on, and replace those in the files.
+row came late, was edited or deleted, all its rows are passed on, and replace those in the files. Candles and closes are
+made of the same rows, and passed on once they are over, be it that the market is read then or not.
 """
 
 import heapq
@@ -12,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, NamedTuple
 
-from generator.downloads import table_rows
+from generator.downloads import candles, table_rows
 
 
 class Extent(NamedTuple):
@@ -22,12 +23,48 @@ class Extent(NamedTuple):
     digest: str = ""
 
 
+class LaterRow(NamedTuple):
+    """A row of a table, encoded without its market, that is final if the market stays as it is until it is over."""
+
+    table: str
+    text: str
+
+    def is_over(self, as_of: str) -> bool:
+        """Whether it belongs to the files by then."""
+        return candles.is_over(self.table, table_rows.first_text(self.text), as_of)
+
+    @property
+    def month(self) -> str:
+        """The month that it belongs to."""
+        return table_rows.first_text(self.text)[: table_rows.MONTH]
+
+
 class HeldRows(NamedTuple):
-    """What the files hold of a market: its rows as of this version; None if the database tells none."""
+    """What the files hold of a market: its rows as of this version; None if the database tells none.
+
+    `later` are the candles of periods that were not over, `close` is its row of closes, at the instant `closed_at`,
+    which may be to come; it has none if no price is known.
+    """
 
     version: str | None
     history: Extent = Extent()
     fills: Extent = Extent()
+    later: tuple[LaterRow, ...] = ()
+    closed_at: str = ""
+    close: tuple[LaterRow, ...] = ()
+
+    @property
+    def has_any(self) -> bool:
+        """Whether it has rows."""
+        return bool(self.history.rows or self.fills.rows)
+
+    def over(self, last: str, as_of: str) -> list[LaterRow]:
+        """The rows that came to be over after the instant `last`."""
+        return [row for row in (*self.later, *self.close) if row.is_over(as_of) and not row.is_over(last)]
+
+    def as_of(self, instant: str) -> "HeldRows":
+        """The same in files that are as of this instant."""
+        return self._replace(later=tuple(row for row in self.later if not row.is_over(instant)))
 
 
 NOTHING_HELD: Final = HeldRows(None)
@@ -35,14 +72,22 @@ NOTHING_HELD: Final = HeldRows(None)
 
 @dataclass(frozen=True)
 class LastHistories:
-    """What the files in place hold, by market id. `is_first`: nothing is known of them, so they are made anew."""
+    """What the files in place hold as of an instant, by market id.
+
+    Without an instant, nothing is known of them, so they are made anew.
+    """
 
     entries: Mapping[str, HeldRows] = field(default_factory=dict)
-    is_first: bool = True
+    as_of: str = ""
+
+    @property
+    def is_first(self) -> bool:
+        """Whether they are made anew."""
+        return not self.as_of
 
     def of(self, ids: Iterable[str]) -> "LastHistories":
         """What they hold of these markets."""
-        return LastHistories({key: self.entries[key] for key in ids if key in self.entries}, self.is_first)
+        return LastHistories({key: self.entries[key] for key in ids if key in self.entries}, self.as_of)
 
 
 class SpoolSegment(NamedTuple):

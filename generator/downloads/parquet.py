@@ -18,7 +18,8 @@ from pydantic import BaseModel
 
 from generator.api import contract
 from generator.api.contract import Variant
-from generator.downloads import market_lines, table_rows
+from generator.api.downloads import CANDLES, CLOSES
+from generator.downloads import candles, market_lines, table_rows
 from generator.downloads.text_pipe import TextPipe, WrittenTable
 from generator.errors import ConfigError
 
@@ -88,6 +89,7 @@ def fills(write: _Write, details: Iterable[bytes]) -> WrittenTable:
 #: What a row of each table is, and without a table that of a market.
 _MODELS: Final[Mapping[str | None, type[BaseModel]]] = {
     None: contract.PublicMarketDetailMarket, "history": contract.ProbabilityPoint, "fills": contract.PublicRecentFill,
+    **dict.fromkeys(CANDLES, candles.Candle), CLOSES: candles.Close,
 }  # fmt: skip
 #: What makes a file of each table of a dump from details.
 WRITERS: Final[Mapping[str, Callable[[_Write, Iterable[bytes]], WrittenTable]]] = {"history": history, "fills": fills}
@@ -96,7 +98,7 @@ WRITERS: Final[Mapping[str, Callable[[_Write, Iterable[bytes]], WrittenTable]]] 
 def table(write: _Write, texts: Iterable[bytes], name: str) -> WrittenTable:
     """Write a file with these rows of a table, JSON lines in pieces of whole lines (see `table_rows`), in their order.
 
-    Columns are those of `history` or `fills`. Errors as for `markets`.
+    Errors as for `markets`.
     """
     return _written(write, texts, _columns(name), ROWS_PER_PERIOD_GROUP, _PERIOD_COMPRESSION)
 
@@ -134,7 +136,7 @@ def ids(file: BinaryIO) -> set[str]:
 
 
 def require_columns(file: BinaryIO, table: str | None, variant: Variant) -> None:
-    """Raise ValueError unless a file has the columns of one of `WRITERS`, or without a `table` those of markets.
+    """Raise ValueError unless a file has the columns of a table, or without a `table` those of markets.
 
     Other errors are those of `without`.
     """
@@ -161,6 +163,22 @@ def rows(file: BinaryIO, ids: Collection[str] | None = None) -> Iterator[bytes]:
             yield from text.getvalue().splitlines()
 
 
+def values(file: BinaryIO, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+    """The values of these columns, a tuple for each row of a file, in its order; times in milliseconds since 1970.
+
+    It takes two fifths of the time of `rows` with their JSON. `file` and errors are those of `without`.
+    """
+    core, _ = _libraries()
+    number = core.DataType.int64()
+    for batch in _batches(_opened(file)):
+        with _explained("not such a table"):
+            found = [batch.column(name) for name in columns]
+        yield from zip(
+            *((one.cast(number) if core.DataType.is_timestamp(one.type) else one).to_pylist() for one in found),
+            strict=True,
+        )
+
+
 def _libraries() -> tuple[ModuleType, ModuleType]:
     try:
         from arro3 import core  # noqa: PLC0415 - most sites need no Parquet
@@ -174,7 +192,7 @@ def _libraries() -> tuple[ModuleType, ModuleType]:
 
 @cache
 def _columns(table: str | None, variant: Variant = "extended", *, linked: bool = False) -> Any:
-    """The columns of one of `WRITERS`, or without a `table` those of markets; `linked`: last an address."""
+    """The columns of a table, or without a `table` those of markets; `linked`: last an address."""
     core, _ = _libraries()
     model = _MODELS[table]
     leave_out = contract.EXTENDED_PROPERTIES if table is None and variant == "core" else ()

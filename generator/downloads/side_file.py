@@ -5,6 +5,7 @@ from typing import Final
 
 from pydantic import ValidationError
 
+from generator.api.downloads import THINNED
 from generator.downloads.histories import HeldRows
 from generator.downloads.segments import Segment
 from generator.tree.stored import StoredModel
@@ -14,9 +15,13 @@ FORMAT: Final = 1
 
 
 class HistoryState(StoredModel):
-    """What files of full histories hold: looked at by a build `as_of` then; the files' names, and entries by market."""
+    """What files of full histories hold: looked at by a build `as_of` then; the files' names, and entries by market.
+
+    `tables` are those that the files are of: an older version had fewer.
+    """
 
     as_of: str
+    tables: tuple[str, ...] = THINNED
     files: tuple[str, ...]
     markets: Mapping[str, HeldRows]
 

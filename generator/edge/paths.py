@@ -1,20 +1,20 @@
 """What there is below the API's root besides markets: documents, and the files of dumps and change feed. Pure."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from generator.api import keys
 from generator.api.contract import API_VERSION
-from generator.api.downloads import MARKETS_FOLDER, NAME_LENGTH, NDJSON, PARQUET, TABLES
+from generator.api.downloads import MARKETS_FOLDER, NAME_LENGTH, NDJSON, PARQUET, TABLES, THINNED
 from generator.api.feeds import FEED_NAMES
 from generator.config.settings import Config
 
 #: What every key begins with.
 ROOT: Final = f"{API_VERSION}/"
 _FEED_TYPES: Final = ("atom", "json")
-#: The folders of a Parquet table; `0` stands for any digit.
-_PARTITIONS: Final = ("state=archive/month=0000-00", "state=open/part=00")
-_PERIODS: Final = ("period=0000", "period=0000-00")
+#: The folders of a Parquet table's files.
+_PARTITIONS: Final = "state=(?:archive/month=[0-9]{4}-[0-9]{2}|open/part=[0-9]{2})"
+_PERIODS: Final = "period=[0-9]{4}(?:-[0-9]{2})?"
 
 
 def documents(config: Config) -> Mapping[str, str]:
@@ -37,24 +37,25 @@ def _mutable(config: Config) -> Iterator[str]:
         yield keys.head(keys.CHANGES)
 
 
-def shapes(config: Config) -> list[str]:
-    """The paths of all files below the API's root: `0` is any digit, and `*` the digest that names a file."""
-    found = []
-    if config.dumps.ndjson:
-        found.append(f"{keys.DUMPS}/{MARKETS_FOLDER}*.{NDJSON}")
-    if config.has_parquet:
-        found.append(f"{keys.DUMPS}/{MARKETS_FOLDER}*.{PARQUET}")
-        folders = _PERIODS if config.has_full_histories else _PARTITIONS
-        found += [f"{keys.DUMPS}/{table}/{one}/*.{PARQUET}" for table in TABLES for one in folders]
-    if config.has_changes:
-        found.append(f"{keys.CHANGES}/*.{NDJSON}")
-    return found
-
-
 def pattern(config: Config) -> str:
-    """A regular expression for the same, without anchors and groups; nginx's and Python's."""
-    digits = {"0": "[0-9]", "*": f"[0-9a-f]{{{NAME_LENGTH}}}", ".": r"\."}
-    return "|".join("".join(digits.get(letter, letter) for letter in shape) for shape in shapes(config))
+    """A regular expression for the paths of all files below the API's root, without anchors; none if it is empty.
+
+    nginx, JavaScript and Python read it alike.
+    """
+    name, found = f"[0-9a-f]{{{NAME_LENGTH}}}[.]", []
+    if config.dumps.ndjson:
+        ends = _any_of([NDJSON, *([PARQUET] if config.has_parquet else [])]).replace(".", "[.]")
+        found.append(f"{keys.DUMPS}/{MARKETS_FOLDER}{name}{ends}")
+    if config.has_parquet:
+        tables, folders = (TABLES, _PERIODS) if config.has_full_histories else (THINNED, _PARTITIONS)
+        found.append(f"{keys.DUMPS}/{_any_of(tables)}/{folders}/{name}{PARQUET}")
+    if config.has_changes:
+        found.append(f"{keys.CHANGES}/{name}{NDJSON}".replace("n.g", "n[.]g"))
+    return "|".join(found)
+
+
+def _any_of(choices: Iterable[str]) -> str:
+    return f"(?:{'|'.join(choices)})"
 
 
 def _name(key: str) -> str:

@@ -8,7 +8,7 @@ from http import HTTPStatus
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from generator.api import contract, cursors, downloads, keys, slugs, times
+from generator.api import contract, cursors, keys, slugs, times
 from generator.config.settings import Config
 from generator.edge import paths, responses, templates
 from generator.search import buckets, folding, numbers, words
@@ -152,17 +152,14 @@ def _documents(config: Config) -> Iterator[tuple[str, str]]:
 
 def _path_values(config: Config) -> dict[str, Any]:
     """The paths of the API below its root."""
-    shapes = paths.shapes(config)
     return {
         "version": paths.ROOT,
         "api_path": f"{urlsplit(config.base_url).path}/{paths.ROOT}",
         "markets_name": keys.MARKETS.removeprefix(paths.ROOT),
         "documents": dict(_documents(config)),
         "prices": keys.PRICES if config.prices_file else None,
-        "shapes": shapes,
+        "files": paths.pattern(config).replace("/", r"\/"),
         "days": _DAYS if config.archive.days else "",
-        "longest_folder": max(map(len, shapes), default=0),
-        "file_digest_length": downloads.NAME_LENGTH,
     }
 
 

@@ -34,8 +34,9 @@ def from_folder(folder: Output, ids: Collection[str], lifetime: timedelta) -> tu
             # A run that was killed at its end had forgotten the markets, but not deleted all that showed them.
             staging.clear(folder, before)
         return ()
-    # It quotes the markets, so it goes first. After a takedown the builder makes it again, else the next build does.
-    folder.discard_key(files.INSPECTION)
+    # They quote the markets, so they go first. After a takedown the builder makes them again, else the next build does.
+    for page in files.QUOTING:
+        folder.discard_key(page)
     # Like in a store, they do not wait for the rest to be made, which may take minutes.
     for key in before.all_details(before.markets.keys() & ids):
         folder.discard_key(key)

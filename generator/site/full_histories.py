@@ -1,15 +1,15 @@
-"""Makes the files of full histories: every point and every fill, by the month of the row, and by year when it is over.
+"""Makes the files of full histories: all points, fills, candles and closes, by the month of the row, then by its year.
 
 Once a day, new rows are added: of the running month in a part of their own, while parts are few, and of the past to the
-file of their period. Which rows those are, a build knows by the entries of `HistoryState`; without it, or if files are
-not those that it describes or one is damaged, all are made again. A market that is no longer listed leaves the files at
-once.
+file of their period. Hours are dropped in whole months. Which rows are new, a build knows by the entries of
+`HistoryState`; without it, or if files are not those that it describes or one is damaged, all are made again. A market
+that is no longer listed leaves the files at once.
 """
 
 import hashlib
 import os
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import partial
@@ -17,8 +17,8 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from generator.api.downloads import TABLES, DumpHead, PeriodFile
-from generator.downloads import histories, parquet, partitions, side_file, table_rows
+from generator.api.downloads import FIELDS, TABLES, DumpHead, PeriodFile
+from generator.downloads import candles, histories, parquet, partitions, side_file, table_rows
 from generator.downloads.histories import NewHistories, SpoolSegment
 from generator.downloads.side_file import HistoryState
 from generator.site.listed import Listed
@@ -41,7 +41,7 @@ def in_place(folder: Workplace) -> HistoryState | None:
 
 
 def _is_of(state: HistoryState | None, head: DumpHead | None, folder: Workplace) -> bool:
-    if state is None or head is None:
+    if state is None or head is None or state.tables != TABLES:
         return False
     files = [file for table in TABLES for file in head.periods(table)]
     return [file.name for file in files] == [*state.files] and all(folder.has(file.key) for file in files)
@@ -90,11 +90,13 @@ class FullHistories:
             tables = {table: [*self._without(self._before(table), gone)] for table in TABLES}
         else:
             leaving = gone.union(new.replaced)
-            tables = {table: [*self._with_new(table, new, leaving)] for table in TABLES}
+            due = self._due(known, new)
+            tables = {table: [*self._with_new(table, new, due, leaving)] for table in TABLES}
         last = self.before.history_as_of if self.before else None
         is_same = all(_names(tables[table]) == _names(self._before(table)) for table in TABLES)
         as_of = last if last and (is_same or new is None) else self.listed.as_of
-        return {**tables, "history_as_of": as_of}, self._state(known, tables)
+        fields = {FIELDS[table]: files for table, files in tables.items()}
+        return {**fields, "history_as_of": as_of}, self._state(known, tables)
 
     def _gone(self, known: HistoryState | None) -> frozenset[str]:
         """The markets that the files in place may have, and the new ones must not."""
@@ -109,39 +111,69 @@ class FullHistories:
             return None
         before = known.markets if known and not (new and new.is_first) else {}
         entries, listed = {**before, **(new.entries if new else {})}, frozenset(self.listed.ids)
+        as_of = known.as_of if known and new is None else self.listed.as_of
         return HistoryState(
-            as_of=known.as_of if known and new is None else self.listed.as_of,
+            as_of=as_of,
+            tables=TABLES,
             files=tuple(name for table in TABLES for name in _names(tables[table])),
             # A market that is not listed, such as a member of an FX family, has to be read in full when it is.
-            markets={key: entry for key, entry in sorted(entries.items()) if key in listed},
+            markets={key: entry.as_of(as_of) for key, entry in sorted(entries.items()) if key in listed},
         )
+
+    def _due(self, known: HistoryState | None, new: NewHistories) -> Mapping[tuple[str, str], bytes]:
+        """Rows of markets that were not read, which are over now, by table and month."""
+        found = defaultdict[tuple[str, str], list[bytes]](list)
+        if known is None or new.is_first:
+            return {}
+        for market_id in sorted(known.markets.keys() & frozenset(self.listed.ids) - new.entries.keys()):
+            for row in known.markets[market_id].over(known.as_of, self.listed.as_of):
+                found[row.table, row.month].append(table_rows.lines(market_id, [row.text.encode()]))
+        return {place: b"".join(lines) for place, lines in found.items()}
 
     def _before(self, table: str) -> Sequence[PeriodFile]:
         return self.before.periods(table) if self.before else ()
 
-    def _with_new(self, table: str, new: NewHistories, leaving: AbstractSet[str]) -> Iterator[PeriodFile]:
-        """The files of a table with the new rows, and without those of the markets that leave."""
+    def _with_new(
+        self, table: str, new: NewHistories, due: Mapping[tuple[str, str], bytes], leaving: AbstractSet[str]
+    ) -> Iterator[PeriodFile]:
+        """The files of a table with the new rows and those that are due, and without those of markets that leave."""
         before = [] if new.is_first else self._before(table)
         years = {file.period for file in before}
-        period_of = partial(partitions.period, as_of=self.listed.as_of, years=years)
-        files, months = defaultdict[str, list[PeriodFile]](list), defaultdict[str, list[SpoolSegment]](list)
+        period_of: Callable[[str], str] = partial(partitions.period, as_of=self.listed.as_of, years=years)
+        since = ""
+        if table == candles.HOURS:
+            period_of, since = str, candles.hours_since(self.listed.as_of)
+        files, added = defaultdict[str, list[PeriodFile]](list), defaultdict[str, list[_Source]](list)
         for file in before:
             files[period_of(file.period)].append(file)
+        for month, source in self._sources(table, new, due):
+            added[period_of(month)].append(source)
+        for period in sorted({*files, *added}):
+            if period >= since:
+                yield from self._of_period(f"{table}/period={period}", files[period], added[period], leaving)
+
+    def _sources(
+        self, table: str, new: NewHistories, due: Mapping[tuple[str, str], bytes]
+    ) -> Iterator[tuple[str, _Source]]:
+        """The new rows of a table, by month."""
+        months = defaultdict[str, list[SpoolSegment]](list)
         for segment in new.segments:
             if segment.table == table:
                 months[segment.month].append(segment)
-        for period in sorted({*files, *map(period_of, months)}):
-            added = {month: segments for month, segments in months.items() if period_of(month) == period}
-            yield from self._of_period(f"{table}/period={period}", files[period], added, leaving)
+        for month, segments in months.items():
+            yield month, _Source(month, month, histories.texts(segments, _read))
+        for (of_table, month), text in due.items():
+            if of_table == table:
+                yield month, _Source(month, month, [text])
 
     def _of_period(
         self,
         folder: str,
         files: Sequence[PeriodFile],
-        added: Mapping[str, Sequence[SpoolSegment]],
+        new: Sequence[_Source],
         leaving: AbstractSet[str],
     ) -> Iterator[PeriodFile]:
-        period, new = folder.partition("=")[2], [_source(month, segments) for month, segments in added.items()]
+        period = folder.partition("=")[2]
         has_parts = partitions.is_running(period, self.listed.as_of) and len(files) + bool(new) <= MOST_PARTS
         joined = [] if has_parts else _smallest(files)
         if not new and [file.period for file in joined] == [period]:
@@ -167,7 +199,7 @@ class FullHistories:
         """A file with the rows of these sources, if they have any."""
         if not sources:
             return
-        table = folder.partition("/")[0]
+        table = folder.rpartition("/")[0]
         draft = self.files.draft(lambda write: parquet.table(write, _in_order(table, sources), table))
         if draft.content.rows:
             yield self.files.stage(draft, PeriodFile.of(draft.content, self.base_url, folder))
@@ -193,10 +225,6 @@ def _smallest(files: Iterable[PeriodFile]) -> list[PeriodFile]:
 def _months(period: str) -> tuple[str, str]:
     """The first month of a period, and its last."""
     return (period, period) if len(period) == table_rows.MONTH else (period + _FIRST_MONTH, period + _LAST_MONTH)
-
-
-def _source(month: str, segments: Sequence[SpoolSegment]) -> _Source:
-    return _Source(month, month, histories.texts(segments, _read))
 
 
 def _read(segment: SpoolSegment) -> bytes:

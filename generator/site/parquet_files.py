@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from generator.api import keys
-from generator.api.downloads import TABLES, DumpFile, DumpHead, MarketsFile, PartitionFile
+from generator.api.downloads import THINNED, DumpFile, DumpHead, MarketsFile, PartitionFile
 from generator.api.links import Links
 from generator.config.settings import Config
 from generator.downloads import dump, parquet, partitions
@@ -56,7 +56,7 @@ class ParquetFiles:
 
     def _last(self) -> str | None:
         """As of when the files in place are; None if there are none, or if they are full histories."""
-        is_full = self.before is not None and any(map(self.before.periods, TABLES))
+        is_full = self.before is not None and any(map(self.before.periods, THINNED))
         return None if self.before is None or is_full else self.before.history_as_of
 
     def _markets(self, head: DumpHead) -> MarketsFile:
@@ -86,10 +86,10 @@ class ParquetFiles:
             members.setdefault(partition, []).append(member)
         found = {
             table: [self._of_partition(table, partition, members[partition]) for partition in sorted(members)]
-            for table in TABLES
+            for table in THINNED
         }
         last = self._last()
-        is_same = all(_names(found[table]) == _names(self._before(table)) for table in TABLES)
+        is_same = all(_names(found[table]) == _names(self._before(table)) for table in THINNED)
         return {**found, "history_as_of": last if last and is_same else self.listed.as_of}
 
     def _of_partition(self, table: str, partition: str, members: Sequence[Member]) -> PartitionFile:
@@ -105,16 +105,16 @@ class ParquetFiles:
 
     def _kept(self, gone: Collection[str], last: str) -> dict[str, Any] | None:
         """The files of `last`, without markets that are gone; None if one of them is missing or damaged."""
-        found = {table: [self._without(file, gone) for file in self._before(table)] for table in TABLES}
+        found = {table: [self._without(file, gone) for file in self._before(table)] for table in THINNED}
         whole = {table: [file for file in files if file] for table, files in found.items()}
         if whole != found:
             return None
         if not partitions.is_due(last, self.listed.as_of):
             return {**whole, "history_as_of": last}
         # As on any other day, a file of no market is left out.
-        folders = {f"{table}/{partition}" for table in TABLES for partition, _ in self.listed.members()}
+        folders = {f"{table}/{partition}" for table in THINNED for partition, _ in self.listed.members()}
         present = {table: [file for file in files if file.folder in folders] for table, files in whole.items()}
-        is_same = all(_names(present[table]) == _names(self._before(table)) for table in TABLES)
+        is_same = all(_names(present[table]) == _names(self._before(table)) for table in THINNED)
         return {**present, "history_as_of": last if is_same else self.listed.as_of}
 
     def _without(self, file: PartitionFile, gone: Collection[str]) -> PartitionFile | None:

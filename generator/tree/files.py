@@ -16,20 +16,27 @@ FINGERPRINT_SHARDS: Final = "details/"
 DUMP_PARTS: Final = "dumps.json"
 #: The blocked list, which a store holds under the same name.
 BLOCKED: Final = keys.BLOCKED
-#: The inspection page and the API documentation.
+#: The inspection page, and beside it, where histories are full, the history page.
 INSPECTION: Final = "index.html"
+HISTORY: Final = "history.html"
+#: The pages that quote markets: a takedown deletes them first.
+QUOTING: Final = (INSPECTION, HISTORY)
 #: Files that name what is not public, or no longer: only the user who builds may read them.
-PRIVATE: Final = frozenset({MANIFEST, REPORT, INSPECTION, BLOCKED, FINGERPRINTS, DUMP_PARTS})
+PRIVATE: Final = frozenset({MANIFEST, REPORT, *QUOTING, BLOCKED, FINGERPRINTS, DUMP_PARTS})
 #: Folders of such files.
 PRIVATE_FOLDERS: Final = (SHARDS, FINGERPRINT_SHARDS)
 DOCUMENTATION: Final = "api.html"
-#: A third-party program, unmodified; templates/vendor/rapidoc states its version and license.
-VENDOR: Final = "vendor/rapidoc"
-RENDERER: Final = f"{VENDOR}/rapidoc-min.js"
-#: Every page for people, and the files these load.
-PAGES: Final = (
-    INSPECTION, DOCUMENTATION, RENDERER, f"{VENDOR}/rapidoc-min.js.LICENSE.txt", f"{VENDOR}/LICENSE.txt"
-)  # fmt: skip
+#: Third-party programs, unmodified; the README beside each in templates/vendor states its version and license.
+RENDERER: Final = "vendor/rapidoc/rapidoc-min.js"
+PLOTTERS: Final = ("vendor/plot/d3.min.js", "vendor/plot/plot.umd.min.js")
+#: Each page for people, with the files that it loads, and their licenses.
+LOADED_BY: Final = {
+    HISTORY: (*PLOTTERS, *(f"vendor/plot/LICENSE-{name}.txt" for name in ("d3", "plot", "parts"))),
+    INSPECTION: (),
+    DOCUMENTATION: (RENDERER, f"{RENDERER}.LICENSE.txt", "vendor/rapidoc/LICENSE.txt"),
+}
+#: All of these files.
+PAGES: Final = tuple(name for page, loaded in LOADED_BY.items() for name in (page, *loaded))
 
 
 def is_private(name: str) -> bool:

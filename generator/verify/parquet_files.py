@@ -11,7 +11,7 @@ from pydantic_core import from_json
 
 from generator.api import contract, keys
 from generator.api.contract import PublicMarketDetail
-from generator.api.downloads import TABLES, DumpFile, DumpHead, PartitionFile
+from generator.api.downloads import THINNED, DumpFile, DumpHead, PartitionFile
 from generator.api.links import Links
 from generator.downloads import parquet
 from generator.verify import parquet_file
@@ -44,13 +44,13 @@ class ParquetCheck:
         if head is None or head.parquet is None:
             return
         yield from _of_markets(asked, head.parquet)
-        if any(map(head.periods, TABLES)):
+        if any(map(head.periods, THINNED)):
             yield from PeriodFilesCheck(self.ids)(asked, head)
             return
-        seen: dict[str, set[str]] = {table: set() for table in TABLES}
+        seen: dict[str, set[str]] = {table: set() for table in THINNED}
         unread = set[str]()
         partitions = defaultdict[str, dict[str, PartitionFile]](dict)
-        for table in TABLES:
+        for table in THINNED:
             for file in head.partitions(table):
                 partitions[file.folder.partition("/")[2]][table] = file
         for files in partitions.values():

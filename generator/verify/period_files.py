@@ -1,4 +1,7 @@
-"""The files of full histories: only of listed markets, and those of sampled markets lead to what their details show."""
+"""The files of full histories: only of listed markets, and those of sampled markets lead to what their details show.
+
+Candles and closes of these are made again, of the points and fills in the files.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,8 +11,8 @@ from pydantic_core import from_json
 
 from generator.api import contract, keys
 from generator.api.contract import PublicMarketDetail
-from generator.api.downloads import TABLES, DumpHead, PeriodFile
-from generator.downloads import parquet
+from generator.api.downloads import CLOSES, TABLES, THINNED, DumpHead, PeriodFile
+from generator.downloads import candles, parquet, table_rows
 from generator.verify import parquet_file
 from generator.verify.inquiry import Inquiry
 from generator.verify.mismatches import Mismatch, Verdict
@@ -22,7 +25,9 @@ MOST_COMPARED: Final = 500
 #: Rows in memory; if there are more, the markets that have most of them are not compared.
 MOST_ROWS: Final = 500_000
 #: What a plain row has beside its values.
-_NO_VALUES: Final = (parquet.OWNER, "timestamp", "id")
+_NO_VALUES: Final = (parquet.OWNER, "id", *table_rows.TIMES.values())
+_SECONDS: Final = len("2026-10-31T12:00:00Z")
+_NEVER: Final = "9999-12-31T23:59:59.999Z"
 #: The property of a detail that shows some rows of each table.
 _PROPERTIES: Final = {"history": "probHistory", "fills": "recentFills"}
 
@@ -35,7 +40,7 @@ class PeriodFilesCheck:
 
     def __call__(self, asked: Inquiry, head: DumpHead) -> Iterator[Mismatch]:
         """Compare digests, columns and rows."""
-        ids = sorted(self.ids)[:MOST_COMPARED]
+        ids, known = sorted(self.ids)[:MOST_COMPARED], dict[str, dict[str, list[_Row]]]()
         for table in TABLES:
             compared, is_whole = ComparedRows(ids), True
             for file in head.periods(table):
@@ -45,9 +50,17 @@ class PeriodFilesCheck:
                     yield from [found] if found else []
                     continue
                 yield from parquet_file.withdrawn(asked, found)
-                yield from _of_file(file, found, compared)
-            for detail in parquet_file.details(asked, [*compared.rows] if is_whole else []):
-                yield from _unlike_detail(asked, head, table, detail, compared.rows[detail.market.id])
+                yield from _of_file(file, found, compared, table_rows.TIMES[table])
+            if not is_whole:
+                continue
+            known[table] = compared.rows
+            if table in THINNED:
+                for detail in parquet_file.details(asked, [*compared.rows]):
+                    yield from _unlike_detail(asked, head, table, detail, compared.rows[detail.market.id])
+            elif known.keys() >= {*THINNED}:
+                for market_id in compared.rows.keys() & known["history"].keys() & known["fills"].keys():
+                    rows = {name: known[name][market_id] for name in (*THINNED, table)}
+                    yield from _unlike_made(asked, head, market_id, rows)
 
 
 class ComparedRows:
@@ -69,12 +82,12 @@ class ComparedRows:
             self._count -= len(self.rows.pop(largest))
 
 
-def _of_file(file: PeriodFile, found: OpenedFile, compared: ComparedRows) -> Iterator[Mismatch]:
-    """Add the rows of these markets; tell of one of another period."""
+def _of_file(file: PeriodFile, found: OpenedFile, compared: ComparedRows, time: str) -> Iterator[Mismatch]:
+    """Add the rows of these markets; tell of one of another period. `time` is the column with the time of a row."""
     try:
         for row in map(from_json, parquet.rows(found.body, found.ids & compared.rows.keys())):
-            if not row["timestamp"].startswith(file.period):
-                text = f"has a row of {row['timestamp']:.30}, which is not in {file.period}"
+            if not row[time].startswith(file.period):
+                text = f"has a row of {row[time]:.30}, which is not in {file.period}"
                 yield Mismatch(Verdict.WRONG, found.target, text)
                 return
             compared.add(row)
@@ -112,8 +125,31 @@ def _unlike_detail(
         yield Mismatch(verdict, f"/{keys.head(keys.DUMPS)}", text)
 
 
+def _unlike_made(
+    asked: Inquiry, head: DumpHead, market_id: str, rows: Mapping[str, Sequence[_Row]]
+) -> Iterator[Mismatch]:
+    """Tell if a market's candles or its close, the last of these tables, are not those of its points and fills."""
+    table, as_of = [*rows][-1], head.history_as_of or ""
+    stored = sorted(map(_plain, rows[table]))
+    points = sorted((row.timestamp, dict(row.values)["prob"]) for row in map(_plain, rows["history"]))
+    fills = sorted((row.timestamp, row.id, dict(row.values)["amount"]) for row in map(_plain, rows["fills"]))
+    market, closing = asked.site.markets.get(market_id), _NEVER
+    if market and as_of == asked.site.build.as_of:
+        closing = min(filter(None, (market["closeTime"], market["resolvedAt"])))
+    elif table == CLOSES and stored:  # the market may close at another instant by now
+        closing = stored[0].timestamp
+    columns = candles.derived(closing, as_of, [points], [fills])[table]
+    final = [*zip(*columns, strict=True)][: candles.over(table, columns[0], as_of)]
+    made = [_plain(dict(zip(table_rows.COLUMNS[table], row, strict=True))) for row in final]
+    if made != stored:
+        times = {row.timestamp for row in {*made} ^ {*stored}}
+        flaw = f"that of {min(times)} is not what its points and trades make" if times else "one is there twice"
+        text = f"its rows of market {market_id} in {table} differ: {flaw}"
+        yield Mismatch(Verdict.WRONG, f"/{keys.head(keys.DUMPS)}", text)
+
+
 class _PlainRow(NamedTuple):
-    """A row without its market, as both sides write it; a point has no id."""
+    """A row without its market, as both sides write it; only a fill has an id."""
 
     timestamp: str
     id: str
@@ -121,7 +157,7 @@ class _PlainRow(NamedTuple):
 
 
 def _plain(row: _Row) -> _PlainRow:
-    time = row["timestamp"]
-    full = time if "." in time else time.replace("Z", ".000Z")
+    time = next(row[name] for name in table_rows.TIMES.values() if name in row)
+    full = time.replace("Z", ".000Z") if len(time) == _SECONDS else time
     values = {name: value for name, value in row.items() if name not in _NO_VALUES and value is not None}
     return _PlainRow(full, row.get("id", ""), tuple(sorted(values.items())))

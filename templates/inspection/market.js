@@ -17,12 +17,24 @@ function unfolded(short) {
     pools: short.pools, pause: short.pause, fx: short.fx,
     bids: levels(short.bids), asks: levels(short.asks),
     fills: { total: fills, rows: latest.map(([timestamp, paid, size, shares]) => ({ timestamp, price: paid, amount: size, shares })) },
-    points, pointCount: count,
+    points, pointCount: count, candles: candlesOf(short),
   };
 }
 
-// The API's response.
+function candlesOf({ candles: [first, ...flat] = [] }) {
+  const found = [];
+  for (let place = 0; place < flat.length; place += 7) {
+    const [days, open, high, low, close, volume, trades] = flat.slice(place, place + 7);
+    found.push({
+      time: Date.parse(first) + days * DAY, open: open / 1000, high: high / 1000, low: low / 1000, close: close / 1000, volume, trades,
+    });
+  }
+  return found;
+}
+
+// The API's response, with the candles of the excerpt, if there are any: it has none.
 function whole({ market, orderBook, recentFills, probHistory }) {
+  const excerpt = EXCERPTS.get(market.id);
   const all = (rows) => ({ total: rows.length, rows });
   return {
     item: market,
@@ -30,7 +42,7 @@ function whole({ market, orderBook, recentFills, probHistory }) {
     pools: [market.poolYes, market.poolNo], pause: market.tradingPauseReason, fx: market.fxFamilyMember,
     bids: all(orderBook.bids), asks: all(orderBook.asks), fills: all(recentFills),
     points: probHistory.map((point) => ({ time: Date.parse(point.timestamp), prob: point.prob })),
-    pointCount: probHistory.length,
+    pointCount: probHistory.length, candles: excerpt ? candlesOf(excerpt) : [],
   };
 }
 
@@ -91,6 +103,10 @@ function drawn({ points, pointCount }) {
   return [...chart(points), ...thinned];
 }
 
+function candlesDrawn({ candles }) {
+  return candles.length ? [element("h3", null, "Daily candles, UTC"), ...candleChart(candles)] : [];
+}
+
 function sources(id) {
   const links = [element("a", { href: detailKey(id) }, "detail as JSON")];
   if (IS_SERVED) links.push(", ", element("a", { href: `${SETTINGS.api.markets}/${id}` }, "the API's answer"));
@@ -104,7 +120,7 @@ function render(model) {
   const description = model.description || "No description.";
   byId("market-body").replaceChildren(
     ...facts(model),
-    element("h3", null, "Probability"), ...drawn(model),
+    element("h3", null, "Probability"), ...drawn(model), ...candlesDrawn(model),
     element("h3", null, "Order book"), book(model),
     element("h3", null, "Recent fills"), latestFills(model),
     element("h3", null, "Rules"), element("p", { class: "description", dir: "auto" }, description),

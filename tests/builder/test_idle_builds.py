@@ -1,7 +1,6 @@
 """A build opens the details and the dump only where something changed; the audit of versions is left out here."""
 
 import sqlite3
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,35 +12,18 @@ from generator.api import keys
 from generator.api.downloads import DumpHead
 from generator.tree import files
 from tests.builder.test_part_staging import MARKETS, VersionedSite
+from tests.support.opened_files import opened_below
 from tests.support.sites.rows import market_id
 
 SETTINGS: Final[dict[str, Any]] = {"dumps__ndjson": True, "feeds__enabled": True}
-_OPENED: Final = set[str]()
-_NOTING: Final = list[str]()  # the folder whose files are noted, if any
-
-
-def _note(event: str, arguments: tuple[object, ...]) -> None:
-    # A hook stays for as long as the process.
-    if event == "open" and _NOTING and str(arguments[0]).startswith(_NOTING[0]):
-        _OPENED.add(str(arguments[0]))
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _noting() -> None:
-    sys.addaudithook(_note)
 
 
 @contextmanager
 def opened(site: VersionedSite) -> Iterator[list[str]]:
     """The details (as ids of their markets) and the dumps that the block opens, each once, in order."""
     found = list[str]()
-    _OPENED.clear()
-    _NOTING.append(f"{site.output}/")
-    try:
+    with opened_below(site.output) as names:
         yield found
-    finally:
-        _NOTING.clear()
-    names = sorted(path.removeprefix(f"{site.output}/") for path in _OPENED)
     found += [keys.market_id(name) or name for name in names if keys.market_id(name) or name.endswith(".ndjson.gz")]
 
 

@@ -200,6 +200,22 @@ def test_the_rows_of_a_market_go_from_all_batches_and_row_groups(
     assert file_of(parquet.without, io.BytesIO(filtered), [market_id(1)])[1] is None
 
 
+def test_the_values_of_columns_are_those_of_the_rows_of_all_batches_with_times_as_numbers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(parquet, "_BATCH", 2)
+    prices = [None, 0.25, None, 0.5, 0.75]
+    fill = plain(0)["recent_fills"][0]
+    fills = [{**fill, "price": price, "timestamp": f"2026-01-31T12:00:00.00{at}Z"} for at, price in enumerate(prices)]
+    file, _ = file_of(parquet.fills, [body(plain(1) | {"recent_fills": fills[::-1]})])
+    noon = 1_769_860_800_000
+    assert [*parquet.values(io.BytesIO(file), ("price", "marketId", "timestamp"))] == [
+        (price, market_id(1), noon + at) for at, price in enumerate(prices)
+    ]
+    with pytest.raises(ValueError, match="not such a table"):
+        next(parquet.values(io.BytesIO(file), ("prob",)))
+
+
 def test_columns_have_the_types_people_expect() -> None:
     file, _ = file_of(parquet.markets, [], "extended")
     expected = {

@@ -1,4 +1,4 @@
-"""Full histories: the files hold every public point and fill of the database, through whatever happens to its rows."""
+"""Full histories: the files hold every public point, fill, candle and close, through whatever happens to rows."""
 
 import random
 import sqlite3
@@ -12,14 +12,16 @@ from typing import Any, Final
 import pytest
 
 from generator.api import keys
-from generator.api.downloads import TABLES, DumpHead
+from generator.api.downloads import TABLES, THINNED, DumpHead
 from generator.builder import collector
 from generator.config.settings import Config
 from generator.downloads import table_rows
 from generator.errors import GuardError
+from generator.markets.market import Market
 from generator.site import full_histories
 from generator.tree import files as names
 from tests.support.readers import parquet
+from tests.support.readers.candles import DAY, HOUR, History, hours_since
 from tests.support.sites.builds import build_now, files, make_config
 from tests.support.sites.rows import (
     fill_id,
@@ -34,7 +36,6 @@ from tests.support.sites.rows import (
 Row = tuple[Any, ...]
 
 FIRST: Final = datetime(2025, 11, 20, 6, tzinfo=UTC)
-DAY: Final = timedelta(days=1)
 VERSIONED: Final = ("fills", "probabilities", "orders")
 
 
@@ -72,17 +73,37 @@ def stored(settings: Config, table: str) -> dict[str, list[Row]]:
 
 
 def time_of(row: Row, table: str) -> str:
-    return str(row[1 if table == "history" else -1])
+    return str(row[-1 if table == "fills" else 1])
 
 
 def place(row: Row, table: str) -> Row:
     """Where a row belongs in its file."""
     time = time_of(row, table)
-    return time[: table_rows.MONTH], row[0], time, *row[1:3]
+    return time[: table_rows.MONTH], row[0], time, *(row[1:3] if table in THINNED else ())
 
 
-def expected(database: sqlite3.Connection, table: str, blocked: tuple[str, ...] = ()) -> list[Row]:
+def expected(database: sqlite3.Connection, table: str, as_of: datetime, blocked: tuple[str, ...] = ()) -> list[Row]:
     """The same rows by a plain computation."""
+    rows = {name: raw(database, name, blocked) for name in THINNED}
+    if table in rows:
+        return rows[table]
+    found = list[Row]()
+    for market, *closing in database.execute("SELECT id, close_time, resolved_at FROM markets").fetchall():
+        history = History(
+            sorted(row[1:] for row in rows["history"] if row[0] == market),
+            sorted((row[-1], *row[1:3]) for row in rows["fills"] if row[0] == market),
+        )
+        (closed_at,) = typed((min(filter(None, closing)),))
+        made = {
+            "candles/day": history.candles(DAY, as_of),
+            "candles/hour": (row for row in history.candles(HOUR, as_of) if row[0] >= hours_since(as_of)),
+            "closes": history.closes(closed_at, as_of),
+        }
+        found += [(market, *row) for row in made[table]]
+    return sorted(found, key=lambda row: row[:2])
+
+
+def raw(database: sqlite3.Connection, table: str, blocked: tuple[str, ...]) -> list[Row]:
     columns = "p.recorded_at, p.prob" if table == "history" else "p.id, p.amount, p.shares, p.price, p.created_at"
     relation = "probabilities" if table == "history" else "fills"
     rows = database.execute(
@@ -99,10 +120,18 @@ def typed(row: Row) -> Row:
     )
 
 
-def check(settings: Config, database: sqlite3.Connection, blocked: tuple[str, ...] = ()) -> None:
+def check(
+    settings: Config, database: sqlite3.Connection, as_of: datetime | None = None, blocked: tuple[str, ...] = ()
+) -> None:
+    """Compare all tables; `as_of` that instant, or that of which the files are."""
+    since = as_of or datetime.fromisoformat(head_of(settings).history_as_of or "")
     for table in TABLES:
-        found = sorted(row for rows in stored(settings, table).values() for row in rows)
-        assert found == expected(database, table, blocked)
+        found = sorted((row for rows in stored(settings, table).values() for row in rows), key=order_in(table))
+        assert found == expected(database, table, since, blocked), table
+
+
+def order_in(table: str) -> Callable[[Row], Any]:
+    return lambda row: row if table in THINNED else row[:2]
 
 
 def traded(database: sqlite3.Connection, number: int, at: datetime, fill: int) -> None:
@@ -111,10 +140,11 @@ def traded(database: sqlite3.Connection, number: int, at: datetime, fill: int) -
 
 
 def site(database: sqlite3.Connection, markets: int = 5) -> Iterator[int]:
-    """Markets with a trade in each of the last months; yields numbers of fills that nobody has."""
+    """Markets with a trade in each of the last months, of which the last has closed; yields unused numbers of fills."""
     numbers = iter(range(1, 10**6))
     for number in range(1, markets + 1):
-        insert_market(database, number)
+        closing = {"close_time": f"{FIRST - timedelta(days=10):%Y-%m-%d %H:%M:%S.%f}"} if number == markets else {}
+        insert_market(database, number, **closing)
         for days in (400, 90, 20, 1):
             traded(database, number, FIRST - timedelta(days=days, minutes=number), next(numbers))
     return numbers
@@ -200,10 +230,10 @@ def test_what_is_unchanged_by_its_version_is_not_collected(
     noted = settings.output.parent / "noted"
     whole = collector.Collector.finish
 
-    def finish(self: Any, market: str, *arguments: Any, **named: Any) -> None:
+    def finish(self: Any, market: Market) -> None:
         with noted.open("a") as file:  # in a worker
-            file.write(f"{market}\n")
-        whole(self, market, *arguments, **named)
+            file.write(f"{market.id}\n")
+        whole(self, market)
 
     monkeypatch.setattr(collector.Collector, "finish", finish)
     traded(database, 3, FIRST, next(fills))
@@ -247,14 +277,14 @@ def again(database: sqlite3.Connection, fills: Iterator[int]) -> None:
 def recreated(database: sqlite3.Connection, fills: Iterator[int]) -> None:
     for relation, column in (("fills", "market_id"), ("probabilities", "market_id"), ("markets", "id")):
         database.execute(f"DELETE FROM {relation} WHERE {column} = ?", [market_id(1)])
-    insert_market(database, 1, question="Another one?", **versioned(database))
+    insert_market(database, 1, question="Another one?", **versioned(database, next(fills)))
     traded(database, 1, FIRST - timedelta(days=100), next(fills))
 
 
-def versioned(database: sqlite3.Connection) -> dict[str, int]:
+def versioned(database: sqlite3.Connection, number: int) -> dict[str, int]:
     """A version that no market had, if there are any."""
     has_versions = any(row[1] == "detail_version" for row in database.execute("PRAGMA table_info(markets)"))
-    return {"detail_version": 1000} if has_versions else {}
+    return {"detail_version": 1000 * number} if has_versions else {}
 
 
 def ahead(database: sqlite3.Connection, fills: Iterator[int]) -> None:
@@ -267,7 +297,35 @@ def new(database: sqlite3.Connection, fills: Iterator[int]) -> None:
     traded(database, number, FIRST - timedelta(days=3), next(fills))
 
 
-CHANGES: Final = (edit, delete, late, last_month, hidden, again, recreated, ahead, new)
+def closing(database: sqlite3.Connection, fills: Iterator[int]) -> None:
+    """One market closes before the next build, and one will later; nothing else happens to them."""
+    times = (FIRST + timedelta(hours=5), FIRST + timedelta(days=30))
+    for number, time in enumerate(times, 1):
+        database.execute("UPDATE markets SET close_time = ? WHERE id = ?", [f"{time:%F %T.%f}", market_id(number)])
+
+
+def rescheduled(database: sqlite3.Connection, fills: Iterator[int]) -> None:
+    for number, days in ((5, -30), (3, -2)):
+        time = FIRST + timedelta(days=days)
+        database.execute("UPDATE markets SET close_time = ? WHERE id = ?", [f"{time:%F %T.%f}", market_id(number)])
+
+
+def resolved(database: sqlite3.Connection, fills: Iterator[int]) -> None:
+    database.execute(
+        "UPDATE markets SET status = 'resolved', resolution = 'YES', resolved_at = ? WHERE id = ?",
+        [f"{FIRST - timedelta(days=3):%F %T.%f}", market_id(4)],
+    )
+
+
+def hours_ago(database: sqlite3.Connection, fills: Iterator[int]) -> None:
+    """Rows after all others, in an hour that was over at the last build, in its own, and in the next."""
+    for number, minutes in ((1, -1), (2, 1), (2, 61), (3, 0)):
+        traded(database, number, FIRST + timedelta(minutes=minutes), next(fills))
+
+
+CHANGES: Final = (
+    edit, delete, late, last_month, hidden, again, recreated, ahead, new, closing, rescheduled, resolved, hours_ago,
+)  # fmt: skip
 
 
 @pytest.mark.campaign(short=3)
@@ -280,8 +338,9 @@ def test_the_files_follow_the_database(
     build_now(settings, FIRST)
     change(database, fills)
     build_now(settings, FIRST + timedelta(hours=1), shrink=True)
-    build_now(settings, FIRST + DAY, shrink=True)
-    check(settings, database)
+    for days in (1, 2, 40, 130):
+        build_now(settings, FIRST + days * DAY, shrink=True)
+        check(settings, database)
 
 
 @pytest.mark.campaign(short=0)
@@ -390,8 +449,9 @@ def test_ids_that_the_database_sorts_otherwise_are_in_order(
     build_now(settings, FIRST)
     for table in TABLES:
         found = [row for rows in stored(settings, table).values() for row in rows]
-        assert sorted(found) == sorted((row[0].lower(), *row[1:]) for row in expected(database, table))
-        assert len(found) == 3 * len(ids)
+        wanted = [(row[0].lower(), *row[1:]) for row in expected(database, table, FIRST)]
+        assert sorted(found, key=order_in(table)) == sorted(wanted, key=order_in(table))
+        assert len(found) == (0 if table == "closes" else 3 * len(ids))
 
 
 def test_thinned_and_full_histories_take_turns(settings: Config, database: sqlite3.Connection) -> None:
@@ -399,9 +459,11 @@ def test_thinned_and_full_histories_take_turns(settings: Config, database: sqlit
     build_now(settings, FIRST)
     dumps = settings.dumps.model_copy(update={"histories": "thinned"})
     build_now(settings.model_copy(update={"dumps": dumps}), FIRST + timedelta(hours=1))
-    assert all(head_of(settings).partitions(table) and not head_of(settings).periods(table) for table in TABLES)
+    assert [bool(head_of(settings).partitions(table)) for table in TABLES] == [table in THINNED for table in TABLES]
+    assert not any(map(head_of(settings).periods, TABLES))
     build_now(settings, FIRST + timedelta(hours=2))
-    assert all(head_of(settings).periods(table) and not head_of(settings).partitions(table) for table in TABLES)
+    assert all(map(head_of(settings).periods, THINNED))
+    assert not any(map(head_of(settings).partitions, TABLES))
     check(settings, database)
 
 

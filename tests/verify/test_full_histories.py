@@ -45,12 +45,12 @@ def proxy(folder: Path) -> Iterator[Proxy]:
 
 
 def without_newest(lines: Lines) -> Lines:
-    newest = max(lines, key=lambda line: str(re.search(rb'"timestamp":"[^"]*', line)))
+    newest = max(lines, key=lambda line: str(re.search(rb'"(timestamp|start|closedAt)":"[^"]*', line)))
     return [line for line in lines if line != newest]
 
 
 def other_value(lines: Lines) -> Lines:
-    return [re.sub(rb'"(prob|shares)":[0-9.e-]+', rb'"\1":0.123', line) for line in lines]
+    return [re.sub(rb'"(prob|shares|low)":[0-9.e-]+', rb'"\1":0.123', line) for line in lines]
 
 
 def twice(lines: Lines) -> Lines:
@@ -63,7 +63,7 @@ def withdrawn(lines: Lines) -> Lines:
 
 
 def other_month(lines: Lines) -> Lines:
-    return [re.sub(rb'"timestamp":"\d{4}', b'"timestamp":"2019', lines[0]), *lines[1:]]
+    return [re.sub(rb'"(timestamp|start)":"\d{4}', rb'"\1":"2019', lines[0]), *lines[1:]]
 
 
 FLAWS: Final[dict[str, tuple[str, Callable[[Lines], Lines], str, Verdict]]] = {
@@ -74,6 +74,13 @@ FLAWS: Final[dict[str, tuple[str, Callable[[Lines], Lines], str, Verdict]]] = {
     "a trade is there twice": ("fills", twice, "a trade is there twice", Verdict.WRONG),
     "a market is withdrawn": ("history", withdrawn, "which the dump does not have", Verdict.WITHDRAWN),
     "another month": ("fills", other_month, "which is not in 20", Verdict.WRONG),
+    "a candle is missing": ("candles/day", without_newest, "not what its points and trades make", Verdict.WRONG),
+    "an hour differs": ("candles/hour", other_value, "not what its points and trades make", Verdict.WRONG),
+    "a candle is there twice": ("candles/hour", twice, "one is there twice", Verdict.WRONG),
+    "a close differs": ("closes", other_value, "not what its points and trades make", Verdict.WRONG),
+    "a close is missing": ("closes", without_newest, "not what its points and trades make", Verdict.WRONG),
+    "a close of a market that is withdrawn": ("closes", withdrawn, "which the dump does not have", Verdict.WITHDRAWN),
+    "a candle of another month": ("candles/day", other_month, "which is not in 20", Verdict.WRONG),
 }
 
 

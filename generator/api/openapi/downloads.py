@@ -3,7 +3,7 @@
 Ranges and HEAD appear in prose only, as in the rest of the document.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from generator.api import changelog, downloads, feeds, keys, llms, prices, site_index
@@ -15,6 +15,7 @@ from generator.config.settings import Config
 
 _GZIP: Final = keys.CONTENT_TYPES[".gz"]
 _PARQUET: Final = keys.CONTENT_TYPES[".parquet"]
+_CANDLES: Final = "candles/"
 _REFUSED: Final = (405, 429, 503)
 _PARTS: Final = """\
 Parts can be requested with `Range`: the answer is a 206, or a 416 for a range beyond the end. HEAD tells the size. \
@@ -170,32 +171,45 @@ def _parquet(config: Config) -> JsonObject:
             "dumps", "getMarketsParquet", ("Get all markets as Parquet", of_markets), answer, _digest()
         )
     }
-    parameters = _of_periods() if config.has_full_histories else _of_partitions()
-    path = "/".join(f"{{{parameter['name']}}}" for parameter in parameters)
-    what = (
-        "All points or trades of a period" if config.has_full_histories else "Histories or recent fills of some markets"
-    )
-    of_tables = f"{what}, made once a day. {_PARTS} {_WITHDRAWN}"
-    found[f"{folder}{path}/{{digest}}.{downloads.PARQUET}"] = _operation(
-        "dumps", "getTableParquet", ("Get histories or fills as Parquet", of_tables), answer, *parameters, _digest()
-    )
+    for name, title, what, parameters in _tables(config):
+        path = "/".join(f"{{{parameter['name']}}}" for parameter in parameters)
+        prefix = _CANDLES if name == "getCandlesParquet" else ""
+        text = f"{what}, made once a day. {_PARTS} {_WITHDRAWN}"
+        found[f"{folder}{prefix}{path}/{{digest}}.{downloads.PARQUET}"] = _operation(
+            "dumps", name, (title, text), answer, *parameters, _digest()
+        )
     return found
+
+
+def _tables(config: Config) -> Iterator[tuple[str, str, str, tuple[JsonObject, ...]]]:
+    """Name, title and content of the operations for tables, with their parameters."""
+    name, title = "getTableParquet", "Get histories or fills as Parquet"
+    if not config.has_full_histories:
+        yield name, title, "Histories or recent fills of some markets", _of_partitions()
+        return
+    tables = [table for table in downloads.TABLES if table not in downloads.CANDLES]
+    what = "All points or trades of a period, or the prices of the markets that closed in it"
+    yield name, title, what, (_of_table(tables), _period())
+    lengths = [table.removeprefix(_CANDLES) for table in downloads.CANDLES]
+    what = "All candles of a month or year: of days, or of hours, which are kept for 90 days at least"
+    length = _parameter("length", "How long a candle is.", f"^({'|'.join(lengths)})$", lengths[0])
+    yield "getCandlesParquet", "Get candles as Parquet", what, (length, _period())
 
 
 def _of_partitions() -> tuple[JsonObject, ...]:
     state = _parameter("state", "Whether its markets have ended or are open.", "^state=(archive|open)$", "state=open")
     month = "^(month=[0-9]{4}-[0-9]{2}|part=[0-9]{2})$"
     partition = _parameter("partition", "The month in which they ended, or a part of the open ones.", month, "part=07")
-    return _of_table(), state, partition
+    return _of_table(downloads.THINNED), state, partition
 
 
-def _of_periods() -> tuple[JsonObject, ...]:
+def _period() -> JsonObject:
     form = "^period=[0-9]{4}(-[0-9]{2})?$"
-    return _of_table(), _parameter("period", "The month or the year of its rows.", form, "period=2026-01")
+    return _parameter("period", "The month or the year of its rows.", form, "period=2026-01")
 
 
-def _of_table() -> JsonObject:
-    return _parameter("table", "Which rows.", f"^({'|'.join(downloads.TABLES)})$", "history")
+def _of_table(tables: Sequence[str]) -> JsonObject:
+    return _parameter("table", "Which rows.", f"^({'|'.join(tables)})$", "history")
 
 
 def _get_archive(config: Config) -> JsonObject:

@@ -6,6 +6,7 @@ from datetime import timedelta
 from functools import cache
 from typing import Annotated, Any, Final, Literal, TypeAlias, get_args
 
+from pydantic.alias_generators import to_camel
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, models_json_schema
 
 from generator.api import archive, changelog, contract, downloads, feeds, forms, prices, site_index
@@ -82,10 +83,13 @@ def schemas(variant: contract.Variant, fills_step: timedelta, texts: Texts, *, h
     """
     omitted = frozenset[str]() if variant == "extended" else _EXTENDED
     models = {name: _model(name, schema, omitted, fills_step) for name, schema in _generated().items()}
-    if has_periods:
-        shown = models[downloads.DumpHead.__name__]["properties"]
-        for table in downloads.TABLES:
-            shown[table] = {**shown[table], "items": ref(downloads.PeriodFile.__name__)}
+    shown = models[downloads.DumpHead.__name__]["properties"]
+    for table in downloads.TABLES:
+        field = to_camel(downloads.FIELDS[table])
+        if has_periods:
+            shown[field] = {**shown[field], "items": ref(downloads.PeriodFile.__name__)}
+        elif table not in downloads.THINNED:
+            del shown[field]
     for model in models.values():
         shown = model["properties"]
         shown |= {name: _bounded(shown[name], longest) for name, longest in texts if name in shown}

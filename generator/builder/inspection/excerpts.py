@@ -6,12 +6,14 @@ of which detail it is, by its digest, so that the next page takes it over from t
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any, Final, TypeAlias
 
 from pydantic_core import from_json
 
-from generator.api import contract
+from generator.api import contract, times
+from generator.api.downloads import DumpHead
+from generator.downloads.candles import DAYS
 from generator.markets.market import Market
 from generator.site.catalog import Catalog
 
@@ -24,6 +26,10 @@ POINTS: Final = 48
 LEVELS: Final = 5
 FILLS: Final = 5
 DESCRIPTION: Final = 400
+#: How many excerpts have candles, and of how many days at most.
+CANDLED: Final = 200
+CANDLES: Final = 60
+_DAY: Final = timedelta(days=1)
 #: What the excerpts follow in the data.
 _BEGIN: Final = b',"excerpts":['
 #: JSON values by name.
@@ -86,13 +92,23 @@ class Excerpts:
         return {status: statuses.count(status) for status in contract.MARKET_STATUSES}
 
 
-def encoded(body: bytes, digest: str) -> bytes:
-    """The excerpt of a detail with this encoded body and digest, encoded."""
-    return contract.encode({**excerpt(from_json(body)), "of": digest})
+def encoded(body: bytes, source: str, candles: Sequence[Any] = ()) -> bytes:
+    """The excerpt of a detail with this encoded body, and with these short candles, encoded.
+
+    `source` stands for the bytes that they are made of.
+    """
+    more = {"candles": candles} if candles else {}
+    return contract.encode({**excerpt(from_json(body)), **more, "of": source})
+
+
+def candle_files(head: DumpHead) -> list[str]:
+    """The keys of the files that have the newest daily candles."""
+    since = times.instant(datetime.fromisoformat(head.history_as_of or head.as_of) - CANDLES * _DAY)
+    return [file.key for file in head.periods(DAYS) if file.period >= since[: len(file.period)]]
 
 
 def on_page(page: bytes | None, program: str) -> dict[str, bytes]:
-    """The encoded excerpts on a page of this program, by the digests of their details; none if they were altered.
+    """The encoded excerpts on a page of this program, by their sources; none if they were altered.
 
     Another program may make other excerpts of the same detail.
     """
@@ -134,6 +150,26 @@ def excerpt(shown: Json) -> Json:
         "fills": _fills(shown["recentFills"]),
         "history": _history(shown["probHistory"]),
     }
+
+
+def short_candles(rows: Sequence[Json]) -> list[Any]:
+    """A market's newest daily candles, of all that there are, oldest first.
+
+    The day of the first candle, then for each: days since it, open, high, low and close in ‰, volume and trades.
+    """
+    priced = [row for row in rows if row.get("open") is not None][-CANDLES:]
+    days = [datetime.fromisoformat(row["start"]) for row in priced]
+    flat = [
+        number
+        for row, day in zip(priced, days, strict=True)
+        for number in (
+            (day - days[0]).days,
+            *(round(row[name] * 1000) for name in ("open", "high", "low", "close")),
+            round(row["volume"], 2),
+            row["trades"],
+        )
+    ]
+    return [f"{days[0]:%Y-%m-%d}", *flat] if days else []
 
 
 def _levels(levels: Sequence[Json]) -> list[Any]:

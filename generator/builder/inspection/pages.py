@@ -21,6 +21,7 @@ from generator.api import contract, keys
 from generator.api.openapi import document as openapi
 from generator.builder.inspection.downloads import Downloads
 from generator.builder.inspection.excerpts import Excerpts
+from generator.builder.inspection.history import DAYS, HistoryFigures
 from generator.config.settings import Config
 from generator.edge import router, templates
 from generator.tree import families, files
@@ -40,13 +41,22 @@ _RELATIONS: Final = ("markets", "fx_members", "orders", "fills", "probabilities"
 
 
 def render(
-    config: Config, report: Mapping[str, Any], excerpts: Excerpts, downloads: Downloads
+    config: Config,
+    report: Mapping[str, Any],
+    excerpts: Excerpts,
+    downloads: Downloads,
+    figures: HistoryFigures | None = None,
 ) -> Iterator[tuple[str, bytes]]:
-    """Every file with its bytes; `report` is the content of report.json."""
-    yield files.INSPECTION, _page(config, report, excerpts, downloads).encode()
-    yield files.DOCUMENTATION, _documentation(config).encode()
-    for name in files.PAGES:
-        if name.startswith(files.VENDOR):
+    """Every file with its bytes; `report` is the content of report.json, `figures` are of full histories."""
+    # The inspection page comes after the history page: where it shows a report, the other is as new.
+    made = {files.HISTORY: _history(report, figures)} if figures else {}
+    made |= {
+        files.INSPECTION: _page(config, report, excerpts, downloads),
+        files.DOCUMENTATION: _documentation(config),
+    }
+    for page, text in made.items():
+        yield page, text.encode()
+        for name in files.LOADED_BY[page]:
             yield name, templates.plain(name).encode()
 
 
@@ -86,6 +96,7 @@ def _texts(config: Config, report: Mapping[str, Any], excerpts: Excerpts) -> dic
         "relations": {name: relations[name] for name in _RELATIONS if relations[name]},
         "documents": _DOCUMENTS.items(),
         "documentation": files.DOCUMENTATION,
+        "history": files.HISTORY if config.has_full_histories else None,
         "detail": keys.detail,
         "details_folder": keys.DETAILS,
         "statuses": contract.STATUS_FILTERS,
@@ -166,11 +177,30 @@ def _settings(config: Config, report: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def _history(report: Mapping[str, Any], figures: HistoryFigures) -> str:
+    style = "".join(templates.plain(f"inspection/{name}.css") for name in ("page", "history"))
+    script = templates.plain("inspection/history.js")
+    values = {
+        "policy": _policy_of_renderer(script),
+        "style": style,
+        "script": script,
+        "source": report["source"],
+        "version": report["generator"],
+        "figures": figures,
+        "candles": figures.candles.encoded().decode(),
+        "data": _json({"calibration": figures.calibration, "questions": figures.questions}),
+        "days": DAYS,
+        "page": files.INSPECTION,
+        "documentation": files.DOCUMENTATION,
+        "plotters": files.PLOTTERS,
+    }
+    return templates.rendered("inspection/history.html.j2", values)
+
+
 def _documentation(config: Config) -> str:
     style, script = templates.plain("inspection/api.css"), templates.plain("inspection/api.js")
     document = _readable(openapi.document(config))
-    # The renderer sets inline styles, and is loaded from a file beside the page.
-    policy = _policy(f"script-src 'self' file: {_hash(script)}", "style-src 'unsafe-inline'", "img-src data:")
+    policy = _policy_of_renderer(script, "img-src data:")
     values = {
         "policy": policy,
         "style": style,
@@ -203,6 +233,11 @@ def _script() -> str:
 
 def _policy(*allowed: str) -> str:
     return "; ".join(["default-src 'none'", "base-uri 'none'", "form-action 'none'", *allowed])
+
+
+def _policy_of_renderer(script: str, *allowed: str) -> str:
+    """The policy of a page whose renderer sets inline styles, and is loaded from a file beside it."""
+    return _policy(f"script-src 'self' file: {_hash(script)}", "style-src 'unsafe-inline'", *allowed)
 
 
 def _hash(text: str) -> str:

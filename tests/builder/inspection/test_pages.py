@@ -30,6 +30,8 @@ from tests.support.sites.rows import insert_market, market_id, public_market
 
 #: dist/rapidoc-min.js of rapidoc 9.3.8 on npm: `npm pack rapidoc@9.3.8`.
 RAPIDOC: Final = "affbd173a65e870e18f392cca963113bcdafb6e50e88cd2f6a834a65b22db94d"
+#: With these settings there is a history page.
+FULL: Final[dict[str, Any]] = {"dumps__parquet": True, "dumps__histories": "full"}
 COST: Final = {
     "pricesAsOf": "2026-01-01",
     "layouts": {
@@ -133,21 +135,22 @@ def test_a_build_that_finds_everything_in_place_leaves_the_pages_alone(
     tmp_path: Path, database: sqlite3.Connection
 ) -> None:
     insert_market(database)
-    build_now(make_config(tmp_path))
+    build_now(make_config(tmp_path, **FULL))
     places = [tmp_path / "output" / name for name in names.PAGES]
     before = [(place.stat().st_ino, place.stat().st_mtime_ns) for place in places]
-    build_now(make_config(tmp_path))
+    build_now(make_config(tmp_path, **FULL))
     assert [(place.stat().st_ino, place.stat().st_mtime_ns) for place in places] == before
 
 
 def test_edited_or_deleted_pages_are_restored(tmp_path: Path, database: sqlite3.Connection) -> None:
     insert_market(database)
-    build_now(make_config(tmp_path))
+    build_now(make_config(tmp_path, **FULL))
     places = [tmp_path / "output" / name for name in names.PAGES]
     before = [place.read_bytes() for place in places]
-    places[0].write_text("edited")
-    places[1].unlink()
-    build_now(make_config(tmp_path))
+    for edited, deleted in zip(places[::2], places[1::2], strict=False):
+        edited.write_text("edited")
+        deleted.unlink()
+    build_now(make_config(tmp_path, **FULL))
     assert [place.read_bytes() for place in places] == before
 
 
@@ -227,7 +230,7 @@ def test_no_element_has_inline_code_or_style_or_links_to_another_host(tmp_path: 
 
 def test_scripts_turn_no_text_into_markup_or_code() -> None:
     scripts = [path.read_text("utf-8") for path in (ROOT / "templates" / "inspection").glob("*.js")]
-    assert len(scripts) == 6
+    assert len(scripts) == 7
     makers = ("innerHTML", "outerHTML", "insertAdjacent", "document.write", "eval(", "Function(", "srcdoc", "DOMParser")
     assert [maker for maker in makers for script in scripts if maker in script] == []
 

@@ -177,13 +177,13 @@ def _histories(folder: Output, catalog: Catalog, config: Config) -> NewHistories
     state = full_histories.in_place(folder)
     if not config.has_full_histories or (state and not partitions.is_due(state.as_of, catalog.as_of)):
         return None
-    collector = Collector(LastHistories(state.markets, is_first=False) if state else LastHistories())
+    collector = Collector(LastHistories(state.markets, state.as_of) if state else LastHistories(), catalog.as_of)
     for market in catalog.markets:
         shown = json.loads(_detail(market))
         collector.points([(point["timestamp"], point["prob"]) for point in shown["probHistory"]])
         fills = ("timestamp", "id", "amount", "shares", "price")
         collector.fills([tuple(fill[name] for name in fills) for fill in shown["recentFills"]])
-        collector.finish(market.id, None, is_listed=market.fx is None)
+        collector.finish(market)
     found, spool = collector.close()
     path = folder.scratch(f"histories-{secrets.token_hex(8)}")
     with spool:

@@ -1,0 +1,151 @@
+"""The inspection page draws daily candles of popular markets where histories are full."""
+
+import json
+import re
+import sqlite3
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from generator.api import keys
+from generator.api.downloads import DumpHead
+from generator.builder.inspection import excerpts
+from generator.config.settings import Config
+from generator.tree import files
+from tests.support.edges.serving import UNLIMITED, served
+from tests.support.opened_files import opened_below
+from tests.support.readers.browser import DESKTOP, chromium, window
+from tests.support.sites.builds import AS_OF, build_now, make_config
+from tests.support.sites.rows import insert_fill, insert_market, insert_point, market_id
+
+FULL: Final[dict[str, Any]] = {"dumps__parquet": True, "dumps__histories": "full"}
+NARROW: Final = (500, 900)
+#: Time, probability.
+POINTS: Final = (
+    ("2026-01-27 10:00", 0.5), ("2026-01-28 09:00", 0.75), ("2026-01-28 12:00", 0.25), ("2026-01-30 09:00", 0.375),
+    ("2026-01-31 09:00", 0.9),
+)  # fmt: skip
+DRAWN: Final = [
+    "2026-01-27", *(0, 500, 500, 500, 500, 0.0, 0), *(1, 500, 750, 250, 250, 12.5, 2), *(3, 250, 375, 250, 375, 0.0, 0),
+]  # fmt: skip
+
+
+def fill(database: sqlite3.Connection) -> None:
+    """A market with candles of three days, and one without."""
+    insert_market(database, 1, question="Which way?", trader_count=9)
+    insert_market(database, 2, question="Nothing yet?", trader_count=1)
+    for time, prob in POINTS:
+        insert_point(database, f"{time}:00.000000", prob)
+    for number, amount in ((1, 10.0), (2, 2.5)):
+        insert_fill(database, number, amount=amount, created_at=f"2026-01-28 0{number}:00:00.000000")
+
+
+@pytest.fixture
+def site(tmp_path: Path, database: sqlite3.Connection) -> Config:
+    fill(database)
+    config = make_config(tmp_path, **FULL)
+    build_now(config)
+    return config
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as found:
+        yield found
+
+
+def shown(site: Config) -> dict[str, Any]:
+    """The excerpts of the page, by id."""
+    page = (site.output / files.INSPECTION).read_text("utf-8")
+    found = re.search(r'id="data"[^>]*>(.*?)</script>', page)
+    assert found
+    return {one["id"]: one for one in json.loads(found[1])["excerpts"]}
+
+
+def candle_files(site: Config) -> list[str]:
+    head = DumpHead.found_by(lambda key: (site.output / key).read_bytes())
+    assert head
+    return [file.key for file in head.periods("candles/day")]
+
+
+def test_excerpts_have_the_candles_of_days_that_are_over(site: Config) -> None:
+    assert shown(site)[market_id(1)]["candles"] == DRAWN
+    assert "candles" not in shown(site)[market_id(2)]
+
+
+def test_candles_are_read_when_their_files_changed_and_not_else(site: Config, database: sqlite3.Connection) -> None:
+    (key,) = candle_files(site)
+    for minute, number in enumerate((1, 2), 1):
+        database.execute("UPDATE markets SET question = 'Edited?' WHERE id = ?", [market_id(number)])
+        with opened_below(site.output) as opened:
+            build_now(site, AS_OF + timedelta(minutes=minute))
+        assert keys.head(keys.DUMPS) in opened
+        assert key not in opened
+    assert shown(site)[market_id(1)]["candles"] == DRAWN
+    insert_market(database, 3)
+    with opened_below(site.output) as opened:
+        build_now(site, AS_OF + timedelta(minutes=5))
+    assert key in opened  # nobody knows whether the new one has candles
+    build_now(site, AS_OF + timedelta(days=1))
+    assert shown(site)[market_id(1)]["candles"] == [*DRAWN, *(4, 375, 900, 375, 900, 0.0, 0)]
+
+
+def test_popular_markets_have_candles_of_no_more_than_sixty_days(
+    site: Config, database: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(excerpts, "CANDLES", 2)
+    build_now(site, AS_OF + timedelta(minutes=5), full=True)
+    assert shown(site)[market_id(1)]["candles"] == ["2026-01-28", 0, *DRAWN[9:15], 2, *DRAWN[16:]]
+
+
+def test_files_that_cannot_be_read_cost_the_page_its_candles_and_nothing_else(site: Config) -> None:
+    (key,) = candle_files(site)
+    (site.output / key).write_bytes(b"?")
+    (site.output / files.INSPECTION).unlink()
+    build_now(site, AS_OF + timedelta(minutes=5))
+    assert "candles" not in shown(site)[market_id(1)]
+    assert shown(site)[market_id(1)]["history"][0] == len(POINTS)
+
+
+def test_a_thinned_site_draws_none(tmp_path: Path, database: sqlite3.Connection) -> None:
+    fill(database)
+    config = make_config(tmp_path, dumps__parquet=True)
+    build_now(config)
+    assert "candles" not in shown(config)[market_id(1)]
+
+
+@pytest.mark.campaign(short=1)
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("size", [DESKTOP, NARROW])
+def test_candles_are_drawn_and_read_by_keys(
+    site: Config, browser: Browser, size: tuple[int, int], scheme: Literal["light", "dark"]
+) -> None:
+    with window(browser, size=size, scheme=scheme) as opened:
+        watched = opened.open(f"{(site.output / files.INSPECTION).as_uri()}#market={market_id(1)}")
+        chart = watched.page.locator(".chart").nth(1)
+        expect(chart.locator(".wick")).to_have_count(3)
+        assert (chart.locator(".rose").count(), chart.locator(".fell").count()) == (2, 1)
+        label = "Daily candles from 2026-01-27 to 2026-01-30: from 50.0% to 37.5%, lowest 25.0%, highest 75.0%."
+        assert chart.get_attribute("aria-label") == label
+        chart.focus()
+        watched.page.keyboard.press("Home")
+        watched.page.keyboard.press("ArrowRight")
+        readout = watched.page.locator(".readout").nth(1)
+        text = "2026-01-28: open 50.0%, high 75.0%, low 25.0%, close 25.0%; volume 12.50 in 2 trades"
+        assert readout.inner_text() == text
+        assert watched.overflow() <= 0
+        assert watched.violations() == []
+        assert (watched.complaints, watched.foreign) == ([], [])
+
+
+@pytest.mark.campaign(short=0)
+def test_a_served_page_draws_them_beside_the_answer_of_the_api(site: Config, browser: Browser) -> None:
+    options = [f"--set={name.replace('__', '.')}={value}" for name, value in FULL.items()]
+    with served(site.output.parent, *UNLIMITED, *options) as running, window(browser) as opened:
+        watched = opened.open(f"http://127.0.0.1:{running.port}/inspect/#market={market_id(1)}")
+        expect(watched.page.locator(".readout").nth(0)).to_have_text("2026-01-31 09:00 UTC: 90.0%")
+        expect(watched.page.locator(".chart").nth(1).locator(".wick")).to_have_count(3)

@@ -1,0 +1,214 @@
+"""The figures of the history page are those of a plain computation, and candles are read again only if need be."""
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final, NamedTuple
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from generator.api import keys
+from generator.api.contract import Resolution
+from generator.api.downloads import DumpHead, MarketsFile, PeriodFile
+from generator.builder.inspection import history
+from generator.builder.inspection.history import (
+    BUCKETS,
+    DAYS,
+    MOVERS,
+    CalibrationBucket,
+    DayVolume,
+    HistoryFigures,
+    Move,
+)
+from generator.site.catalog import Catalog
+from tests.support.sites.builds import NOW
+
+AS_OF: Final = "2026-01-31T12:34:56.000Z"
+HOUR: Final = datetime(2026, 1, 31, 12, tzinfo=UTC)
+DAY: Final = datetime(2026, 1, 31, tzinfo=UTC)
+
+
+def milliseconds(moment: datetime) -> int:
+    return round(moment.timestamp() * 1000)
+
+
+# ── calibration ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_bucket_has_the_mean_probability_of_its_markets_and_the_share_that_resolved_yes() -> None:
+    closes = [("a", 0.31), ("b", 0.35), ("c", 0.39), ("d", 1.0), ("e", 0.0)]
+    resolutions: dict[str, Resolution | None] = {"a": "YES", "b": "NO", "c": "NO", "d": "YES", "e": "NO"}
+    low, middle, high = history.calibration(closes, resolutions)
+    assert (low, high) == (CalibrationBucket(0.0, 0.1, 1, 0.0, 0.0), CalibrationBucket(0.9, 1.0, 1, 1.0, 1.0))
+    assert (middle.low, middle.high, middle.markets) == (0.3, 0.4, 3)
+    assert (middle.prob, middle.yes) == pytest.approx((0.35, 1 / 3))
+
+
+@pytest.mark.parametrize("resolution", ["CANCEL", None])
+def test_markets_that_did_not_resolve_yes_or_no_do_not_count(resolution: Resolution | None) -> None:
+    assert history.calibration([("a", 0.5)], {"a": resolution}) == []
+
+
+def test_neither_a_market_without_a_probability_then_nor_one_that_is_not_published_counts() -> None:
+    assert history.calibration([("a", None), ("b", 0.5)], {"a": "YES"}) == []
+
+
+@given(st.lists(st.tuples(st.floats(0, 1), st.sampled_from(["YES", "NO", "CANCEL", None]))))
+def test_every_market_that_counts_is_in_the_bucket_of_its_probability(
+    markets: list[tuple[float, Resolution | None]],
+) -> None:
+    closes = [(str(number), prob) for number, (prob, _) in enumerate(markets)]
+    found = history.calibration(closes, {str(number): resolution for number, (_, resolution) in enumerate(markets)})
+    for bucket in range(BUCKETS):
+        inside = [one for one in markets if one[1] in {"YES", "NO"} and min(int(one[0] * 10), 9) == bucket]
+        of_range = [one for one in found if one.low == bucket / BUCKETS]
+        assert [one.markets for one in of_range] == [len(inside)] * bool(inside)
+        assert [round(one.yes * one.markets) for one in of_range] == [sum(one[1] == "YES" for one in inside)] * bool(
+            inside
+        )
+
+
+# ── volume ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def day(before: int, volume: float = 1.0, trades: int = 1) -> tuple[int, float, int]:
+    """The candle of a day so many days before the one that runs."""
+    return milliseconds(DAY - timedelta(days=before)), volume, trades
+
+
+def test_the_volume_of_a_day_is_that_of_all_candles_and_days_without_a_trade_lie_between() -> None:
+    candles = [day(1, 2.5, 3), day(4, 7.0, 2), day(1, 1.5, 1), day(3, 0.0, 0)]
+    assert history.volume_per_day(candles, AS_OF) == [
+        DayVolume("2026-01-27", 7.0, 2),
+        DayVolume("2026-01-28", 0.0, 0),
+        DayVolume("2026-01-29", 0.0, 0),
+        DayVolume("2026-01-30", 4.0, 4),
+    ]
+
+
+def test_only_the_last_days_that_are_over_are_shown() -> None:
+    found = history.volume_per_day([day(before) for before in range(DAYS + 2)], AS_OF)
+    assert len(found) == DAYS
+    assert (found[0].day, found[-1].day) == ("2025-11-02", "2026-01-30")
+    assert {one.volume for one in found} == {1.0}
+
+
+def test_without_a_trade_no_day_is_shown() -> None:
+    assert history.volume_per_day([day(1, 0.0, 0)], AS_OF) == []
+    assert history.volume_per_day([], AS_OF) == []
+
+
+# ── movers ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def hour(before: int, opened: float | None, closed: float | None, market: str = "a") -> tuple[Any, ...]:
+    """The candle of an hour so many hours before the one that runs."""
+    return market, milliseconds(HOUR - timedelta(hours=before)), opened, closed
+
+
+def moves(*candles: tuple[Any, ...]) -> list[Move]:
+    return history.movers(candles, AS_OF)
+
+
+def test_a_move_leads_from_the_price_before_the_first_candle_to_that_of_the_last_in_whatever_order_they_come() -> None:
+    candles = [hour(24, 0.2, 0.9), hour(10, 0.9, 0.4), hour(1, 0.4, 0.5)]
+    for first in range(3):
+        assert moves(*candles[first:], *candles[:first]) == [Move("a", 0.2, 0.5)]
+
+
+def test_candles_of_the_running_hour_and_of_more_than_24_hours_ago_do_not_count() -> None:
+    assert moves(hour(25, 0.1, 0.2), hour(0, 0.5, 0.9)) == []
+    assert moves(hour(25, 0.1, 0.2), hour(24, 0.2, 0.5), hour(0, 0.5, 0.9)) == [Move("a", 0.2, 0.5)]
+
+
+def test_candles_before_a_market_has_a_price_do_not_count() -> None:
+    assert moves(hour(5, None, None), hour(4, 0.9, 0.1)) == [Move("a", 0.9, 0.1)]
+    assert moves(hour(5, None, None)) == []
+
+
+def test_moves_too_small_to_be_shown_are_left_out() -> None:
+    assert moves(hour(5, 0.5, 0.5004)) == moves(hour(5, 0.5, 0.5)) == []
+
+
+def test_the_greatest_moves_come_first_whatever_their_direction_and_equal_ones_by_id() -> None:
+    candles = [hour(1, 0.5, 0.5 + step / 64, f"{step + 20}") for step in range(-MOVERS, MOVERS) if step]
+    found = moves(*candles)
+    assert [move.id for move in found] == ["10", "11", "29", "12", "28", "13", "27", "14", "26", "15"]
+
+
+# ── what is read ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class _File(NamedTuple):
+    sha256: str
+    size: int = 1
+
+
+class Tables:
+    """Files of these periods for each table, without rows; `read` holds the folders of the files that were read."""
+
+    def __init__(self, as_of: str, **periods: Sequence[str]) -> None:
+        files = {
+            name: [
+                PeriodFile.of(
+                    _File(f"{number:064}"), "https://api.example.org", f"{name.replace('_', '/')}/period={period}"
+                )
+                for number, period in enumerate(found)
+            ]
+            for name, found in periods.items()
+        }
+        markets = [MarketsFile.of(_File("f" * 64), "https://api.example.org")]
+        self.head = DumpHead(as_of=as_of, count=0, state="f" * 64, markets=markets, history_as_of=as_of, **files)
+        self.read = list[str]()
+
+    def rows(self, object_keys: Sequence[str], columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+        assert columns
+        self.read += [key.removeprefix(keys.chunk(keys.DUMPS, "")).rpartition("/")[0] for key in object_keys]
+        yield from ()
+
+    def figures(self, page: bytes | None = None, program: str = "this") -> HistoryFigures:
+        """The figures, after which `read` is of them alone."""
+        self.read.clear()
+        return history.figures(self.head, Catalog([], as_of=NOW, hidden=0), self.rows, page, program)
+
+
+def page_of(figures: HistoryFigures) -> bytes:
+    """What a page holds of them."""
+    tag = f'<script type="application/json" id="candles" data-seal="{figures.seal}">'
+    return b"<main>" + tag.encode() + figures.candles.encoded() + b"</script>"
+
+
+def test_only_files_of_periods_that_are_shown_are_read_and_of_closes_all() -> None:
+    periods = ("2024", "2025", "2026-01", "2026-02")
+    tables = Tables("2026-02-01T00:30:00.000Z", candles_day=periods, candles_hour=periods[2:], closes=periods)
+    tables.figures()
+    assert tables.read == [
+        *(f"candles/day/period={period}" for period in ("2025", "2026-01", "2026-02")),
+        *(f"candles/hour/period={period}" for period in ("2026-01", "2026-02")),
+        *(f"closes/period={period}" for period in periods),
+    ]
+    tables = Tables("2026-02-02T00:30:00.000Z", candles_day=["2025-10", "2025-11"], candles_hour=periods[2:])
+    tables.figures()
+    assert tables.read == ["candles/day/period=2025-11", "candles/hour/period=2026-02"]
+
+
+def test_what_a_page_has_of_the_same_files_is_taken_over() -> None:
+    tables = Tables(AS_OF, candles_day=["2026-01"], candles_hour=["2026-01"])
+    first = tables.figures()
+    assert len(tables.read) == 2
+    assert tables.figures(page_of(first)) == first
+    assert tables.read == []
+    for page, program in (
+        (page_of(first), "another"),
+        (page_of(first).replace(b"[]", b"[0]", 1), "this"),
+        (b"", "this"),
+    ):
+        assert tables.figures(page, program).candles == first.candles
+        assert len(tables.read) == 2
+    later = Tables(AS_OF.replace("12:", "13:"), candles_day=["2026-01"], candles_hour=["2026-01"])
+    later.figures(page_of(first))
+    assert len(later.read) == 2, "the last hour is another"
+    fewer = Tables(AS_OF, candles_day=["2026-01"])
+    fewer.figures(page_of(first))
+    assert fewer.read == ["candles/day/period=2026-01"]

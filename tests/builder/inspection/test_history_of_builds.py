@@ -1,0 +1,251 @@
+"""Builds and takedowns place the history page where histories are full, and it shows what the files say."""
+
+import json
+import re
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from click.testing import CliRunner
+from playwright.sync_api import expect
+
+from generator.api import keys
+from generator.api.downloads import DumpHead
+from generator.cli.main import main
+from generator.config.settings import Config
+from generator.tree import files
+from generator.tree.folder import Output
+from tests.support.edges.serving import UNLIMITED, served
+from tests.support.opened_files import opened_below
+from tests.support.readers.browser import chromium, window
+from tests.support.sites.builds import AS_OF, build_now, make_config
+from tests.support.sites.rows import insert_fill, insert_market, insert_point, market_id
+
+FULL: Final[dict[str, Any]] = {"dumps__parquet": True, "dumps__histories": "full"}
+_JSON: Final = re.compile(r'<script type="application/json" id="(candles|history)"[^>]*>(.*?)</script>')
+
+
+def fill(database: sqlite3.Connection) -> None:
+    """Two open markets that moved, and markets that closed: one resolved YES, one NO, one cancelled, one not yet."""
+    insert_market(database, 1, question="Mover?")
+    insert_market(database, 2, question="SECRET mover?")
+    for number, before, after in ((1, 0.25, 0.75), (2, 0.125, 0.875)):
+        for time, prob in (("10 00:00", before), ("31 03:10", 0.5), ("31 11:20", after), ("31 12:00", 0.0)):
+            insert_point(database, f"2026-01-{time}:00.000000", prob, market_id=market_id(number))
+    for number, resolution in enumerate(("YES", "NO", "CANCEL", None), 3):
+        status = "closed" if resolution is None else "cancelled" if resolution == "CANCEL" else "resolved"
+        ended = {"close_time": "2026-01-20 12:00:00.000000", "resolution": resolution}
+        resolved = "2026-01-21 12:00:00.000000" if resolution else None
+        insert_market(database, number, status=status, resolved_at=resolved, **ended)
+        for time, prob in (("2026-01-13 12:00:00.000000", number / 8), ("2026-01-13 12:00:01.000000", 0.99)):
+            insert_point(database, time, prob, market_id=market_id(number))
+    trades = (("28 23:59", 10.0, 1), ("30 00:00", 2.5, 1), ("30 23:59", 4.0, 2), ("31 00:00", 99.0, 1))
+    for number, (time, amount, market) in enumerate(trades):
+        created = f"2026-01-{time}:59.000000"
+        insert_fill(database, number, created_at=created, amount=amount, market_id=market_id(market))
+
+
+@pytest.fixture
+def site(tmp_path: Path, database: sqlite3.Connection) -> Config:
+    """A site and its build."""
+    fill(database)
+    config = make_config(tmp_path, **FULL)
+    build_now(config)
+    return config
+
+
+def page(site: Config) -> str:
+    return (site.output / files.HISTORY).read_text("utf-8")
+
+
+def shown(site: Config) -> dict[str, Any]:
+    """The data of the page's charts."""
+    found = dict(_JSON.findall(page(site)))
+    assert len(found) == 2
+    return {**json.loads(found["candles"]), **json.loads(found["history"])}
+
+
+def candle_files(site: Config, *tables: str) -> list[Path]:
+    """The files of these tables, of which there are some."""
+    head = DumpHead.model_validate_json((site.output / keys.head(keys.DUMPS)).read_bytes())
+    found = [site.output / file.key for table in tables for file in head.periods(table)]
+    assert found
+    return found
+
+
+def takedown(site: Config, *ids: str) -> str:
+    config = site.output.parent / "config.yaml"
+    options = [f"--set={name.replace('__', '.')}={value}" for name, value in FULL.items()]
+    ran = CliRunner().invoke(main, ["takedown", *ids, f"--config={config}", f"--set=output={site.output}", *options])
+    assert ran.exit_code == 0, ran.output
+    return ran.output
+
+
+def test_the_page_shows_what_the_database_says(site: Config) -> None:
+    assert shown(site) == {
+        "calibration": [[0.3, 0.4, 1, 0.375, 1.0], [0.5, 0.6, 1, 0.5, 0.0]],
+        "volume": [["2026-01-28", 10.0, 1], ["2026-01-29", 0.0, 0], ["2026-01-30", 6.5, 2]],
+        "moves": [[market_id(2), 0.125, 0.875], [market_id(1), 0.25, 0.75]],
+        "questions": {market_id(1): "Mover?", market_id(2): "SECRET mover?"},
+    }
+    assert (site.output / files.HISTORY).stat().st_mode & 0o777 == 0o600
+    assert 'href="history.html"' in (site.output / files.INSPECTION).read_text("utf-8")
+
+
+def test_a_market_that_resolves_and_a_question_that_changes_show_at_once(
+    site: Config, database: sqlite3.Connection
+) -> None:
+    resolved = "status = 'resolved', resolution = 'YES', resolved_at = '2026-01-31 12:01:00.000000'"
+    database.execute(f"UPDATE markets SET {resolved} WHERE id = ?", [market_id(6)])
+    database.execute("UPDATE markets SET question = 'Renamed?' WHERE id = ?", [market_id(1)])
+    before = shown(site)
+    build_now(site, AS_OF + timedelta(minutes=5))
+    after = shown(site)
+    assert after["calibration"] == [*before["calibration"], [0.7, 0.8, 1, 0.75, 1.0]]
+    assert after["questions"] == {**before["questions"], market_id(1): "Renamed?"}
+    assert (after["volume"], after["moves"]) == (before["volume"], before["moves"])
+
+
+# ── what is read ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@contextmanager
+def read(site: Config) -> Iterator[list[str]]:
+    """The tables of which the block opens files."""
+    found, start = list[str](), keys.chunk(keys.DUMPS, "")
+    with opened_below(site.output) as names:
+        yield found
+    tables = (name.removeprefix(start).partition("/period=")[0] for name in names if name.endswith(".parquet"))
+    found += sorted({*tables})
+
+
+def test_candles_are_read_again_only_if_they_changed(site: Config) -> None:
+    place = site.output / files.HISTORY
+    before = place.stat().st_ino
+    with read(site) as tables:
+        build_now(site)
+    assert (tables, place.stat().st_ino) == (["closes"], before)
+
+
+@pytest.mark.parametrize("damage", ["gone", "altered", "of another program"])
+def test_a_page_that_is_not_as_this_program_left_it_is_made_again(site: Config, damage: str) -> None:
+    place, before = site.output / files.HISTORY, page(site)
+    if damage == "gone":
+        place.unlink()
+    elif damage == "altered":
+        place.write_text(before.replace('"2026-01-28",10.0', '"2026-01-28",11.0'), "utf-8")
+    else:
+        place.write_text(re.sub(r'data-seal="\w+"', f'data-seal="{"0" * 64}"', before), "utf-8")
+    assert not place.exists() or page(site) != before
+    with read(site) as tables:
+        build_now(site)
+    assert tables == ["candles/day", "candles/hour", "closes"]
+    assert page(site) == before
+
+
+@pytest.mark.campaign(short=2)
+@pytest.mark.parametrize("table", ["candles/day", "candles/hour", "closes"])
+@pytest.mark.parametrize("damage", [Path.unlink, lambda path: path.write_bytes(bytes(path.stat().st_size))])
+def test_a_file_that_cannot_be_read_is_told_on_the_page_and_fails_no_build(
+    site: Config, table: str, damage: Callable[[Path], object]
+) -> None:
+    file = candle_files(site, table)[-1]
+    damage(file)
+    (site.output / files.HISTORY).unlink()
+    (site.output / files.INSPECTION).unlink()
+    takedown(site)
+    assert "The histories cannot be read" in page(site)
+    assert str(file) in page(site)
+    assert "SECRET" not in page(site)
+    file.unlink(missing_ok=True)
+    build_now(site, full=True)
+    assert shown(site)["moves"]
+
+
+# ── when it goes ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_market_that_is_taken_down_is_no_mover_any_more_and_what_it_traded_is_not_counted(site: Config) -> None:
+    assert "SECRET" in page(site)
+    takedown(site, market_id(2))
+    assert "SECRET" not in page(site)
+    assert market_id(2) not in page(site)
+    after = shown(site)
+    assert after["moves"] == [[market_id(1), 0.25, 0.75]]
+    assert after["volume"] == [["2026-01-28", 10.0, 1], ["2026-01-29", 0.0, 0], ["2026-01-30", 2.5, 1]]
+    assert (site.output / files.HISTORY).stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("deleted", [1, 2])
+def test_a_takedown_that_is_killed_leaves_no_page_that_quotes_the_market_to_the_next_one(
+    site: Config, monkeypatch: pytest.MonkeyPatch, deleted: int
+) -> None:
+    discard, left = Output.discard_key, iter(range(deleted))
+
+    def killed(folder: Output, key: str) -> None:
+        discard(folder, key)
+        if key in files.QUOTING and next(left) == deleted - 1:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Output, "discard_key", killed)
+        with pytest.raises(AssertionError):
+            takedown(site, market_id(2))
+    assert [name for name in files.QUOTING if (site.output / name).exists()] == [*files.QUOTING[deleted:]]
+    takedown(site)
+    assert "SECRET" not in page(site)
+    assert (site.output / files.INSPECTION).is_file()
+
+
+def test_a_build_that_is_killed_between_the_pages_leaves_a_takedown_to_make_both(
+    site: Config, database: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The market is gone from all else already, so nothing but the pages tells that there is something to do."""
+    database.execute("UPDATE markets SET is_listed = 0 WHERE id = ?", [market_id(2)])
+    move, placed = Output.move, list[str]()
+
+    def killed(folder: Output, key: str) -> None:
+        if key in files.QUOTING and placed:
+            raise KeyboardInterrupt
+        move(folder, key)
+        placed.extend({key} & {*files.QUOTING})
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Output, "move", killed)
+        with pytest.raises(KeyboardInterrupt):
+            build_now(site, AS_OF + timedelta(minutes=5), shrink=True)
+    assert len(placed) == 1
+    takedown(site, market_id(2))
+    for name in files.QUOTING:
+        assert "SECRET" not in (site.output / name).read_text("utf-8")
+
+
+def test_a_site_that_thins_its_histories_again_has_neither_page_nor_its_files(site: Config) -> None:
+    assert (site.output / files.PLOTTERS[0]).is_file()
+    build_now(make_config(site.output.parent, dumps__parquet=True), AS_OF + timedelta(days=1))
+    assert not (site.output / files.HISTORY).exists()
+    assert not (site.output / "vendor/plot").exists()
+    assert (site.output / files.RENDERER).is_file()
+    assert files.HISTORY not in (site.output / files.INSPECTION).read_text("utf-8")
+
+
+# ── in a browser ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.campaign(short=0)
+def test_the_charts_are_drawn_over_serve_as_from_disk(site: Config) -> None:
+    options = (f"--set={name.replace('__', '.')}={value}" for name, value in FULL.items())
+    with chromium() as browser, window(browser) as opened, served(site.output.parent, *UNLIMITED, *options) as server:
+        for address in (
+            f"http://127.0.0.1:{server.port}/inspect/{files.HISTORY}",
+            (site.output / files.HISTORY).as_uri(),
+        ):
+            watched = opened.open(address)
+            expect(watched.page.locator(".plot > svg")).to_have_count(3)
+            watched.page.click("a.question >> text=SECRET")
+            expect(watched.page.locator("#market-title")).to_have_text("SECRET mover?")
+            assert (watched.complaints, watched.foreign) == ([], [])

@@ -1,0 +1,258 @@
+"""The history page in a real browser: charts in light and dark, wide and narrow, and words where there is nothing."""
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Final, Literal
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from generator.builder.inspection import pages as inspection
+from generator.builder.inspection.downloads import Downloads
+from generator.builder.inspection.excerpts import Excerpts
+from generator.builder.inspection.history import (
+    CalibrationBucket,
+    CandleFigures,
+    DayVolume,
+    HistoryFigures,
+    Move,
+)
+from generator.builder.report import Report
+from generator.site.catalog import Catalog
+from generator.tree import files
+from tests.support.readers.browser import Watched, Window, chromium, window
+from tests.support.sites.builds import NOW, ROOT, make_config
+from tests.support.sites.rows import market_id, public_market
+
+#: dist/d3.min.js of d3 7.9.2 and dist/plot.umd.min.js of @observablehq/plot 0.6.17 on npm.
+PLOTTERS: Final = {
+    "vendor/plot/d3.min.js": "912111098ea99503a6f4967361d2bbdc9dbf58cf9c678c8e27e5b02d1a07f0c1",
+    "vendor/plot/plot.umd.min.js": "4358086467740777dd788d6b27a95cebdbaefdd50c730a3060117073bd7134cb",
+}
+QUESTIONS: Final = (
+    '</script><script>alert("script")</script>',
+    '<img src="https://evil.example/x.png" onerror=alert(1)>',
+    "هل ستمطر غدًا؟ \u202egnp.exe",
+    "W" * 2_000,
+    "{{ 7 * 7 }} <!-- <script> ${document.cookie} &lt;b&gt;",
+    "Will it rain?",
+)
+WIDE, NARROW = (1100, 900), (500, 900)
+SIZES: Final = pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
+SCHEMES: Final = pytest.mark.parametrize("scheme", ["light", "dark"])
+Scheme = Literal["light", "dark"]
+
+FIGURES: Final = HistoryFigures(
+    as_of=NOW,
+    calibration=[
+        CalibrationBucket(place / 10, (place + 1) / 10, 3 * place + 1, place / 10 + 0.04, place / 10)
+        for place in range(10)
+    ],
+    candles=CandleFigures(
+        volume=[DayVolume(f"2026-01-{day:02}", 1_000.5 * (day % 7), day % 7) for day in range(1, 31)],
+        moves=[Move(market_id(number), 0.05, 0.95 - number / 10) for number in range(len(QUESTIONS))],
+    ),
+    questions={market_id(number): question for number, question in enumerate(QUESTIONS)},
+)
+NOTHING: Final = HistoryFigures(as_of=NOW)
+
+
+def placed(folder: Path, figures: HistoryFigures) -> Path:
+    """The history page with the files around it, in the folder; returns its path."""
+    markets = [public_market(number, question=question) for number, question in enumerate(QUESTIONS)]
+    config = make_config(folder, dumps__parquet=True, dumps__histories="full")
+    report = Report(as_of=NOW, source="sqlite:///markets.db", built=len(markets)).content()
+    excerpts = Excerpts(Catalog(markets, as_of=NOW, hidden=0))
+    nothing = Downloads(None, None, None, has_prices=False)
+    for name, body in inspection.render(config, report, excerpts, nothing, figures):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(body)
+    return folder / files.HISTORY
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as browser:
+        yield browser
+
+
+@pytest.fixture(scope="module")
+def wide(browser: Browser) -> Iterator[Window]:
+    with window(browser, size=WIDE) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The address of the page with all figures, on disk."""
+    return placed(tmp_path_factory.mktemp("history"), FIGURES).as_uri()
+
+
+def shapes(watched: Watched) -> list[int]:
+    """How many dots, bars and questions the charts show."""
+    expect(watched.page.locator(".plot > svg")).to_have_count(3)
+    marks = (
+        "#calibration-plot [aria-label=dot] circle",
+        "#volume-plot [aria-label=rect] rect",
+        "#movers-plot [aria-label=text] text",
+    )
+    return [watched.page.locator(mark).count() for mark in marks]
+
+
+# ── what it shows ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.campaign(short=1)
+@SCHEMES
+@SIZES
+def test_the_charts_are_drawn_offline_and_everybody_can_read_the_page(
+    page: str, browser: Browser, size: tuple[int, int], scheme: Scheme
+) -> None:
+    with window(browser, size=size, scheme=scheme) as opened:
+        watched = opened.open(page)
+        assert shapes(watched) == [len(FIGURES.calibration), len(FIGURES.candles.volume), len(QUESTIONS)]
+        assert (watched.complaints, watched.foreign, watched.overflow()) == ([], [], 0)
+        for name in (
+            "Chart of the share of markets",
+            "Chart of the volume per day from 2026-01-01",
+            "Chart of each mover",
+        ):
+            expect(watched.page.get_by_role("img", name=name)).to_be_visible()
+        watched.page.locator("details").evaluate_all("all => all.forEach((one) => { one.open = true; })")
+        assert watched.page.get_by_role("table").count() == 3
+        assert watched.overflow() == 0
+        assert watched.violations() == []
+        colours = watched.page.locator(".plot > svg").first.evaluate(
+            "one => [getComputedStyle(one).color, getComputedStyle(document.body).backgroundColor]"
+        )
+        assert len({*colours}) == 2
+
+
+def test_a_chart_is_as_wide_as_the_window_when_that_changes(page: str, browser: Browser) -> None:
+    with window(browser, size=WIDE) as opened:
+        watched = opened.open(page)
+        before = shapes(watched)
+        bars = watched.page.locator("#volume-plot > svg")
+        expect(bars).to_have_attribute("width", "1048")
+        watched.page.set_viewport_size({"width": NARROW[0], "height": NARROW[1]})
+        expect(bars).to_have_attribute("width", "460")
+        assert shapes(watched) == before
+        assert watched.overflow() == 0
+
+
+def test_questions_stay_text_wherever_they_are_shown(page: str, wide: Window) -> None:
+    watched = wide.open(page)
+    shapes(watched)
+    assert watched.page.locator("#movers ~ .scroll a").all_text_contents() == [*QUESTIONS]
+    texts = watched.page.locator("#movers-plot [aria-label=text] text").all_text_contents()
+    assert [text.strip("\u2068\u2069")[:7] for text in texts] == [question[:7] for question in QUESTIONS]
+    assert watched.page.locator("main img, main script, footer img").count() == 0
+    height = watched.page.locator("#movers ~ .scroll tr").nth(4).bounding_box()
+    assert height is not None
+    assert height["height"] < 120, "2,000 letters without a space take few lines"
+    point_at(watched, "#movers-plot [aria-label=dot] circle >> nth=-3")
+    expect(watched.page.locator("#movers-plot [aria-label=tip]")).to_contain_text("WWW")
+    assert (watched.complaints, watched.foreign, watched.overflow()) == ([], [], 0)
+
+
+def point_at(watched: Watched, mark: str) -> None:
+    """Move the pointer there, which shows a tip."""
+    watched.page.locator(mark).hover(force=True)
+
+
+def test_pointing_at_a_mark_tells_its_figures(page: str, wide: Window) -> None:
+    watched = wide.open(page)
+    shapes(watched)
+    for mark, chart, told in (
+        ("#calibration-plot circle >> nth=6", "#calibration-plot", "10 markets at 34.0%"),
+        ("#volume-plot [aria-label=rect] rect >> nth=8", "#volume-plot", "2026-01-09"),
+        ("#movers-plot [aria-label=dot] circle >> nth=-1", "#movers-plot", "5.0% → 45.0%"),
+    ):
+        point_at(watched, mark)
+        expect(watched.page.locator(f"{chart} [aria-label=tip]")).to_contain_text(told)
+
+
+def test_a_mover_leads_to_the_market_on_the_inspection_page_and_both_pages_to_each_other(
+    page: str, wide: Window
+) -> None:
+    watched = wide.open(page)
+    watched.page.click("a.question >> text=Will it rain?")
+    expect(watched.page.locator("#market-title")).to_have_text("Will it rain?")
+    watched.page.click("#market .close")
+    watched.page.click("nav >> text=History")
+    expect(watched.page.locator("h1")).to_have_text("History")
+    watched.page.click("nav >> text=What was built")
+    expect(watched.page.locator("h1")).to_have_text("What was built")
+    assert (watched.complaints, watched.foreign) == ([], [])
+
+
+# ── where there is nothing to show ────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_site_without_closed_markets_trades_or_moves_says_so_in_place_of_charts(tmp_path: Path, wide: Window) -> None:
+    watched = wide.open(placed(tmp_path, NOTHING).as_uri())
+    text = watched.page.inner_text("main")
+    for sentence in (
+        "No market has resolved YES or NO that had a probability a week before it closed.",
+        "Nothing was traded in the last 90 days that are over.",
+        "No probability changed in the 24 hours until 2026-01-31 12:00 UTC.",
+    ):
+        assert sentence in text
+    assert watched.page.locator("svg, table").count() == 0
+    assert (watched.complaints, watched.violations()) == ([], [])
+
+
+@pytest.mark.campaign(short=0)
+@pytest.mark.parametrize("missing", ["calibration", "volume", "moves"])
+def test_without_one_of_them_the_other_charts_are_drawn(tmp_path: Path, wide: Window, missing: str) -> None:
+    candles = CandleFigures(**{name: getattr(FIGURES.candles, name) for name in ("volume", "moves") if name != missing})
+    figures = replace(FIGURES, candles=candles, calibration=() if missing == "calibration" else FIGURES.calibration)
+    watched = wide.open(placed(tmp_path, figures).as_uri())
+    expect(watched.page.locator(".plot > svg")).to_have_count(2)
+    assert watched.complaints == []
+
+
+def test_files_that_cannot_be_read_are_named_with_the_remedy(tmp_path: Path, wide: Window) -> None:
+    fault = "v1/<b>dumps</b>: damaged Parquet file"
+    watched = wide.open(placed(tmp_path, HistoryFigures(as_of=NOW, fault=fault)).as_uri())
+    text = watched.page.inner_text("main")
+    assert fault in text
+    assert "public-markets build --full" in text
+    assert watched.page.locator("svg, table").count() == 0
+    assert (watched.complaints, watched.violations()) == ([], [])
+
+
+@pytest.mark.campaign(short=0)
+def test_without_scripts_the_tables_have_the_figures(page: str, browser: Browser) -> None:
+    with window(browser, size=NARROW, scripts=False) as opened:
+        watched = opened.open(page)
+        text = watched.page.text_content("main") or ""
+        for words in (
+            "30 to 40%",
+            "34.0%",
+            "2026-01-30",
+            "2,001",
+            QUESTIONS[0],
+            "+90.0",
+            "The charts need JavaScript",
+        ):
+            assert words in text
+        assert watched.page.get_by_role("img").count() == 0
+        assert watched.overflow() == 0
+
+
+# ── its files ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_the_charts_are_drawn_by_the_published_programs_with_their_licences(tmp_path: Path) -> None:
+    folder = placed(tmp_path, FIGURES).parent / "vendor" / "plot"
+    assert {path.name for path in folder.iterdir()} == {
+        path.name for path in (ROOT / "templates" / "vendor" / "plot").iterdir()
+    } - {"README.md"}
+    for name, digest in PLOTTERS.items():
+        assert hashlib.sha256((tmp_path / name).read_bytes()).hexdigest() == digest
+    for name in ("d3", "plot", "parts"):
+        assert "Permission to use, copy, modify" in (folder / f"LICENSE-{name}.txt").read_text("utf-8")
+    assert (*PLOTTERS,) == files.PLOTTERS
