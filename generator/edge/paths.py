@@ -1,7 +1,8 @@
 """What there is below the API's root besides markets: documents, and the files of dumps and change feed. Pure."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Final
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
+from typing import Final, NamedTuple
 
 from generator.api import keys
 from generator.api.contract import API_VERSION
@@ -12,9 +13,9 @@ from generator.config.settings import Config
 #: What every key begins with.
 ROOT: Final = f"{API_VERSION}/"
 _FEED_TYPES: Final = ("atom", "json")
-#: The folders of a Parquet table's files.
-_PARTITIONS: Final = "state=(?:archive/month=[0-9]{4}-[0-9]{2}|open/part=[0-9]{2})"
-_PERIODS: Final = "period=[0-9]{4}(?:-[0-9]{2})?"
+#: The folders of a Parquet table's files, after the table's name; `0` stands for any digit.
+_PARTITIONS: Final = ("state=archive/month=0000-00", "state=open/part=00")
+_PERIODS: Final = ("period=0000", "period=0000-00")
 
 
 def documents(config: Config) -> Mapping[str, str]:
@@ -37,25 +38,43 @@ def _mutable(config: Config) -> Iterator[str]:
         yield keys.head(keys.CHANGES)
 
 
-def pattern(config: Config) -> str:
-    """A regular expression for the paths of all files below the API's root, without anchors; none if it is empty.
+class Shapes(NamedTuple):
+    """The paths of all files below the API's root: `0` is any digit, and `*` the digest that names a file.
 
-    nginx, JavaScript and Python read it alike.
+    They are `whole`, or `root`, the name of one of these `tables`, and one of these `rests`.
     """
-    name, found = f"[0-9a-f]{{{NAME_LENGTH}}}[.]", []
+
+    whole: Sequence[str]
+    root: str
+    tables: Sequence[str]
+    rests: Sequence[str]
+
+    def all(self) -> list[str]:
+        """Every path from its beginning to its end."""
+        return [*self.whole, *(f"{self.root}{table}{rest}" for table, rest in product(self.tables, self.rests))]
+
+
+def shapes(config: Config) -> Shapes:
+    """The paths of all files that these settings switch on."""
+    root, whole = f"{keys.DUMPS}/", list[str]()
+    tables, folders = (TABLES, _PERIODS) if config.has_full_histories else (THINNED, _PARTITIONS)
     if config.dumps.ndjson:
-        ends = _any_of([NDJSON, *([PARQUET] if config.has_parquet else [])]).replace(".", "[.]")
-        found.append(f"{keys.DUMPS}/{MARKETS_FOLDER}{name}{ends}")
+        whole.append(f"{root}{MARKETS_FOLDER}*.{NDJSON}")
     if config.has_parquet:
-        tables, folders = (TABLES, _PERIODS) if config.has_full_histories else (THINNED, _PARTITIONS)
-        found.append(f"{keys.DUMPS}/{_any_of(tables)}/{folders}/{name}{PARQUET}")
+        whole.append(f"{root}{MARKETS_FOLDER}*.{PARQUET}")
     if config.has_changes:
-        found.append(f"{keys.CHANGES}/{name}{NDJSON}".replace("n.g", "n[.]g"))
-    return "|".join(found)
+        whole.append(f"{keys.CHANGES}/*.{NDJSON}")
+    if config.archive.days:
+        whole.append(_name(keys.archived_day("0000-00-00")))
+    rests = [f"/{folder}/*.{PARQUET}" for folder in folders]
+    return Shapes(whole, root, tables if config.has_parquet else (), rests)
 
 
-def _any_of(choices: Iterable[str]) -> str:
-    return f"(?:{'|'.join(choices)})"
+def pattern(config: Config) -> str:
+    """A regular expression for the files of downloads, without anchors and groups; nginx's and Python's."""
+    digits = {"0": "[0-9]", "*": f"[0-9a-f]{{{NAME_LENGTH}}}", ".": r"\."}
+    files = (shape for shape in shapes(config).all() if "*" in shape)
+    return "|".join("".join(digits.get(letter, letter) for letter in shape) for shape in files)
 
 
 def _name(key: str) -> str:

@@ -8,7 +8,7 @@ from http import HTTPStatus
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from generator.api import contract, cursors, keys, slugs, times
+from generator.api import contract, cursors, downloads, keys, slugs, times
 from generator.config.settings import Config
 from generator.edge import paths, responses, templates
 from generator.search import buckets, folding, numbers, words
@@ -36,10 +36,6 @@ _OF_READERS: Final = (
 def render(config: Config) -> str:
     """The router core alone; its template documents how to call it."""
     return templates.rendered("edge/router.js.j2", counter_values(config))
-
-
-#: The paths of archived days below the API's root, as a regular expression of JavaScript.
-_DAYS: Final = r"dumps\/archive\/\d{4}(-\d\d){2}\.json"
 
 
 def public_paths(config: Config) -> tuple[str, dict[str, str]]:
@@ -158,8 +154,8 @@ def _path_values(config: Config) -> dict[str, Any]:
         "markets_name": keys.MARKETS.removeprefix(paths.ROOT),
         "documents": dict(_documents(config)),
         "prices": keys.PRICES if config.prices_file else None,
-        "files": paths.pattern(config).replace("/", r"\/"),
-        "days": _DAYS if config.archive.days else "",
+        "shapes": paths.shapes(config),
+        "file_digest_length": downloads.NAME_LENGTH,
     }
 
 

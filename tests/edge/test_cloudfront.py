@@ -22,6 +22,7 @@ from tests.support.edges.cloudfront import (
     AWKWARD,
     CHUNKED,
     EXTENDED,
+    FULL,
     IN_BUCKET,
     PLAIN,
     Answer,
@@ -132,7 +133,7 @@ def test_a_mutation_of_the_origin_response_turns_the_table_red(
     assert is_red(lambda: mismatches(mutant, requests(demo_output), "node", "raw"))
 
 
-@pytest.mark.parametrize("config", [PLAIN, IN_BUCKET, AWKWARD, EXTENDED, CHUNKED])
+@pytest.mark.parametrize("config", [PLAIN, IN_BUCKET, AWKWARD, EXTENDED, CHUNKED, FULL])
 def test_the_function_keeps_to_what_cloudfront_runs(config: Config) -> None:
     before, line, after = rendered(config)["function.js"].partition(
         compact("const crypto = require('crypto');").strip()
