@@ -191,7 +191,7 @@ def test_an_expired_walk_raises_if_asked_to() -> None:
 
 def test_a_walk_that_always_expires_ends() -> None:
     site = Played()
-    site.answers = [Answer(BASE, one.status_code, {}, one.content) for one in [page("a", cursor="1"), expired()] * 9]
+    site.answers = [Answer(one.status_code, {}, one.content) for one in [page("a", cursor="1"), expired()] * 9]
 
     async def walk() -> None:
         async for market in site.markets():
@@ -305,10 +305,10 @@ def test_a_cache_forgets_the_oldest() -> None:
 
 
 def limited(pause: str | None = None, status: int = 429) -> Answer:
-    return Answer(BASE, status, {} if pause is None else {"retry-after": pause}, b'{"error":"too many requests"}')
+    return Answer(status, {} if pause is None else {"retry-after": pause}, b'{"error":"too many requests"}')
 
 
-GOOD: Final = Answer(BASE, 200, {}, b"good")
+GOOD: Final = Answer(200, {}, b"good")
 
 
 def test_it_waits_as_long_as_the_site_says() -> None:
@@ -340,5 +340,5 @@ def test_it_keeps_to_the_limits_of_the_site() -> None:
 
 def test_what_will_not_help_is_not_tried_again() -> None:
     for status in (400, 401, 403, 404, 405, 410, 501):
-        (said,) = Played().asked(Answer(BASE, status))
+        (said,) = Played().asked(Answer(status))
         assert said == f"{BASE}: {status}: the site answers {status}"

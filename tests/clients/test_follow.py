@@ -116,7 +116,7 @@ class Follower:
 
     def _is_sound(self) -> bool:
         try:
-            return self.store.position().serial > 0 and [*changes.with_ids(self.store.lines(), "")] != []
+            return self.store.position().serial > 0 and [*changes.with_ids(self.store.lines())] != []
         except ClientError:
             return False
 
@@ -281,9 +281,11 @@ def test_dump_and_steps_make_the_newest_dump_from_every_serial(history: list[Sta
         for _, body in feed.steps[position:]:
             merge.add(body_lines(gzip.decompress(body)), "")
         old = [line + b"\n" for line in begin.values()]
-        new = [*merge.apply(old)]
+        became = [*merge.apply(old)]
+        new = [change.line for change in became if change.line]
         assert b"".join(new) == states.text(feed.state)
-        assert told(old, changes.differences(old, new, "")) == new
+        assert became == [*changes.replaced(old, new)]
+        assert told(old, iter(became)) == new
 
 
 def told(old: list[bytes], found: Iterator[Change]) -> list[bytes]:
