@@ -189,6 +189,11 @@ def test_an_expired_walk_raises_if_asked_to() -> None:
     assert (raised.value.status, raised.value.path) == (400, "cursor")
 
 
+def test_a_cursor_that_is_refused_has_expired_whatever_the_words() -> None:
+    refused = httpx.Response(400, json={"error": "no", "details": [{"path": ["cursor"], "message": "is of no list"}]})
+    assert ids(Script(page("a", cursor="1"), refused, page("b")).client().markets()) == "ab"
+
+
 def test_a_walk_that_always_expires_ends() -> None:
     site = Played()
     site.answers = [Answer(one.status_code, {}, one.content) for one in [page("a", cursor="1"), expired()] * 9]
@@ -336,6 +341,18 @@ def test_it_keeps_to_the_limits_of_the_site() -> None:
     assert (59 < float(wait) <= 60, good) == (True, "good")
     wait, _ = site.asked(GOOD)
     assert 59 < float(wait) <= 60
+
+
+def test_requests_at_the_same_time_share_the_limits() -> None:
+    site = Played(Options(requests=2))
+    site.answers = [GOOD] * 6
+
+    async def read() -> None:
+        call = Call(BASE)
+        await asyncio.gather(*(site._ask(call, lambda one: one.body) for _ in range(6)))  # noqa: SLF001
+
+    asyncio.run(read())
+    assert [round(wait / 60) for wait in site.waits] == [1, 1, 2, 2]
 
 
 def test_what_will_not_help_is_not_tried_again() -> None:

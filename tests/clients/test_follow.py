@@ -269,6 +269,27 @@ def test_two_programs_that_update_one_copy_do_not_mix_it(follower: Follower) -> 
     assert follower.text() == states.text(SECOND)
 
 
+def test_a_file_that_another_program_changes_meanwhile_is_made_anew(file_follower: Follower) -> None:
+    class Meddled(NdjsonStore):
+        """Its file loses half of its lines when it is read for the second time: to be written."""
+
+        reads = 0
+
+        def lines(self) -> Iterator[bytes]:
+            self.reads += 1
+            if self.reads == 2:
+                self.path.write_bytes(b"".join([*super().lines()][:4]))
+            return super().lines()
+
+    file_follower.succeeds()
+    file_follower.site.move(SECOND)
+    with Client(file_follower.site.url, IMPATIENT) as client:
+        told = [*client.follow(Meddled(file_follower.path))]
+    assert file_follower.text() == states.text(SECOND)
+    assert [change.kind for change in told].count("added") == 6, "what was lost, too"
+    assert not list(file_follower.path.parent.glob("*.part"))
+
+
 @settings(max_examples=rounds(12, 400))
 @given(history=states.histories)
 def test_dump_and_steps_make_the_newest_dump_from_every_serial(history: list[State]) -> None:
@@ -542,7 +563,8 @@ def test_a_site_that_does_not_answer_is_to_be_tried_later(file_follower: Followe
     file_follower.succeeds()
     file_follower.site.move(SECOND)
     path = _path_of_step(file_follower.site) if is_step else HEAD
-    file_follower.site.answers[path] = Answer(b"{}", 503, {"Retry-After": "10"})
+    # The error is longer than the step.
+    file_follower.site.answers[path] = Answer(b" " * 9_999 + b"{}", 503, {"Retry-After": "10"})
     assert f"{path}: 503: the site answers 503; try again in 10 s" in file_follower.fails(UnavailableError)
     assert file_follower.site.asked.count(path) == 1, "longer than the client has patience"
     file_follower.site.answers[path] = Answer(b"{}", 500)
@@ -613,6 +635,22 @@ def test_addresses_may_be_relative_and_redirected(file_follower: Follower) -> No
     file_follower.site.answers["/elsewhere"] = file_follower.site.answers[path]
     file_follower.site.answers[path] = Answer(status=302, headers={"Location": "/elsewhere"})
     file_follower.succeeds()
+
+
+def test_no_other_program_can_change_a_database_that_changes(change_feed_site: ChangeFeedSite, tmp_path: Path) -> None:
+    store, asked = SqliteStore(tmp_path / "copy"), list[str]()
+
+    def meanwhile() -> Iterator[Change]:
+        with closing(sqlite3.connect(store.path, timeout=0)) as other:
+            with pytest.raises(sqlite3.OperationalError, match="locked"):
+                other.execute("BEGIN IMMEDIATE")
+            asked.extend(line for (line,) in other.execute("SELECT line FROM markets"))
+        yield from ()
+
+    with Client(change_feed_site.url, IMPATIENT) as client:
+        assert len([*client.follow(store)]) == 9
+    store.apply(store.lines(), meanwhile(), store.position(), store.position())
+    assert len(asked) == 9, "it can read"
 
 
 @pytest.mark.parametrize("kind", STORES)

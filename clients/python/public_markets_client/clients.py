@@ -17,6 +17,7 @@ from public_markets_client.site import Site
 
 P = ParamSpec("P")
 _SETTINGS: Any = {"follow_redirects": True, "headers": {"User-Agent": "public-markets-client"}}
+_TOO_LONG = f"has more than {MOST_BYTES >> 20} MB"
 #: An answer that begins, and the pieces of its body.
 _Begun = tuple[httpx.Response, AsyncIterator[bytes]]
 
@@ -33,14 +34,14 @@ class _HttpSite(Site):
         body.truncate()
         try:
             async with self._begin(call) as (response, pieces):
+                is_file = call.file is not None and response.status_code == OK
+                most, problem = (call.most, "is longer than the head says") if is_file else (MOST_BYTES, _TOO_LONG)
                 async for piece in pieces:
                     body.write(piece)
-                    if call.file and self._options.progress:
-                        self._options.progress(body.tell(), call.most)
-                    if body.tell() > call.most:
-                        raise AnswerError(
-                            "is longer than the head says" if call.file else f"has more than {MOST_BYTES >> 20} MB"
-                        )
+                    if is_file and self._options.progress:
+                        self._options.progress(body.tell(), most)
+                    if body.tell() > most:
+                        raise AnswerError(problem)
         except httpx.DecodingError:
             raise AnswerError("cannot be decompressed") from None
         except httpx.TimeoutException:
@@ -48,8 +49,7 @@ class _HttpSite(Site):
         except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, OSError, ValueError) as error:
             raise UnavailableError(f"cannot be read ({str(error) or type(error).__name__}); try again later") from None
         body.seek(0)
-        is_file = call.file is not None and response.status_code == OK
-        return Answer(response.status_code, response.headers, b"" if is_file else body.read(MOST_BYTES))
+        return Answer(response.status_code, response.headers, b"" if is_file else body.read())
 
 
 class AsyncClient(_HttpSite, AbstractAsyncContextManager["AsyncClient"]):

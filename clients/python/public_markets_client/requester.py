@@ -28,7 +28,7 @@ _MOST_KEPT = 100
 class Call:
     """A GET. The body is kept as the site sends it, or decompressed and in memory if there is no `file`.
 
-    `most` bytes of it are read at most; `is_search` tells that the smaller limit of searches applies.
+    A file has `most` bytes at most; `is_search` tells that the smaller limit of searches applies.
     """
 
     url: str

@@ -21,7 +21,7 @@ export type Query = Omit<NonNullable<operations["listMarkets"]["parameters"]["qu
 
 /** What became of a market; `before` and `market` are null where it did not exist. */
 export interface Change {
-  readonly kind: "new" | "changed" | "gone";
+  readonly kind: "added" | "changed" | "gone";
   readonly id: string;
   readonly before: Market | null;
   readonly market: Market | null;
@@ -227,6 +227,6 @@ function isAboutFiles(error: unknown): boolean {
 }
 
 function changeOf(id: string, before: string | undefined, after: string | undefined): Change {
-  const kind = before === undefined ? "new" : after === undefined ? "gone" : "changed";
+  const kind = before === undefined ? "added" : after === undefined ? "gone" : "changed";
   return { kind, id, before: JSON.parse(before ?? "null"), market: JSON.parse(after ?? "null") };
 }

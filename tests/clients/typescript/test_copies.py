@@ -98,7 +98,7 @@ def test_a_change_tells_what_there_was_and_what_there_is(follower: Follower) -> 
     changes = {IDS.index(change["id"]): change for change in follower.look()["changes"]}
     snow = {"question": "Snow?", "volume": 1e22}
     assert changes[0] == {"kind": "gone", "id": IDS[0], "before": {"id": IDS[0], "prob": 0.1, **snow}, "market": None}
-    assert changes[9] == {"kind": "new", "id": IDS[9], "before": None, "market": {"id": IDS[9], "prob": 1e-7, **snow}}
+    assert changes[9] == {"kind": "added", "id": IDS[9], "before": None, "market": {"id": IDS[9], "prob": 1e-7, **snow}}
     assert (changes[1]["before"]["prob"], changes[1]["market"]["prob"]) == (0.1, 1e-7)
 
 

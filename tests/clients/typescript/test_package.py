@@ -12,9 +12,7 @@ import pytest
 
 from generator import __version__
 from generator.api import contract
-from tests.clients.faulting_proxy import Fate, FaultingProxy
-from tests.clients.faulting_proxy import running as proxied
-from tests.clients.typescript.changing_site import BASE_URL, MARKETS, ChangingSite, changing_site
+from tests.clients.typescript.changing_site import MARKETS, ChangingSite, changing_site
 from tests.clients.typescript.programs import OPENAPI, PACKAGE, SOURCE, build, copy_source, node
 from tests.conftest import Shared
 from tests.support.programs import require
@@ -45,7 +43,7 @@ export const cursorMayBeNull: Same<components["schemas"]["PublicMarketList"]["ne
 export const refusal: operations["getMarket"]["responses"][404]["content"]["application/json"] = { error: "" };
 export const isNewer = (market: ListedMarket): boolean => market.status === "paused";
 export const stores: Store[] = [new MemoryStore(), new FileStore("x")];
-export const kinds: Same<Change["kind"], "new" | "changed" | "gone"> = true;
+export const kinds: Same<Change["kind"], "added" | "changed" | "gone"> = true;
 export const walk = new Client("").markets({ status: "open", category: "a", q: "b" });
 export const begun = new Client("").markets({}, { onExpired: "throw" });
 """
@@ -82,14 +80,6 @@ def place(installed: Path, tmp_path: Path) -> Path:
 def site() -> Iterator[ChangingSite]:
     with changing_site("serve", "chunks", 4) as running:
         yield running
-
-
-@pytest.fixture(scope="module")
-def url(site: ChangingSite) -> Iterator[str]:
-    """The address of the site, which its heads name."""
-    fate = Fate((), seed=1, share=0, in_a_row=0)
-    with proxied(FaultingProxy(f"http://127.0.0.1:{site.edge.client.port}", fate, base_url=BASE_URL)) as proxy:
-        yield proxy.url
 
 
 def complaints(place: Path, *texts: str) -> str:
@@ -195,11 +185,11 @@ def test_who_goes_on_sees_each_build_as_the_docs_say(site: ChangingSite, url: st
         assert running.stdout
         try:
             first = [running.stdout.readline() for _ in site.states()[0]]
-            assert all(line.startswith("new ") for line in first)
+            assert all(line.startswith("added ") for line in first)
             for _ in range(2):
                 site.edit()
                 site.build()
                 kinds = sorted(running.stdout.readline().partition(" ")[0] for _ in range(5))
-                assert kinds == ["changed"] * 4 + ["new"]
+                assert kinds == ["changed"] * 4 + ["added"]
         finally:
             running.kill()

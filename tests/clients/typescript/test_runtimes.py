@@ -11,9 +11,7 @@ from typing import Any, Final
 
 import pytest
 
-from tests.clients.faulting_proxy import Fate, FaultingProxy
-from tests.clients.faulting_proxy import running as proxied
-from tests.clients.typescript.changing_site import BASE_URL, ChangingSite, changing_site, newest_first
+from tests.clients.typescript.changing_site import ChangingSite, changing_site, newest_first
 from tests.clients.typescript.programs import Program
 from tests.support.edges import cloudflare
 from tests.support.edges.servers import serving
@@ -49,20 +47,12 @@ def site(request: pytest.FixtureRequest) -> Iterator[ChangingSite]:
         yield running
 
 
-@pytest.fixture(scope="module")
-def url(site: ChangingSite) -> Iterator[str]:
-    """The address of the site, which its heads name."""
-    fate = Fate((), seed=1, share=0, in_a_row=0)
-    with proxied(FaultingProxy(f"http://127.0.0.1:{site.edge.client.port}", fate, base_url=BASE_URL)) as proxy:
-        yield proxy.url
-
-
 def check(told: dict[str, Any], site: ChangingSite) -> None:
     """What a tour must tell."""
     (state,), (text,) = site.states(), site.dumps.values()
     assert len(state) == 23
     assert told == {
-        "walked": newest_first(state), "dumped": [*state.values()], "kinds": ["new"] * 23,
+        "walked": newest_first(state), "dumped": [*state.values()], "kinds": ["added"] * 23,
         "missing": ["ApiError", 404], "fresh": 6, "prices": 23, "market": state[told["walked"][0]], "isSame": True,
         "lines": text.decode().split("\n")[:-1],
     }  # fmt: skip
