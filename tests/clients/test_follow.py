@@ -3,8 +3,13 @@
 import gzip
 import json
 import logging
+import os
+import queue
+import signal
 import socket
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -37,6 +42,7 @@ from tests.downloads import states
 from tests.downloads.states import IDS, Feed, State
 from tests.support.campaigns import rounds
 from tests.support.readers.change_feed import HEAD, Answer, ChangeFeedSite, serving
+from tests.support.sites.builds import ROOT
 
 FIRST = states.state({one: [("question", '"Snow?"'), ("prob", "0.1"), ("volume", "1e22")] for one in IDS[:9]})
 SECOND = states.state({one: [("question", '"Snow?"'), ("prob", "1e-7"), ("volume", "1e22")] for one in IDS[1:10]})
@@ -651,6 +657,38 @@ def test_no_other_program_can_change_a_database_that_changes(change_feed_site: C
         assert len([*client.follow(store)]) == 9
     store.apply(store.lines(), meanwhile(), store.position(), store.position())
     assert len(asked) == 9, "it can read"
+
+
+@pytest.mark.campaign(short=0)
+@pytest.mark.parametrize("kind", STORES)
+def test_a_mirror_that_is_killed_goes_on_when_it_is_run_again(
+    change_feed_site: ChangeFeedSite, tmp_path: Path, kind: str
+) -> None:
+    site, store = change_feed_site, STORES[kind](tmp_path / f"markets.{kind}")
+    program = "import sys; from public_markets_client.command import main; sys.exit(main())"
+    command = [sys.executable, "-c", program, site.url, "mirror", str(tmp_path), "--to", kind]
+    environ = {**os.environ, "PYTHONPATH": str(ROOT / "clients/python")}
+
+    def killed_at(path: str) -> int:
+        processes = queue.Queue["subprocess.Popen[bytes]"]()
+        site.answers = Interposed(site, path, lambda: processes.get().kill())
+        with subprocess.Popen(command, env=environ) as process:
+            processes.put(process)
+        return process.returncode
+
+    def text() -> bytes:
+        site.asked.clear()
+        subprocess.run(command, env=environ, check=True)
+        assert {path.suffix for path in tmp_path.iterdir()} <= {f".{kind}", ".position"}
+        return b"".join(store.lines())
+
+    assert killed_at(site.head["dump"]["url"].removeprefix(site.url)) == -signal.SIGKILL
+    assert text() == states.text(FIRST)
+    site.move(SECOND)
+    assert killed_at(_path_of_step(site)) == -signal.SIGKILL
+    assert b"".join(store.lines()) == states.text(FIRST)
+    assert text() == states.text(SECOND)
+    assert site.asked == [HEAD, _path_of_step(site)]
 
 
 @pytest.mark.parametrize("kind", STORES)

@@ -81,14 +81,14 @@ def follower(run: Program, feed_site: ChangeFeedSite, tmp_path: Path) -> Followe
 
 
 def test_a_copy_begins_with_the_dump_and_goes_on_with_steps(follower: Follower) -> None:
-    assert follower.succeeds() == [f"new {number}" for number in range(9)]
+    assert follower.succeeds() == [f"added {number}" for number in range(9)]
     assert follower.succeeds() == []
     assert follower.site.asked == [HEAD]
     follower.site.move(SECOND)
-    assert follower.succeeds() == ["gone 0", *(f"changed {number}" for number in range(1, 9)), "new 9"]
+    assert follower.succeeds() == ["gone 0", *(f"changed {number}" for number in range(1, 9)), "added 9"]
     follower.site.move(THIRD)
     follower.site.move({**FIRST, **THIRD})
-    assert follower.succeeds() == ["new 0", "changed 2"]
+    assert follower.succeeds() == ["added 0", "changed 2"]
     assert (len(follower.site.asked), follower.dumps()) == (3, 0), "the head and two steps"
 
 

@@ -1,9 +1,7 @@
 """The TypeScript client in Node, Deno, a browser and a Worker: each reads all that a site has, behind any edge."""
 
 import json
-import os
 import shutil
-import subprocess
 from collections.abc import Iterator
 from http.server import SimpleHTTPRequestHandler
 from pathlib import Path
@@ -12,14 +10,11 @@ from typing import Any, Final
 import pytest
 
 from tests.clients.typescript.changing_site import ChangingSite, changing_site, newest_first
-from tests.clients.typescript.programs import Program
+from tests.clients.typescript.programs import NAME, Program, deno
 from tests.support.edges import cloudflare
 from tests.support.edges.servers import serving
-from tests.support.programs import unavailable
 from tests.support.readers.browser import chromium
-from tests.support.sites.builds import ROOT
 
-DENO: Final = ROOT / "tests/node/node_modules/@deno"
 #: Reads a site in every way; `Client` and `MemoryStore` are in its scope, and `base` is the address.
 TOUR: Final = """
 const site = new Client(base);
@@ -65,15 +60,9 @@ def test_node_reads_all_of_it(run: Program, site: ChangingSite, url: str) -> Non
 
 @pytest.mark.campaign(short=0)
 def test_deno_reads_all_of_it(client: Path, site: ChangingSite, url: str, tmp_path: Path) -> None:
-    (deno,) = DENO.glob("linux-*/deno") if DENO.is_dir() else [unavailable("Deno is not installed: run `npm ci`")]
-    program = tmp_path / "tour.mjs"
-    imports = f'import {{ Client, MemoryStore }} from "{(client / "dist/index.js").as_uri()}";'
-    program.write_text(f"{imports}\nconst base = Deno.args[0];{TOUR}console.log(JSON.stringify(TOLD));", "utf-8")
-    command = [str(deno), "run", "--no-config", "--no-remote", "--allow-net=127.0.0.1", str(program), url]
-    environ = {**os.environ, "DENO_DIR": str(tmp_path / "deno"), "DENO_NO_UPDATE_CHECK": "1"}
-    done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    check(json.loads(done.stdout), site)
+    imports = f"import {{ Client, MemoryStore }} from {NAME};"
+    told = deno(f"{imports}\nconst base = Deno.args[0];{TOUR}console.log(JSON.stringify(TOLD));", client, tmp_path, url)
+    check(json.loads(told), site)
 
 
 @pytest.mark.campaign(short=0)
