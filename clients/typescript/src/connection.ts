@@ -120,7 +120,7 @@ export class Connection {
   #keep(url: string, etag: string | null, text: string): void {
     this.#cache.delete(url); // so that it is the newest
     if (etag !== null) this.#cache.set(url, { etag, text });
-    while (this.#cache.size > this.#options.cacheSize) this.#cache.delete(this.#cache.keys().next().value!);
+    for (const oldest of this.#cache.keys()) if (this.#cache.size > this.#options.cacheSize) this.#cache.delete(oldest);
   }
 }
 
