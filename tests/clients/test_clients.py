@@ -189,9 +189,14 @@ def test_an_expired_walk_raises_if_asked_to() -> None:
     assert (raised.value.status, raised.value.path) == (400, "cursor")
 
 
+def test_a_cursor_that_is_refused_has_expired_whatever_the_words() -> None:
+    refused = httpx.Response(400, json={"error": "no", "details": [{"path": ["cursor"], "message": "is of no list"}]})
+    assert ids(Script(page("a", cursor="1"), refused, page("b")).client().markets()) == "ab"
+
+
 def test_a_walk_that_always_expires_ends() -> None:
     site = Played()
-    site.answers = [Answer(BASE, one.status_code, {}, one.content) for one in [page("a", cursor="1"), expired()] * 9]
+    site.answers = [Answer(one.status_code, {}, one.content) for one in [page("a", cursor="1"), expired()] * 9]
 
     async def walk() -> None:
         async for market in site.markets():
@@ -305,10 +310,10 @@ def test_a_cache_forgets_the_oldest() -> None:
 
 
 def limited(pause: str | None = None, status: int = 429) -> Answer:
-    return Answer(BASE, status, {} if pause is None else {"retry-after": pause}, b'{"error":"too many requests"}')
+    return Answer(status, {} if pause is None else {"retry-after": pause}, b'{"error":"too many requests"}')
 
 
-GOOD: Final = Answer(BASE, 200, {}, b"good")
+GOOD: Final = Answer(200, {}, b"good")
 
 
 def test_it_waits_as_long_as_the_site_says() -> None:
@@ -338,7 +343,19 @@ def test_it_keeps_to_the_limits_of_the_site() -> None:
     assert 59 < float(wait) <= 60
 
 
+def test_requests_at_the_same_time_share_the_limits() -> None:
+    site = Played(Options(requests=2))
+    site.answers = [GOOD] * 6
+
+    async def read() -> None:
+        call = Call(BASE)
+        await asyncio.gather(*(site._ask(call, lambda one: one.body) for _ in range(6)))  # noqa: SLF001
+
+    asyncio.run(read())
+    assert [round(wait / 60) for wait in site.waits] == [1, 1, 2, 2]
+
+
 def test_what_will_not_help_is_not_tried_again() -> None:
     for status in (400, 401, 403, 404, 405, 410, 501):
-        (said,) = Played().asked(Answer(BASE, status))
+        (said,) = Played().asked(Answer(status))
         assert said == f"{BASE}: {status}: the site answers {status}"

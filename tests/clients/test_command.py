@@ -156,6 +156,13 @@ def test_a_question_is_answered_shortly(
     assert facts.get(answer, answer) in said, question
 
 
+def test_a_market_is_shown_with_each_value_once(pm: Pm, demo_site: DemoSite) -> None:
+    market = _item(demo_site)
+    shown = [line.partition(": ")[0] for line in pm("market", market["id"]).splitlines()]
+    assert len(shown) == len({*shown}) > 20
+    assert "json" not in shown
+
+
 def test_there_are_thirty_questions() -> None:
     assert len({question for question, *_ in QUESTIONS}) >= 30
 

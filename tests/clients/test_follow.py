@@ -3,8 +3,13 @@
 import gzip
 import json
 import logging
+import os
+import queue
+import signal
 import socket
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -37,6 +42,7 @@ from tests.downloads import states
 from tests.downloads.states import IDS, Feed, State
 from tests.support.campaigns import rounds
 from tests.support.readers.change_feed import HEAD, Answer, ChangeFeedSite, serving
+from tests.support.sites.builds import ROOT
 
 FIRST = states.state({one: [("question", '"Snow?"'), ("prob", "0.1"), ("volume", "1e22")] for one in IDS[:9]})
 SECOND = states.state({one: [("question", '"Snow?"'), ("prob", "1e-7"), ("volume", "1e22")] for one in IDS[1:10]})
@@ -116,7 +122,7 @@ class Follower:
 
     def _is_sound(self) -> bool:
         try:
-            return self.store.position().serial > 0 and [*changes.with_ids(self.store.lines(), "")] != []
+            return self.store.position().serial > 0 and [*changes.with_ids(self.store.lines())] != []
         except ClientError:
             return False
 
@@ -269,6 +275,27 @@ def test_two_programs_that_update_one_copy_do_not_mix_it(follower: Follower) -> 
     assert follower.text() == states.text(SECOND)
 
 
+def test_a_file_that_another_program_changes_meanwhile_is_made_anew(file_follower: Follower) -> None:
+    class Meddled(NdjsonStore):
+        """Its file loses half of its lines when it is read for the second time: to be written."""
+
+        reads = 0
+
+        def lines(self) -> Iterator[bytes]:
+            self.reads += 1
+            if self.reads == 2:
+                self.path.write_bytes(b"".join([*super().lines()][:4]))
+            return super().lines()
+
+    file_follower.succeeds()
+    file_follower.site.move(SECOND)
+    with Client(file_follower.site.url, IMPATIENT) as client:
+        told = [*client.follow(Meddled(file_follower.path))]
+    assert file_follower.text() == states.text(SECOND)
+    assert [change.kind for change in told].count("added") == 6, "what was lost, too"
+    assert not list(file_follower.path.parent.glob("*.part"))
+
+
 @settings(max_examples=rounds(12, 400))
 @given(history=states.histories)
 def test_dump_and_steps_make_the_newest_dump_from_every_serial(history: list[State]) -> None:
@@ -281,9 +308,11 @@ def test_dump_and_steps_make_the_newest_dump_from_every_serial(history: list[Sta
         for _, body in feed.steps[position:]:
             merge.add(body_lines(gzip.decompress(body)), "")
         old = [line + b"\n" for line in begin.values()]
-        new = [*merge.apply(old)]
+        became = [*merge.apply(old)]
+        new = [change.line for change in became if change.line]
         assert b"".join(new) == states.text(feed.state)
-        assert told(old, changes.differences(old, new, "")) == new
+        assert became == [*changes.replaced(old, new)]
+        assert told(old, iter(became)) == new
 
 
 def told(old: list[bytes], found: Iterator[Change]) -> list[bytes]:
@@ -540,7 +569,8 @@ def test_a_site_that_does_not_answer_is_to_be_tried_later(file_follower: Followe
     file_follower.succeeds()
     file_follower.site.move(SECOND)
     path = _path_of_step(file_follower.site) if is_step else HEAD
-    file_follower.site.answers[path] = Answer(b"{}", 503, {"Retry-After": "10"})
+    # The error is longer than the step.
+    file_follower.site.answers[path] = Answer(b" " * 9_999 + b"{}", 503, {"Retry-After": "10"})
     assert f"{path}: 503: the site answers 503; try again in 10 s" in file_follower.fails(UnavailableError)
     assert file_follower.site.asked.count(path) == 1, "longer than the client has patience"
     file_follower.site.answers[path] = Answer(b"{}", 500)
@@ -611,6 +641,54 @@ def test_addresses_may_be_relative_and_redirected(file_follower: Follower) -> No
     file_follower.site.answers["/elsewhere"] = file_follower.site.answers[path]
     file_follower.site.answers[path] = Answer(status=302, headers={"Location": "/elsewhere"})
     file_follower.succeeds()
+
+
+def test_no_other_program_can_change_a_database_that_changes(change_feed_site: ChangeFeedSite, tmp_path: Path) -> None:
+    store, asked = SqliteStore(tmp_path / "copy"), list[str]()
+
+    def meanwhile() -> Iterator[Change]:
+        with closing(sqlite3.connect(store.path, timeout=0)) as other:
+            with pytest.raises(sqlite3.OperationalError, match="locked"):
+                other.execute("BEGIN IMMEDIATE")
+            asked.extend(line for (line,) in other.execute("SELECT line FROM markets"))
+        yield from ()
+
+    with Client(change_feed_site.url, IMPATIENT) as client:
+        assert len([*client.follow(store)]) == 9
+    store.apply(store.lines(), meanwhile(), store.position(), store.position())
+    assert len(asked) == 9, "it can read"
+
+
+@pytest.mark.campaign(short=0)
+@pytest.mark.parametrize("kind", STORES)
+def test_a_mirror_that_is_killed_goes_on_when_it_is_run_again(
+    change_feed_site: ChangeFeedSite, tmp_path: Path, kind: str
+) -> None:
+    site, store = change_feed_site, STORES[kind](tmp_path / f"markets.{kind}")
+    program = "import sys; from public_markets_client.command import main; sys.exit(main())"
+    command = [sys.executable, "-c", program, site.url, "mirror", str(tmp_path), "--to", kind]
+    environ = {**os.environ, "PYTHONPATH": str(ROOT / "clients/python")}
+
+    def killed_at(path: str) -> int:
+        processes = queue.Queue["subprocess.Popen[bytes]"]()
+        site.answers = Interposed(site, path, lambda: processes.get().kill())
+        with subprocess.Popen(command, env=environ) as process:
+            processes.put(process)
+        return process.returncode
+
+    def text() -> bytes:
+        site.asked.clear()
+        subprocess.run(command, env=environ, check=True)
+        assert {path.suffix for path in tmp_path.iterdir()} <= {f".{kind}", ".position"}
+        return b"".join(store.lines())
+
+    assert killed_at(site.head["dump"]["url"].removeprefix(site.url)) == -signal.SIGKILL
+    assert text() == states.text(FIRST)
+    site.move(SECOND)
+    assert killed_at(_path_of_step(site)) == -signal.SIGKILL
+    assert b"".join(store.lines()) == states.text(FIRST)
+    assert text() == states.text(SECOND)
+    assert site.asked == [HEAD, _path_of_step(site)]
 
 
 @pytest.mark.parametrize("kind", STORES)

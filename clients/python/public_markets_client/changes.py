@@ -16,17 +16,15 @@ from operator import itemgetter
 from typing import Any, BinaryIO, Literal
 from urllib.parse import urljoin
 
-from public_markets_client.decoding import decoded
+from public_markets_client.decoding import Extensible, decoded
 from public_markets_client.errors import AnswerError, StartAgainError
 from public_markets_client.models import ChangesHead, FullMarket
-from public_markets_client.requester import MALFORMED, parsed
+from public_markets_client.requester import MALFORMED, Answer, parsed
 
 LONGEST_LINE = 16 << 20
 _PIECE = 1 << 18
 _DECODER = json.JSONDecoder()
-_DIGEST = re.compile(r"[0-9a-f]{64}")
-#: A step is named by the first half of its digest.
-_NAME = re.compile(r"[0-9a-f]{32}\.ndjson\.gz")
+_DIGEST = re.compile(r"[0-9a-f]{32}|[0-9a-f]{64}")
 
 
 @dataclass(frozen=True)
@@ -38,8 +36,8 @@ class FeedFile:
     digest: str
 
 
-@dataclass(frozen=True)
-class Position:
+@dataclass(frozen=True, kw_only=True)
+class Position(Extensible):
     """Where in the feed a copy is, and the ETag of the head that led there, at this `url`."""
 
     session: str
@@ -49,15 +47,26 @@ class Position:
     etag: str | None
 
 
-@dataclass(frozen=True)
 class FeedHead:
-    """The head of the feed: where it is, and its files with their addresses in full."""
+    """The head of the feed that was answered at `url`: where the feed is, and its files."""
 
-    position: Position
-    dump: FeedFile
-    steps: tuple[FeedFile, ...]
+    def __init__(self, url: str, answer: Answer) -> None:
+        values = parsed(answer.body)
+        found = decoded(ChangesHead, values)
+        here = {name: values[name] for name in ("session", "serial", "state")}
+        self.position = decoded(Position, here | {"url": url, "etag": answer.headers.get("etag")})
+        try:
+            # Addresses may be relative to the head's.
+            self.dump = FeedFile(urljoin(url, found.dump.url), found.dump.size, found.dump.sha256)
+            begin = urljoin(url, found.steps_url)
+        except ValueError:
+            raise AnswerError("names an address that is none") from None
+        # A step is named by the first half of its digest.
+        self.steps = [FeedFile(begin + one.name, one.size, one.name.partition(".")[0]) for one in found.steps]
+        if not all(_DIGEST.fullmatch(one.digest) for one in (self.dump, *self.steps)):
+            raise AnswerError("is not the head of a change feed")
 
-    def steps_since(self, position: Position) -> tuple[FeedFile, ...]:
+    def steps_since(self, position: Position) -> list[FeedFile]:
         """The steps that lead from there to the newest state: each leads from one serial to the next."""
         here = self.position
         if position.session != here.session:
@@ -68,44 +77,28 @@ class FeedHead:
         return self.steps[len(self.steps) - behind :]
 
 
-Kind = Literal["added", "changed", "gone"]
-
-
 @dataclass(frozen=True)
 class Change:
-    """What became of a market: its line now and before, None where there is none."""
+    """What becomes of a market: its line now and before, None where there is none."""
 
-    kind: Kind
     id: str
     line: bytes | None
     line_before: bytes | None
 
     @property
+    def kind(self) -> Literal["added", "changed", "gone"]:
+        """What became of it, if the lines differ."""
+        return "added" if self.line_before is None else "gone" if self.line is None else "changed"
+
+    @property
     def market(self) -> FullMarket | None:
         """The market as it is now; None if it is gone."""
-        return None if self.line is None else decoded(FullMarket, parsed(self.line, ""))
+        return None if self.line is None else decoded(FullMarket, parsed(self.line))
 
     @property
     def before(self) -> FullMarket | None:
         """The market as it was; None if it is new."""
-        return None if self.line_before is None else decoded(FullMarket, parsed(self.line_before, ""))
-
-
-def head_of(values: Any, url: str, etag: str | None) -> FeedHead:
-    """The head with these values, which came from `url`."""
-    found = decoded(ChangesHead, values)
-    if not (_DIGEST.fullmatch(found.dump.sha256) and all(_NAME.fullmatch(step.name) for step in found.steps)):
-        raise AnswerError("is not the head of a change feed")
-    try:
-        # Addresses may be relative to the head's.
-        dump_url, steps_url = urljoin(url, found.dump.url), urljoin(url, found.steps_url)
-    except ValueError:
-        raise AnswerError("names an address that is none") from None
-    return FeedHead(
-        position=Position(found.session, found.serial, found.state, url, etag),
-        dump=FeedFile(dump_url, found.dump.size, found.dump.sha256),
-        steps=tuple(FeedFile(steps_url + one.name, one.size, one.name.partition(".")[0]) for one in found.steps),
-    )
+        return None if self.line_before is None else decoded(FullMarket, parsed(self.line_before))
 
 
 def require_whole(file: BinaryIO, named: FeedFile) -> None:
@@ -114,8 +107,6 @@ def require_whole(file: BinaryIO, named: FeedFile) -> None:
     digest = hashlib.sha256()
     while piece := file.read(_PIECE):
         digest.update(piece)
-    if file.tell() != named.size:
-        raise AnswerError(f"is {'longer' if file.tell() > named.size else 'shorter'} than the head says")
     if not digest.hexdigest().startswith(named.digest):
         raise AnswerError("is not the file that the head names: its digest differs")
 
@@ -190,15 +181,11 @@ class Merge:
         except MALFORMED:
             raise StartAgainError("is no step of a change feed", url=name) from None
 
-    def apply(self, old: Iterable[bytes]) -> Iterator[bytes]:
-        """The lines of the copy after the steps: ascending by id, as before."""
-        with_id = ((first_value(line)[1], line) for line in old)
-        for market_id, line, values in _joined(with_id, sorted(self.changed.items())):
-            is_kept = line and not (self.gone and digest_of(market_id) in self.gone)
-            if values:
-                yield _line_of((properties(line) if is_kept else {}) | values)
-            elif is_kept:
-                yield line
+    def apply(self, old: Iterable[bytes]) -> Iterator[Change]:
+        """What becomes of each market of the copy, and of those that are new: ascending by id, as before."""
+        for market_id, line, values in _joined(with_ids(old), sorted(self.changed.items())):
+            kept = None if self.gone and digest_of(market_id) in self.gone else line
+            yield Change(market_id, _line_of((properties(kept) if kept else {}) | values) if values else kept, line)
 
 
 def _joined(left: Iterable[tuple[str, Any]], right: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Any, Any]]:
@@ -209,15 +196,13 @@ def _joined(left: Iterable[tuple[str, Any]], right: Iterable[tuple[str, Any]]) -
         yield market_id, found.get(0), found.get(1)
 
 
-def differences(old: Iterable[bytes], new: Iterable[bytes], name: str) -> Iterator[Change]:
-    """What became of each market, ascending by id like both arguments; messages name the copy."""
-    for market_id, before, now in _joined(with_ids(old, name), with_ids(new, name)):
-        if before != now:
-            kind: Kind = "added" if before is None else "gone" if now is None else "changed"
-            yield Change(kind, market_id, now, before)
+def replaced(old: Iterable[bytes], new: Iterable[bytes]) -> Iterator[Change]:
+    """What becomes of each market where these lines replace those; both ascend by id."""
+    for market_id, before, line in _joined(with_ids(old), with_ids(new)):
+        yield Change(market_id, line, before)
 
 
-def with_ids(lines: Iterable[bytes], name: str) -> Iterator[tuple[str, bytes]]:
+def with_ids(lines: Iterable[bytes]) -> Iterator[tuple[str, bytes]]:
     """Each line with the id of its market; raise StartAgainError where one is damaged, or does not ascend."""
     last = ""
     try:
@@ -228,29 +213,32 @@ def with_ids(lines: Iterable[bytes], name: str) -> Iterator[tuple[str, bytes]]:
             last = market_id
             yield market_id, line
     except MALFORMED:
-        raise StartAgainError(f"{name} is damaged") from None
+        raise StartAgainError("a line is damaged, or not in its place") from None
 
 
-def digested(lines: Iterable[bytes], digest: "hashlib._Hash") -> Iterator[bytes]:
-    """The same lines, which the digest sees pass."""
-    for line in lines:
-        digest.update(line)
-        yield line
+def checked(found: Iterable[Change], state: str) -> Iterator[Change]:
+    """The same; raise StartAgainError at the end if the lines that they lead to do not have this digest."""
+    digest = hashlib.sha256()
+    for change in found:
+        digest.update(change.line or b"")
+        yield change
+    if digest.hexdigest() != state:
+        raise StartAgainError("the digest of the result differs from the site's")
 
 
-def spool(changes: Iterable[Change], file: BinaryIO) -> None:
-    """Write changes into a file, however many there are."""
+def spool(found: Iterable[Change], file: BinaryIO) -> None:
+    """Write what really changes into a file, however much that is."""
     file.seek(0)
     file.truncate()
-    for change in changes:
-        texts = [change.line and change.line.decode(), change.line_before and change.line_before.decode()]
-        file.write(json.dumps([change.kind, change.id, *texts]).encode() + b"\n")
+    for change in found:
+        if change.line != change.line_before:
+            texts = [one and one.decode() for one in (change.line, change.line_before)]
+            file.write(json.dumps([change.id, *texts]).encode() + b"\n")
 
 
 def spooled(file: BinaryIO) -> Iterator[Change]:
     """The changes in such a file."""
     file.seek(0)
     for text in file:
-        kind, market_id, *lines = json.loads(text)
-        line, before = (one.encode() if one else None for one in lines)
-        yield Change(kind, market_id, line, before)
+        market_id, *lines = json.loads(text)
+        yield Change(market_id, *(one and one.encode() for one in lines))

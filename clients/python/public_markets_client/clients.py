@@ -2,59 +2,54 @@
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
-from contextlib import AbstractAsyncContextManager, AbstractContextManager
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterator
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager, suppress
 from functools import wraps
 from io import BytesIO
-from typing import Any, BinaryIO, Concatenate, ParamSpec
+from typing import Any, Concatenate, ParamSpec, cast
 
 import httpx
 
 from public_markets_client.decoding import T
-from public_markets_client.errors import AnswerError, ClientError, UnavailableError
+from public_markets_client.errors import AnswerError, UnavailableError
 from public_markets_client.requester import MOST_BYTES, OK, Answer, Call, Options
 from public_markets_client.site import Site
 
 P = ParamSpec("P")
-#: What httpx raises for a request that cannot be sent or answered.
-_PROBLEMS = (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, OSError, ValueError)
+_SETTINGS: Any = {"follow_redirects": True, "headers": {"User-Agent": "public-markets-client"}}
+_TOO_LONG = f"has more than {MOST_BYTES >> 20} MB"
+#: An answer that begins, and the pieces of its body.
+_Begun = tuple[httpx.Response, AsyncIterator[bytes]]
 
 
 class _HttpSite(Site):
-    """What both ways to send have in common."""
+    """What both ways to send have in common: what becomes of an answer."""
 
-    def _settings(self) -> dict[str, Any]:
-        headers = {"User-Agent": "public-markets-client", "Accept": "application/json, */*"}
-        return {"follow_redirects": True, "timeout": self._options.timeout, "headers": headers}
+    def _begin(self, call: Call) -> AbstractAsyncContextManager[_Begun]:
+        raise NotImplementedError
 
-    def _has_enough(self, call: Call, body: BinaryIO, piece: bytes) -> bool:
-        """Keep a piece of a body; whether the body is longer than it may be."""
-        body.write(piece)
-        if call.file and self._options.progress:
-            self._options.progress(body.tell(), call.most)
-        return body.tell() > call.most
-
-
-def _empty(call: Call) -> BinaryIO:
-    """Where the body of an answer goes."""
-    body = call.file or BytesIO()
-    body.seek(0)
-    body.truncate()
-    return body
-
-
-def _answer(call: Call, response: httpx.Response, body: BinaryIO) -> Answer:
-    body.seek(0)
-    is_file = call.file is not None and response.status_code == OK
-    return Answer(call.url, response.status_code, response.headers, b"" if is_file else body.read(MOST_BYTES + 1))
-
-
-def _failure(call: Call, error: Exception) -> ClientError:
-    if isinstance(error, httpx.DecodingError):
-        return AnswerError("cannot be decompressed", url=call.url)
-    is_late = isinstance(error, httpx.TimeoutException)
-    reason = "took too long" if is_late else f"cannot be read ({str(error) or type(error).__name__})"
-    return UnavailableError(f"{reason}; try again later", url=call.url)
+    async def _send(self, call: Call) -> Answer:
+        body = call.file or BytesIO()
+        body.seek(0)
+        body.truncate()
+        try:
+            async with self._begin(call) as (response, pieces):
+                is_file = call.file is not None and response.status_code == OK
+                most, problem = (call.most, "is longer than the head says") if is_file else (MOST_BYTES, _TOO_LONG)
+                async for piece in pieces:
+                    body.write(piece)
+                    if is_file and self._options.progress:
+                        self._options.progress(body.tell(), most)
+                    if body.tell() > most:
+                        raise AnswerError(problem)
+        except httpx.DecodingError:
+            raise AnswerError("cannot be decompressed") from None
+        except httpx.TimeoutException:
+            raise UnavailableError("took too long; try again later") from None
+        except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, OSError, ValueError) as error:
+            raise UnavailableError(f"cannot be read ({str(error) or type(error).__name__}); try again later") from None
+        body.seek(0)
+        return Answer(response.status_code, response.headers, b"" if is_file else body.read())
 
 
 class AsyncClient(_HttpSite, AbstractAsyncContextManager["AsyncClient"]):
@@ -66,22 +61,16 @@ class AsyncClient(_HttpSite, AbstractAsyncContextManager["AsyncClient"]):
 
     def __init__(self, base_url: str, options: Options | None = None, http: httpx.AsyncClient | None = None) -> None:
         super().__init__(base_url, options)
-        self._is_owner, self._http = http is None, http or httpx.AsyncClient(**self._settings())
+        self._is_owner, self._http = http is None, http or httpx.AsyncClient(timeout=self._options.timeout, **_SETTINGS)
 
     async def __aexit__(self, *_: object) -> None:
         if self._is_owner:
             await self._http.aclose()
 
-    async def _send(self, call: Call) -> Answer:
-        try:
-            async with self._http.stream("GET", call.url, headers=dict(call.headers)) as response:
-                body = _empty(call)
-                async for piece in response.aiter_raw() if call.file else response.aiter_bytes():
-                    if self._has_enough(call, body, piece):
-                        break
-            return _answer(call, response, body)
-        except _PROBLEMS as error:
-            raise _failure(call, error) from None
+    @asynccontextmanager
+    async def _begin(self, call: Call) -> AsyncGenerator[_Begun, None]:
+        async with self._http.stream("GET", call.url, headers=dict(call.headers)) as response:
+            yield response, response.aiter_raw() if call.file else response.aiter_bytes()
 
     async def _sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
@@ -95,18 +84,12 @@ class _BlockingSite(_HttpSite):
 
     def __init__(self, base_url: str, options: Options | None, http: httpx.Client | None) -> None:
         super().__init__(base_url, options)
-        self.is_owner, self.http = http is None, http or httpx.Client(**self._settings())
+        self.is_owner, self.http = http is None, http or httpx.Client(timeout=self._options.timeout, **_SETTINGS)
 
-    async def _send(self, call: Call) -> Answer:
-        try:
-            with self.http.stream("GET", call.url, headers=dict(call.headers)) as response:
-                body = _empty(call)
-                for piece in response.iter_raw() if call.file else response.iter_bytes():
-                    if self._has_enough(call, body, piece):
-                        break
-            return _answer(call, response, body)
-        except _PROBLEMS as error:
-            raise _failure(call, error) from None
+    @asynccontextmanager
+    async def _begin(self, call: Call) -> AsyncGenerator[_Begun, None]:
+        with self.http.stream("GET", call.url, headers=dict(call.headers)) as response:
+            yield response, _in_turn(response.iter_raw() if call.file else response.iter_bytes())
 
     async def _sleep(self, seconds: float) -> None:
         time.sleep(seconds)  # noqa: ASYNC251 - there is no event loop
@@ -115,13 +98,17 @@ class _BlockingSite(_HttpSite):
         return work()
 
 
+async def _in_turn(pieces: Iterator[bytes]) -> AsyncIterator[bytes]:
+    for piece in pieces:
+        yield piece
+
+
 def _result(coroutine: Coroutine[Any, Any, T]) -> T:
     """What a coroutine returns that never waits for an event loop."""
     try:
         coroutine.send(None)
     except StopIteration as end:
-        result: T = end.value
-        return result
+        return cast("T", end.value)
     raise RuntimeError("it waits for an event loop")
 
 
@@ -140,10 +127,9 @@ def _many(
     def at_once(client: "Client", /, *arguments: P.args, **named: P.kwargs) -> Iterator[T]:
         found = method(client.site, *arguments, **named)
         try:
-            while True:
-                yield _result(found.__anext__())
-        except StopAsyncIteration:
-            return
+            with suppress(StopAsyncIteration):
+                while True:
+                    yield _result(found.__anext__())
         finally:
             _result(found.aclose())
 

@@ -16,16 +16,10 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any, get_args
 
+import public_markets_client as api
 from public_markets_client import tables
-from public_markets_client.changes import Kind
-from public_markets_client.clients import Client
-from public_markets_client.errors import ClientError, NotFoundError, UnavailableError
-from public_markets_client.models import Sort, Status
-from public_markets_client.requester import Options
-from public_markets_client.site import LOG
-from public_markets_client.stores import DuckDbStore, NdjsonStore, SqliteStore
 
-_STORES: dict[str, Callable[[Path], Any]] = {"sqlite": SqliteStore, "ndjson": NdjsonStore, "duckdb": DuckDbStore}
+_STORES: dict[str, Any] = {"sqlite": api.SqliteStore, "ndjson": api.NdjsonStore, "duckdb": api.DuckDbStore}
 #: How many rows there are in all, if that is known; asked only if not all are shown.
 Size = Callable[[], int | None]
 _DEFAULT_ROWS, _ALL = 20, 1 << 40
@@ -36,38 +30,30 @@ def main(arguments: list[str] | None = None) -> int:
     """Run the command; return its exit code."""
     sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
     given = _parser().parse_args(arguments)
-    LOG.setLevel(logging.INFO)
     said = logging.Handler()
     said.emit = lambda record: _say(record.getMessage())  # type: ignore[method-assign]
-    LOG.addHandler(said)
+    log = logging.getLogger("public_markets_client")
+    log.setLevel(logging.INFO)
+    log.handlers = [said]
     try:
-        with Client(given.url, Options(progress=_show_bytes if sys.stderr.isatty() else None)) as client:
+        with api.Client(given.url, api.Options(progress=_show_bytes if sys.stderr.isatty() else None)) as client:
             given.run(client, given)
         sys.stdout.flush()
-    except (ClientError, OSError, ImportError) as error:
-        return _code_of(error)
+    except BrokenPipeError:
+        # Who reads has enough; Python would complain when it flushes stdout at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (api.ClientError, OSError) as error:
+        _say(str(error))
+        if isinstance(error, api.NotFoundError):
+            _say("search for words of the question to find an id: pm URL search WORDS")
+        return _TRY_LATER if isinstance(error, api.UnavailableError) else _FAILED
     except KeyboardInterrupt:
         return _INTERRUPTED
-    finally:
-        LOG.removeHandler(said)
     return 0
 
 
 def _say(sentence: str) -> None:
     print(f"pm: {tables.printable(sentence)}", file=sys.stderr)
-
-
-def _code_of(error: Exception) -> int:
-    if isinstance(error, BrokenPipeError):
-        # Who reads has enough; Python would complain when it flushes stdout at its end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    _say(str(error))
-    if isinstance(error, ImportError):
-        _say("install it with: pip install 'public-markets-client[duckdb]'")
-    if isinstance(error, NotFoundError):
-        _say("search for words of the question to find an id: pm URL search WORDS")
-    return _TRY_LATER if isinstance(error, UnavailableError) else _FAILED
 
 
 def _parser() -> ArgumentParser:
@@ -78,8 +64,8 @@ def _parser() -> ArgumentParser:
     search = _command(commands, "search", _list, "lists markets whose title or description has all the words")
     search.add_argument("q", metavar="WORD", nargs="+")
     for command, status in ((listing, "open"), (search, "all")):
-        command.add_argument("--status", choices=get_args(Status), default=status, help=f"(default: {status})")
-        command.add_argument("--sort", choices=get_args(Sort), help="(default: as the site sorts)")
+        command.add_argument("--status", choices=get_args(api.Status), default=status, help=f"(default: {status})")
+        command.add_argument("--sort", choices=get_args(api.Sort), help="(default: as the site sorts)")
         command.add_argument("--category", metavar="NAME", help="markets of a category alone")
     _command(commands, "market", _market, "shows a market").add_argument("ref", metavar="REF", help="id or slug")
     prices = _command(commands, "prices", _prices, "lists the prices of all open markets")
@@ -111,45 +97,43 @@ def _positive(text: str) -> int:
     return int(text)
 
 
-def _list(client: Client, given: Namespace) -> None:
+def _list(client: api.Client, given: Namespace) -> None:
     words = " ".join(getattr(given, "q", ())) or None
     asked = {name: getattr(given, name) for name in ("status", "sort", "category")}
     found = client.markets(**asked, q=words, page_size=min((given.limit or _DEFAULT_ROWS) + 1, 100))
 
     def size() -> int | None:
-        if words:
-            return None
         name = ".".join(filter(None, [given.status, given.category]))
-        return next((many for one, many in client.build().lists.items() if one.startswith(f"{name}/")), None)
+        lists = {} if words else client.build().lists
+        return next((many for one, many in lists.items() if one.startswith(f"{name}/")), None)
 
     _show(given, found, tables.market_row, tables.MARKET_COLUMNS, size)
 
 
-def _market(client: Client, given: Namespace) -> None:
+def _market(client: api.Client, given: Namespace) -> None:
     detail = client.market(given.ref)
-    if given.form == "table":
-        _print_all(tables.fitting(tables.detail_lines(detail), tables.BUDGET))
-    else:
-        _print_all([_json(detail)])
+    short = tables.fitting(tables.detail_lines(detail), tables.BUDGET)
+    _print_all(short if given.form == "table" else [_json(detail)])
 
 
-def _prices(client: Client, given: Namespace) -> None:
+def _prices(client: api.Client, given: Namespace) -> None:
     prices = sorted(client.prices().markets, key=attrgetter(given.sort), reverse=True)
     _show(given, prices, tables.price_row, tables.PRICE_COLUMNS, lambda: len(prices))
 
 
-def _changes(client: Client, given: Namespace) -> None:
+def _changes(client: api.Client, given: Namespace) -> None:
     _show(given, client.latest_changes(given.builds), tables.change_row, "id changed values", lambda: None)
 
 
-def _mirror(client: Client, given: Namespace) -> None:
+def _mirror(client: api.Client, given: Namespace) -> None:
     given.folder.mkdir(parents=True, exist_ok=True)
-    store = _STORES[given.to](given.folder / f"markets.{given.to}")
+    path = given.folder / f"markets.{given.to}"
+    store = _STORES[given.to](path)
     found = client.follow(store)
     if given.form == "table":
         counts = Counter(change.kind for change in found)
-        summary = ", ".join(f"{counts[kind]} {kind}" for kind in get_args(Kind))
-        _print_all([f"{store.name}: {summary}; serial {store.position().serial}"])
+        summary = ", ".join(f"{counts[kind]} {kind}" for kind in ("added", "changed", "gone"))
+        _print_all([f"{path}: {summary}; serial {store.position().serial}"])
     else:
         told = ({"kind": one.kind, "id": one.id, "market": one.market and one.market.json} for one in found)
         _print_json(given, told)
@@ -162,15 +146,11 @@ def _show(given: Namespace, found: Iterable[Any], row: Callable[[Any], str], col
         _print_json(given, islice(found, most))
         return
     rows = [row(one) for one in _counted(islice(found, most + 1))]
-    wanted = rows[:most]
-    lines = wanted if given.limit else [*tables.fitting(wanted, tables.BUDGET - 200)]
-    _print_all([columns, *lines])
-    if len(lines) == len(rows):
-        _print_all([f"({len(lines)}, all)"])
-    else:
-        many = size()
-        of = f" of {many}" if many else ", and there are more"
-        _print_all([f"({len(lines)}{of}; --limit N or --all shows more)"])
+    lines = rows[:most] if given.limit else [*tables.fitting(rows[:most], tables.BUDGET - 200)]
+    rest = ", all"
+    if len(lines) < len(rows):
+        rest = (f" of {many}" if (many := size()) else ", and there are more") + "; --limit N or --all shows more"
+    _print_all([columns, *lines, f"({len(lines)}{rest})"])
 
 
 def _print_json(given: Namespace, found: Iterable[Any]) -> None:

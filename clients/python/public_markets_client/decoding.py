@@ -22,8 +22,7 @@ class Extensible:
     @property
     def extra(self) -> dict[str, Any]:
         """What this version of the client does not know, by its name in JSON."""
-        kind: Any = self.__class__
-        known = {key for _, key, *_ in _properties(kind)}
+        known = {key for _, key, *_ in _properties(type(self))}  # type: ignore[arg-type]
         return {key: value for key, value in self.json.items() if key not in known}
 
 
@@ -57,8 +56,7 @@ def _value(hint: Any, value: Any, path: str) -> Any:
     if origin in {Union, types.UnionType}:
         return None if value is None else _value(arguments[0], value, path)
     if origin is tuple:
-        elements = enumerate(_plain(list, value, path))
-        return tuple(_value(arguments[0], one, f"{path}.{at}") for at, one in elements)
+        return tuple(_value(arguments[0], one, f"{path}.{at}") for at, one in enumerate(_plain(list, value, path)))
     if origin is not None:
         return {key: _value(arguments[1], one, f"{path}.{key}") for key, one in _plain(dict, value, path).items()}
     if hint in {datetime, date}:

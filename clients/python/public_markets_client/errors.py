@@ -1,13 +1,5 @@
 """What goes wrong: every error carries `status`, `path` and `message`, and its text alone says what to do."""
 
-__all__ = [
-    "AnswerError", "ApiError", "ClientError", "ExpiredCursorError", "NotFoundError", "StartAgainError", "StoreError",
-    "UnavailableError",
-]  # fmt: skip
-
-#: How the site's message for a cursor begins whose list is gone; the API guide promises that it stays.
-EXPIRED = "has expired"
-
 
 class ClientError(Exception):
     """Anything that a client of a site raises.
@@ -42,9 +34,9 @@ class UnavailableError(ClientError):
     `retry_after` has the seconds that the site asks to wait, if it does.
     """
 
-    def __init__(self, message: str, *, url: str, status: int | None = None, retry_after: float | None = None) -> None:
+    def __init__(self, message: str, *, status: int | None = None, retry_after: float | None = None) -> None:
         self.retry_after = retry_after
-        super().__init__(message, url=url, status=status)
+        super().__init__(message, status=status)
 
 
 class AnswerError(ClientError):

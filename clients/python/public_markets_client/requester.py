@@ -12,12 +12,10 @@ from typing import Any, BinaryIO
 
 from public_markets_client import errors
 from public_markets_client.decoding import T, decoded
-from public_markets_client.errors import AnswerError, ApiError, UnavailableError
 
 #: The largest answer that is kept in memory, in bytes; dumps and steps are written to files.
 MOST_BYTES = 16 << 20
 NOT_MODIFIED = 304
-_ABSENT = frozenset({404, 410})
 _TEMPORARY = frozenset({408, 425, 429, 500, 502, 503, 504})
 #: What goes wrong when JSON is not what it should be.
 MALFORMED = (ValueError, LookupError, TypeError, AttributeError, RecursionError, OverflowError)
@@ -30,7 +28,7 @@ _MOST_KEPT = 100
 class Call:
     """A GET. The body is kept as the site sends it, or decompressed and in memory if there is no `file`.
 
-    `most` bytes of it are read at most; `is_search` tells that the smaller limit of searches applies.
+    A file has `most` bytes at most; `is_search` tells that the smaller limit of searches applies.
     """
 
     url: str
@@ -44,7 +42,6 @@ class Call:
 class Answer:
     """What came back; `headers` are asked for by names in lower case."""
 
-    url: str
     status: int
     headers: Mapping[str, str] = field(default_factory=dict)
     body: bytes = b""
@@ -73,11 +70,20 @@ class Options:
 
 
 class Requester:
-    """Sends each request as often as it takes, within the limits, and reads its answer."""
+    """Sends a site each request as often as it takes, within the limits, and reads its answer.
 
-    def __init__(self, options: Options) -> None:
-        self._options = options
-        self._sent, self._searched = deque[float](), deque[float]()
+    `base_url` is the address before `/v1`.
+    """
+
+    def __init__(self, base_url: str, options: Options | None) -> None:
+        if not base_url.startswith(("http://", "https://")):
+            raise errors.ClientError("is not an http or https URL", url=base_url)
+        self._base, self._options = base_url.rstrip("/").removesuffix("/v1"), options or Options()
+        self._sent = deque[float](maxlen=self._options.requests)
+        self._searched = deque[float](maxlen=self._options.searches)
+
+    def _url(self, path: str) -> str:
+        return f"{self._base}/v1/{path}"
 
     async def _send(self, call: Call) -> Answer:
         """The answer to a call; raise ClientError if there is no whole one."""
@@ -94,15 +100,16 @@ class Requester:
         """What `read` makes of the answer; raise ClientError if there is none that it can read."""
         attempt = 0
         while True:
+            attempt += 1
             await self._pace(is_search=call.is_search)
             try:
                 answer = await self._send(call)
-                return await self._apart(partial(_read, answer, read))
-            except (UnavailableError, AnswerError) as error:
+                return await self._apart(partial(_read, call, answer, read))
+            except errors.ClientError as error:
                 error.url = error.url or call.url
-                told = error.retry_after if isinstance(error, UnavailableError) else None
-                attempt += 1
-                if attempt >= self._options.tries or (told or 0) > self._options.patience:
+                told = error.retry_after if isinstance(error, errors.UnavailableError) else None
+                is_last = attempt >= self._options.tries or (told or 0) > self._options.patience
+                if is_last or not isinstance(error, errors.UnavailableError | errors.AnswerError):
                     raise
             # Clients that failed together should not come back together.
             pause = self._options.pause * 2.0 ** (attempt - 1) * random.uniform(0.5, 1)  # noqa: S311 - nothing is secret
@@ -110,15 +117,13 @@ class Requester:
 
     async def _fetch(self, url: str, kind: Callable[..., T], *, is_search: bool = False) -> T:
         """The object at an address, asked for conditionally if it was read before."""
-        cache = self._options.cache
-        etag, known = (cache or {}).get(url, (None, b""))
+        cache = {} if self._options.cache is None else self._options.cache
+        etag, known = cache.get(url, (None, b""))
 
         def read(answer: Answer) -> T:
-            if answer.status == NOT_MODIFIED and etag is None:
-                raise AnswerError(f"the site answers {NOT_MODIFIED} to what was asked without a condition")
             text = known if answer.status == NOT_MODIFIED else answer.body
-            found = decoded(kind, parsed(text, url))
-            if cache is not None and (new := answer.headers.get("etag")):
+            found = decoded(kind, parsed(text))
+            if new := answer.headers.get("etag"):
                 cache[url] = (new, text)
                 if len(cache) > _MOST_KEPT:
                     del cache[next(iter(cache))]
@@ -127,52 +132,47 @@ class Requester:
         return await self._ask(Call(url, {"If-None-Match": etag} if etag else {}, is_search=is_search), read)
 
     async def _pace(self, *, is_search: bool) -> None:
-        """Wait until the limits allow another request."""
-        limits = [(self._sent, self._options.requests), (self._searched, self._options.searches)]
-        for sent, most in limits if is_search else limits[:1]:
-            while sent and (pause := sent[0] + self._options.window - time.monotonic()) <= 0:
-                sent.popleft()
-            if len(sent) >= most:
-                await self._sleep(pause)
-                sent.popleft()
-            sent.append(time.monotonic())
+        """Wait until the limits allow another request; who waits has its place, which nobody else takes meanwhile."""
+        for sent in (self._sent, self._searched) if is_search else (self._sent,):
+            now = time.monotonic()
+            turn = max(now, sent[0] + self._options.window) if len(sent) == sent.maxlen else now
+            sent.append(turn)
+            if turn > now:
+                await self._sleep(turn - now)
 
 
-def _read(answer: Answer, read: Callable[[Answer], T]) -> T:
+def _read(call: Call, answer: Answer, read: Callable[[Answer], T]) -> T:
     """What `read` makes of the answer, if it is no error."""
-    if len(answer.body) > MOST_BYTES:
-        raise AnswerError(f"has more than {MOST_BYTES >> 20} MB")
+    if answer.status == NOT_MODIFIED and "If-None-Match" not in call.headers:
+        raise errors.AnswerError(f"the site answers {NOT_MODIFIED} to what was asked without a condition")
     if answer.status in {OK, NOT_MODIFIED}:
         return read(answer)
     path, message = _said(answer)
     if answer.status in _TEMPORARY:
         pause = retry_after(answer.headers.get("retry-after"))
         message = f"{message}; try again {'later' if pause is None else f'in {pause:g} s'}"
-        raise UnavailableError(message, url=answer.url, status=answer.status, retry_after=pause)
-    kind = errors.NotFoundError if answer.status in _ABSENT else ApiError
-    if path == "cursor" and message.startswith(errors.EXPIRED):
-        kind = errors.ExpiredCursorError
-    raise kind(message, url=answer.url, status=answer.status, path=path)
+        raise errors.UnavailableError(message, status=answer.status, retry_after=pause)
+    # Cursors come from the site: one that it refuses was good once.
+    refused = errors.ExpiredCursorError if path == "cursor" else errors.ApiError
+    raise (errors.NotFoundError if answer.status in {404, 410} else refused)(message, status=answer.status, path=path)
 
 
 def _said(answer: Answer) -> tuple[str, str]:
     """The path and message of an error, whatever the body is; of several, the first."""
     try:
         body = json.loads(answer.body)
-        message = str(body["error"])
-        for one in body.get("details") or ():
-            return ".".join(map(str, one["path"])), str(one["message"])
+        first, *_ = body.get("details") or [{"path": (), "message": body["error"]}]
+        return ".".join(map(str, first["path"])), str(first["message"])
     except MALFORMED:
-        message = f"the site answers {answer.status}"
-    return "", message
+        return "", f"the site answers {answer.status}"
 
 
-def parsed(body: bytes, url: str) -> Any:
+def parsed(body: str | bytes, url: str = "") -> Any:
     """The values in a JSON text."""
     try:
         return json.loads(body)
     except MALFORMED:
-        raise AnswerError("is not JSON", url=url) from None
+        raise errors.AnswerError("is not JSON", url=url) from None
 
 
 def retry_after(text: str | None) -> float | None:

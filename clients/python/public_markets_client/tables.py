@@ -1,5 +1,6 @@
 """What the command shows people and language models: a line per market, cut so that an answer stays short."""
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields
 from datetime import datetime
@@ -40,17 +41,16 @@ def change_row(change: Mapping[str, Any]) -> str:
 
 def detail_lines(detail: MarketDetail) -> Iterator[str]:
     """One market: what is known of it, the best of its book, the latest fills, and some points of its history."""
-    for name in (one.name for one in fields(detail.market) if one.name not in {"extra", "description"}):
+    for name in (one.name for one in fields(detail.market) if one.name not in {"json", "description"}):
         if (value := getattr(detail.market, name)) is not None:
             yield f"{name}: {cut(shown(value), 4 * _WORDS)}"
     for name, levels in (("bids", detail.order_book.bids), ("asks", detail.order_book.asks)):
         yield f"{name}: {' '.join(f'{shown(one.amount)}@{shown(one.price)}' for one in levels[:_ROWS])}"
     fills = (f"{shown(one.timestamp)} {shown(one.shares)}@{shown(one.price)}" for one in detail.recent_fills[:_ROWS])
     yield f"fills, newest first: {'; '.join(fills)}"
-    last = len(detail.prob_history) - 1
-    some = sorted({round(at * last / (_POINTS - 1)) for at in range(_POINTS)}) if last >= 0 else []
-    points = (detail.prob_history[at] for at in some)
-    yield f"history: {'; '.join(f'{shown(one.timestamp)} {shown(one.prob)}' for one in points)}"
+    *earlier, last = detail.prob_history or [None]
+    points = [*earlier[:: len(earlier) // _POINTS + 1], last]
+    yield f"history: {'; '.join(f'{shown(one.timestamp)} {shown(one.prob)}' for one in points if one)}"
     yield f"description: {cut(detail.market.description or '', _DESCRIPTION)}"
 
 
@@ -81,10 +81,4 @@ def fitting(rows: Iterable[str], budget: int) -> Iterator[str]:
 
 def printable(text: str) -> str:
     """The text without what would act on a terminal: sites publish what anybody wrote."""
-    return "".join(letter if letter.isprintable() or letter == "\n" else _escaped(letter) for letter in text)
-
-
-def _escaped(letter: str) -> str:
-    """As in JSON: two escapes for what UTF-16 has as a pair."""
-    units = letter.encode("utf-16-be", "surrogatepass")
-    return "".join(f"\\u{int.from_bytes(units[at : at + 2], 'big'):04x}" for at in range(0, len(units), 2))
+    return "".join(letter if letter.isprintable() or letter == "\n" else json.dumps(letter)[1:-1] for letter in text)

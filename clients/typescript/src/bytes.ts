@@ -21,9 +21,12 @@ export async function* linesOf(pieces: AsyncIterable<Uint8Array>): AsyncGenerato
 }
 
 /** What a gzip file holds. Throws an error of the platform if it is damaged. */
-export async function* decompressed(file: Blob): AsyncGenerator<Uint8Array> {
-  const stream = file.stream().pipeThrough(new DecompressionStream("gzip"));
-  // Not every browser iterates over streams.
+export function decompressed(file: Blob): AsyncGenerator<Uint8Array> {
+  return piecesOf(file.stream().pipeThrough(new DecompressionStream("gzip")));
+}
+
+/** What comes in a stream. Not every browser iterates over streams by itself. */
+export async function* piecesOf<T>(stream: ReadableStream<T>): AsyncGenerator<T> {
   const reader = stream.getReader();
   for (let next = await reader.read(); !next.done; next = await reader.read()) yield next.value;
 }

@@ -21,7 +21,7 @@ export type Query = Omit<NonNullable<operations["listMarkets"]["parameters"]["qu
 
 /** What became of a market; `before` and `market` are null where it did not exist. */
 export interface Change {
-  readonly kind: "new" | "changed" | "gone";
+  readonly kind: "added" | "changed" | "gone";
   readonly id: string;
   readonly before: Market | null;
   readonly market: Market | null;
@@ -61,7 +61,8 @@ export class Client {
       try {
         page = await this.#page(query, cursor);
       } catch (error) {
-        if (!isExpired(error) || options.onExpired === "throw" || idle === TRIES) throw error;
+        const isExpired = error instanceof ApiError && error.path[0] === "cursor";
+        if (!isExpired || options.onExpired === "throw" || idle === TRIES) throw error;
         await this.#connection.wait(1000 * idle ** 3); // a cache on the way may still have the old first page
         [cursor, idle, hasRestarted] = [null, idle + 1, true];
         continue;
@@ -161,7 +162,9 @@ export class Client {
       try {
         return await use(head, attempt);
       } catch (error) {
-        if (!isAboutFiles(error) || attempt === TRIES) throw error;
+        // A newer head may name better files: one is missing, damaged, or not what it should be.
+        const isAboutFiles = !(error instanceof ApiError) || [0, 404, 410].includes(error.status);
+        if (!isAboutFiles || attempt === TRIES) throw error;
         await this.#connection.wait(1000 * (attempt - 1));
       }
     }
@@ -217,16 +220,7 @@ function stepsSince(copy: Copy, head: Schemas["ChangesHead"]): Schemas["ChangesH
   return head.steps.slice(head.steps.length - behind);
 }
 
-function isExpired(error: unknown): boolean {
-  return error instanceof ApiError && error.status === 400 && error.details.some(({ path }) => path[0] === "cursor");
-}
-
-/** Whether a newer head may name better files: one is missing, damaged, or not what it should be. */
-function isAboutFiles(error: unknown): boolean {
-  return !(error instanceof ApiError) || [0, 404, 410].includes(error.status);
-}
-
 function changeOf(id: string, before: string | undefined, after: string | undefined): Change {
-  const kind = before === undefined ? "new" : after === undefined ? "gone" : "changed";
+  const kind = before === undefined ? "added" : after === undefined ? "gone" : "changed";
   return { kind, id, before: JSON.parse(before ?? "null"), market: JSON.parse(after ?? "null") };
 }

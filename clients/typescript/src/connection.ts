@@ -1,4 +1,4 @@
-import { sha256 } from "./bytes.js";
+import { piecesOf, sha256 } from "./bytes.js";
 import { ApiError, refusal } from "./errors.js";
 
 /** How to read a site; the defaults suit programs that may wait. */
@@ -37,15 +37,10 @@ export class Connection {
   #pause: Promise<unknown> = Promise.resolve();
 
   constructor(options: Options) {
-    this.#options = {
-      fetch: options.fetch ?? globalThis.fetch,
-      retries: options.retries ?? 5,
-      timeout: options.timeout ?? 30_000,
-      longestWait: options.longestWait ?? 120_000,
-      wait: options.wait ?? ((milliseconds) => pause(milliseconds, options.signal)),
-      cacheSize: options.cacheSize ?? 100,
-    };
-    this.#signal = options.signal;
+    const { fetch = globalThis.fetch, retries = 5, timeout = 30_000, longestWait = 120_000, cacheSize = 100 } = options;
+    const { signal, wait = (milliseconds: number) => pause(milliseconds, signal) } = options;
+    this.#options = { fetch, retries, timeout, longestWait, cacheSize, wait };
+    this.#signal = signal;
   }
 
   /** The JSON at an address, if `isValid`; else throws `ApiError`. */
@@ -56,7 +51,7 @@ export class Connection {
       const isKnown = known !== undefined && response.status === 304;
       if (!isKnown && response.status !== 200) throw refusal(url, response, await body.text());
       const text = isKnown ? known.text : await body.text();
-      const value = parsed(text);
+      const value: unknown = await new Response(text).json().catch(() => undefined);
       if (!isValid(value)) throw damaged(url, "is not what was asked for");
       this.#keep(url, isKnown ? known.etag : response.headers.get("ETag"), text);
       return value as T;
@@ -68,9 +63,8 @@ export class Connection {
     return this.#retried(async () => {
       const { response, body } = await this.#send(named.url, named.size);
       if (response.status !== 200) throw refusal(named.url, response, await body.text());
-      if (!(await sha256(await body.arrayBuffer())).startsWith(named.digest)) {
-        throw damaged(named.url, "is not the file that the head names");
-      }
+      const digest = await sha256(await body.arrayBuffer());
+      if (!digest.startsWith(named.digest)) throw damaged(named.url, "is not the file that the head names");
       return body;
     });
   }
@@ -119,16 +113,14 @@ export class Connection {
       throw damaged(url, ended.signal.aborted ? `sent nothing for ${timeout} ms` : "cannot be read", error);
     } finally {
       clearTimeout(timer);
+      end(); // of an answer that is too long, nothing more is sent
     }
   }
 
   #keep(url: string, etag: string | null, text: string): void {
     this.#cache.delete(url); // so that it is the newest
     if (etag !== null) this.#cache.set(url, { etag, text });
-    for (const oldest of this.#cache.keys()) {
-      if (this.#cache.size <= this.#options.cacheSize) return;
-      this.#cache.delete(oldest);
-    }
+    for (const oldest of this.#cache.keys()) if (this.#cache.size > this.#options.cacheSize) this.#cache.delete(oldest);
   }
 }
 
@@ -148,26 +140,13 @@ function pause(milliseconds: number, signal: AbortSignal | undefined): Promise<v
 async function wholeBody(url: string, response: Response, longest: number, renew: () => void): Promise<Blob> {
   const pieces: Uint8Array<ArrayBuffer>[] = [];
   let size = 0;
-  const reader = response.body?.getReader();
-  for (let next = await reader?.read(); next && !next.done; next = await reader?.read()) {
+  for await (const piece of response.body ? piecesOf(response.body) : []) {
     renew();
-    pieces.push(next.value);
-    size += next.value.length;
-    if (response.ok && size > longest) {
-      await reader?.cancel();
-      throw damaged(url, `is longer than ${longest} bytes`);
-    }
+    pieces.push(piece);
+    size += piece.length;
+    if (response.ok && size > longest) throw damaged(url, `is longer than ${longest} bytes`);
   }
   return new Blob(pieces);
-}
-
-/** The value of a JSON text; `undefined`, which no text means, if it is none. */
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 function damaged(url: string, problem: string, cause?: unknown): ApiError {

@@ -3,32 +3,23 @@ import type { components } from "./api.js";
 /** What a site finds wrong with a parameter: its name in parts, and a sentence. */
 export type ErrorDetail = components["schemas"]["ErrorDetail"];
 
-interface Facts {
-  readonly status?: number;
-  readonly details?: readonly ErrorDetail[];
-  readonly retryAfter?: number | undefined;
-  readonly isTemporary?: boolean;
-  readonly cause?: unknown;
-}
+type Facts = Partial<Pick<ApiError, "status" | "details" | "retryAfter" | "isTemporary" | "cause">>;
 
 /** The site did not answer, or not with what was asked for. `message` is a sentence that names the address. */
 export class ApiError extends Error {
   override readonly name = "ApiError";
   /** The HTTP status of the answer; 0 if there was none. */
-  readonly status: number;
+  readonly status: number = 0;
   /** Which parameters a 400 refuses, and why. */
-  readonly details: readonly ErrorDetail[];
+  readonly details: readonly ErrorDetail[] = [];
   /** Seconds after which the site asks to be tried again, if it says so. */
   readonly retryAfter: number | undefined;
   /** Whether the same request may succeed later. */
-  readonly isTemporary: boolean;
+  readonly isTemporary: boolean = false;
 
   constructor(readonly url: string, problem: string, facts: Facts = {}) {
-    super(`${url} ${problem}`, { cause: facts.cause });
-    this.status = facts.status ?? 0;
-    this.details = facts.details ?? [];
-    this.retryAfter = facts.retryAfter;
-    this.isTemporary = facts.isTemporary ?? false;
+    super(`${url} ${problem}`);
+    Object.assign(this, facts);
   }
 
   /** The name of the first parameter that a 400 refuses, such as `["cursor"]`; else empty. */

@@ -5,6 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.clients.faulting_proxy import Fate, FaultingProxy
+from tests.clients.faulting_proxy import running as proxied
+from tests.clients.typescript.changing_site import BASE_URL, ChangingSite
 from tests.clients.typescript.programs import FOLDER, Program, build, copy_source, running
 from tests.clients.typescript.scripted_site import ScriptedSite, scripted
 from tests.conftest import Shared
@@ -39,3 +42,11 @@ def site(scripted_server: ScriptedSite) -> ScriptedSite:
     scripted_server.asked.clear()
     scripted_server.headers.clear()
     return scripted_server
+
+
+@pytest.fixture(scope="module")
+def url(site: ChangingSite) -> Iterator[str]:
+    """The address of the changing site of a module, as its heads name it."""
+    fate = Fate((), seed=1, share=0, in_a_row=0)
+    with proxied(FaultingProxy(f"http://127.0.0.1:{site.edge.client.port}", fate, base_url=BASE_URL)) as proxy:
+        yield proxy.url

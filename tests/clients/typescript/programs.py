@@ -16,6 +16,9 @@ FOLDER: Final = "clients/typescript"
 SOURCE: Final = ROOT / FOLDER
 PACKAGE: Final[dict[str, Any]] = json.loads((SOURCE / "package.json").read_text("utf-8"))
 OPENAPI: Final = Path("tests/golden_extended/v1/openapi.json")
+#: What programs import.
+NAME: Final = f'"{PACKAGE["name"]}"'
+_DENO: Final = ROOT / "tests/node/node_modules/@deno"
 _EVALUATE: Final = Path(__file__).with_name("evaluate.mjs")
 
 
@@ -44,6 +47,18 @@ def build(folder: Path) -> str:
     )  # fmt: skip
     assert (ran.returncode == 0) is (ran.stdout == ""), ran
     return ran.stdout + ran.stderr
+
+
+def deno(text: str, client: Path, folder: Path, *arguments: str, right: str = "--allow-net=127.0.0.1") -> str:
+    """Run a program in Deno, in a folder, and with one right; returns what it prints."""
+    (binary,) = _DENO.glob("linux-*/deno") if _DENO.is_dir() else [unavailable("Deno is not installed: run `npm ci`")]
+    program = folder / "program.mjs"
+    program.write_text(text.replace(NAME, json.dumps((client / "dist/index.js").as_uri())), "utf-8")
+    environ = {**os.environ, "DENO_DIR": str(folder / "deno"), "DENO_NO_UPDATE_CHECK": "1"}
+    command = [str(binary), "run", "--no-config", "--no-remote", right, str(program), *arguments]
+    done = subprocess.run(command, cwd=folder, env=environ, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 class Program:

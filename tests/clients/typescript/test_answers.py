@@ -201,6 +201,23 @@ def test_what_sends_nothing_is_given_up_and_asked_again(run: Program, site: Scri
     assert (done["failed"]["message"], done["asked"]) == ("it did not fail", 2)
 
 
+def test_an_answer_that_is_too_long_is_not_read_to_its_end(run: Program) -> None:
+    script = """
+    const told = { pieces: 0, ended: false };
+    const endless = { pull: (into) => { told.pieces += 1; into.enqueue(new Uint8Array(1 << 24)); } };
+    const fetch = async (url, { signal }) => {
+      signal.addEventListener("abort", () => { told.ended = true; });
+      return new Response(new ReadableStream(endless));
+    };
+    const failed = await failure(new Client("http://site.example", { fetch, wait, retries: 0 }).build());
+    return { ...told, message: failed.message };
+    """
+    told = run(script)
+    assert "is longer than 67108864 bytes" in told["message"]
+    assert told["ended"]
+    assert 5 <= told["pieces"] <= 7, "of 16 MB"
+
+
 def test_a_signal_ends_requests_and_waits(run: Program, site: ScriptedSite) -> None:
     site.put(BUILD, Scripted({}, 503, {"Retry-After": "100"}))
     script = """

@@ -81,14 +81,14 @@ def follower(run: Program, feed_site: ChangeFeedSite, tmp_path: Path) -> Followe
 
 
 def test_a_copy_begins_with_the_dump_and_goes_on_with_steps(follower: Follower) -> None:
-    assert follower.succeeds() == [f"new {number}" for number in range(9)]
+    assert follower.succeeds() == [f"added {number}" for number in range(9)]
     assert follower.succeeds() == []
     assert follower.site.asked == [HEAD]
     follower.site.move(SECOND)
-    assert follower.succeeds() == ["gone 0", *(f"changed {number}" for number in range(1, 9)), "new 9"]
+    assert follower.succeeds() == ["gone 0", *(f"changed {number}" for number in range(1, 9)), "added 9"]
     follower.site.move(THIRD)
     follower.site.move({**FIRST, **THIRD})
-    assert follower.succeeds() == ["new 0", "changed 2"]
+    assert follower.succeeds() == ["added 0", "changed 2"]
     assert (len(follower.site.asked), follower.dumps()) == (3, 0), "the head and two steps"
 
 
@@ -98,7 +98,7 @@ def test_a_change_tells_what_there_was_and_what_there_is(follower: Follower) -> 
     changes = {IDS.index(change["id"]): change for change in follower.look()["changes"]}
     snow = {"question": "Snow?", "volume": 1e22}
     assert changes[0] == {"kind": "gone", "id": IDS[0], "before": {"id": IDS[0], "prob": 0.1, **snow}, "market": None}
-    assert changes[9] == {"kind": "new", "id": IDS[9], "before": None, "market": {"id": IDS[9], "prob": 1e-7, **snow}}
+    assert changes[9] == {"kind": "added", "id": IDS[9], "before": None, "market": {"id": IDS[9], "prob": 1e-7, **snow}}
     assert (changes[1]["before"]["prob"], changes[1]["market"]["prob"]) == (0.1, 1e-7)
 
 

@@ -3,8 +3,10 @@
 import json
 import re
 import shutil
+import sqlite3
 import subprocess
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Final
 
@@ -12,10 +14,8 @@ import pytest
 
 from generator import __version__
 from generator.api import contract
-from tests.clients.faulting_proxy import Fate, FaultingProxy
-from tests.clients.faulting_proxy import running as proxied
-from tests.clients.typescript.changing_site import BASE_URL, MARKETS, ChangingSite, changing_site
-from tests.clients.typescript.programs import OPENAPI, PACKAGE, SOURCE, build, copy_source, node
+from tests.clients.typescript.changing_site import MARKETS, ChangingSite, changing_site
+from tests.clients.typescript.programs import NAME, OPENAPI, PACKAGE, SOURCE, build, copy_source, deno, node
 from tests.conftest import Shared
 from tests.support.programs import require
 from tests.support.sites.builds import ROOT
@@ -27,11 +27,12 @@ PROGRAMS: Final = [
     for page in DOCS
     for program in re.findall(r"^```js\n(.*?)^```$", (ROOT / page).read_text("utf-8"), re.MULTILINE | re.DOTALL)
 ]
-LIST, DUMP, REFUSED, FOLLOW, GO_ON, README = PROGRAMS
+LIST, DUMP, REFUSED, FOLLOW, SQLITE, GO_ON, README = PROGRAMS
 #: As strictly as anybody may, but for the compiler's own files.
 COMPILED: Final = "--noEmit --strict --target es2022 --module nodenext --lib es2022,dom --skipDefaultLibCheck"
 TYPES: Final = """
-import { Client, MemoryStore, type ListedMarket, type Query, type Store, type Change } from "public-markets-client";
+import { Client, MemoryStore, SqliteStore } from "public-markets-client";
+import type { Database, ListedMarket, Query, Store, Change } from "public-markets-client";
 import { FileStore } from "public-markets-client/node";
 import type { components, operations } from "public-markets-client";
 
@@ -44,10 +45,24 @@ export const isNullable: Same<ListedMarket["resolution"], components["schemas"][
 export const cursorMayBeNull: Same<components["schemas"]["PublicMarketList"]["nextCursor"], string | null> = true;
 export const refusal: operations["getMarket"]["responses"][404]["content"]["application/json"] = { error: "" };
 export const isNewer = (market: ListedMarket): boolean => market.status === "paused";
-export const stores: Store[] = [new MemoryStore(), new FileStore("x")];
-export const kinds: Same<Change["kind"], "new" | "changed" | "gone"> = true;
+export const stores = (database: Database): Store[] =>
+  [new MemoryStore(), new FileStore("x"), new SqliteStore(database)];
+export const kinds: Same<Change["kind"], "added" | "changed" | "gone"> = true;
 export const walk = new Client("").markets({ status: "open", category: "a", q: "b" });
 export const begun = new Client("").markets({}, { onExpired: "throw" });
+"""
+#: What @types/node has since Node 22, as far as it matters.
+NODE_SQLITE: Final = """
+declare module "node:sqlite" {
+  export class StatementSync {
+    all(...values: (null | number | bigint | string)[]): Record<string, null | number | bigint | string>[];
+    run(...values: (null | number | bigint | string)[]): { changes: number | bigint };
+  }
+  export class DatabaseSync {
+    constructor(path: string);
+    prepare(sql: string): StatementSync;
+  }
+}
 """
 
 
@@ -84,14 +99,6 @@ def site() -> Iterator[ChangingSite]:
         yield running
 
 
-@pytest.fixture(scope="module")
-def url(site: ChangingSite) -> Iterator[str]:
-    """The address of the site, which its heads name."""
-    fate = Fate((), seed=1, share=0, in_a_row=0)
-    with proxied(FaultingProxy(f"http://127.0.0.1:{site.edge.client.port}", fate, base_url=BASE_URL)) as proxy:
-        yield proxy.url
-
-
 def complaints(place: Path, *texts: str) -> str:
     """What the compiler says of programs that are written beside the installed client."""
     for number, text in enumerate(texts):
@@ -117,7 +124,7 @@ def test_it_has_the_version_and_license_of_the_program_and_no_dependencies() -> 
 def test_it_has_at_most_five_hundred_lines_of_code() -> None:
     """Without blank lines, comments and the types that are generated."""
     sources = [path for path in (SOURCE / "src").glob("*.ts") if path.name != "api.ts"]
-    assert len(sources) == 7
+    assert len(sources) == 8
     lines = [line for path in sources for line in path.read_text("utf-8").splitlines()]
     assert max(map(len, lines)) <= 120
     assert (
@@ -140,6 +147,7 @@ def test_it_does_not_compile_without_what_it_reads_of_the_contract(tmp_path: Pat
 def test_its_types_are_those_of_the_contract_where_it_is_installed(place: Path) -> None:
     known = {"SORTS": contract.SORTS, "STATES": contract.MARKET_STATUSES}
     text = re.sub("SORTS|STATES", lambda found: " | ".join(map(json.dumps, known[found[0]])), TYPES)
+    (place / "node.d.ts").write_text(NODE_SQLITE, "utf-8")
     assert complaints(place, text, *PROGRAMS) == ""
     wrong = [('"open", category', '"opne", category'), ('"throw"', '"stop"'), ('{ error: "" }', "{ error: 4 }")]
     for right, mistake in wrong:
@@ -187,6 +195,51 @@ def test_three_builds_are_followed_as_the_docs_say(site: ChangingSite, url: str,
 
 
 @pytest.mark.campaign(short=0)
+def test_three_builds_are_followed_into_sqlite_as_the_docs_say(
+    site: ChangingSite, url: str, installed: Path, tmp_path: Path
+) -> None:
+    """The last time the copy is damaged, and its place in the feed is lost."""
+    told, program, package = [-1, 5, 5, 1], SQLITE.replace(ADDRESS, url), installed / "node_modules" / PACKAGE["name"]
+    for number, many in enumerate(told):
+        lines = deno(program, package, tmp_path, right="--allow-all").splitlines()
+        text = [*site.dumps.values()][-1]
+        with closing(sqlite3.connect(tmp_path / "markets.sqlite")) as database:
+            found = [f"{line}\n" for (line,) in database.execute("SELECT line FROM markets ORDER BY id")]
+            assert "".join(found).encode() == text
+            assert len(lines) == (many if number else len(found))
+            if number == 2:
+                database.execute("DELETE FROM position")
+                database.execute("UPDATE markets SET line = '{}' WHERE line = ?", [found[3].removesuffix("\n")])
+                database.commit()
+        if number < 2:
+            site.edit()
+            site.build()
+
+
+@pytest.mark.campaign(short=0)
+def test_a_copy_in_sqlite_is_replaced_as_a_whole_or_not_at_all(client: Path, tmp_path: Path) -> None:
+    program = f"""
+    import {{ DatabaseSync }} from "node:sqlite";
+    import {{ SqliteStore }} from {NAME};
+    const store = new SqliteStore(new DatabaseSync(":memory:"));
+    const told = async () => {{
+      const {{ session, serial, lines }} = await store.load();
+      return [session, serial, [...lines]];
+    }};
+    const nothing = await told();
+    await store.save({{ session: "a", serial: 1, lines: new Map([["x", "1"], ["y", "2"]]) }});
+    const failed = await store.save({{ session: "b", serial: 2, lines: new Map([["y", "3"], ["z", null]]) }})
+      .catch((error) => error.message);
+    const kept = await told();
+    await store.save({{ session: "b", serial: 2, lines: new Map([["y", "3"]]) }});
+    console.log(JSON.stringify([nothing, failed, kept, await told()]));
+    """
+    nothing, failed, kept, after = json.loads(deno(program, client, tmp_path))
+    assert (nothing, kept, after) == (["", 0, []], ["a", 1, [["x", "1"], ["y", "2"]]], ["b", 2, [["y", "3"]]])
+    assert "NOT NULL" in failed
+
+
+@pytest.mark.campaign(short=0)
 def test_who_goes_on_sees_each_build_as_the_docs_say(site: ChangingSite, url: str, place: Path) -> None:
     program = GO_ON.replace(ADDRESS, url).replace("60_000", "20")
     assert program != GO_ON.replace(ADDRESS, url)
@@ -195,11 +248,11 @@ def test_who_goes_on_sees_each_build_as_the_docs_say(site: ChangingSite, url: st
         assert running.stdout
         try:
             first = [running.stdout.readline() for _ in site.states()[0]]
-            assert all(line.startswith("new ") for line in first)
+            assert all(line.startswith("added ") for line in first)
             for _ in range(2):
                 site.edit()
                 site.build()
                 kinds = sorted(running.stdout.readline().partition(" ")[0] for _ in range(5))
-                assert kinds == ["changed"] * 4 + ["new"]
+                assert kinds == ["added"] + ["changed"] * 4
         finally:
             running.kill()

@@ -1,9 +1,7 @@
 """The TypeScript client in Node, Deno, a browser and a Worker: each reads all that a site has, behind any edge."""
 
 import json
-import os
 import shutil
-import subprocess
 from collections.abc import Iterator
 from http.server import SimpleHTTPRequestHandler
 from pathlib import Path
@@ -11,17 +9,12 @@ from typing import Any, Final
 
 import pytest
 
-from tests.clients.faulting_proxy import Fate, FaultingProxy
-from tests.clients.faulting_proxy import running as proxied
-from tests.clients.typescript.changing_site import BASE_URL, ChangingSite, changing_site, newest_first
-from tests.clients.typescript.programs import Program
+from tests.clients.typescript.changing_site import ChangingSite, changing_site, newest_first
+from tests.clients.typescript.programs import NAME, Program, deno
 from tests.support.edges import cloudflare
 from tests.support.edges.servers import serving
-from tests.support.programs import unavailable
 from tests.support.readers.browser import chromium
-from tests.support.sites.builds import ROOT
 
-DENO: Final = ROOT / "tests/node/node_modules/@deno"
 #: Reads a site in every way; `Client` and `MemoryStore` are in its scope, and `base` is the address.
 TOUR: Final = """
 const site = new Client(base);
@@ -49,20 +42,12 @@ def site(request: pytest.FixtureRequest) -> Iterator[ChangingSite]:
         yield running
 
 
-@pytest.fixture(scope="module")
-def url(site: ChangingSite) -> Iterator[str]:
-    """The address of the site, which its heads name."""
-    fate = Fate((), seed=1, share=0, in_a_row=0)
-    with proxied(FaultingProxy(f"http://127.0.0.1:{site.edge.client.port}", fate, base_url=BASE_URL)) as proxy:
-        yield proxy.url
-
-
 def check(told: dict[str, Any], site: ChangingSite) -> None:
     """What a tour must tell."""
     (state,), (text,) = site.states(), site.dumps.values()
     assert len(state) == 23
     assert told == {
-        "walked": newest_first(state), "dumped": [*state.values()], "kinds": ["new"] * 23,
+        "walked": newest_first(state), "dumped": [*state.values()], "kinds": ["added"] * 23,
         "missing": ["ApiError", 404], "fresh": 6, "prices": 23, "market": state[told["walked"][0]], "isSame": True,
         "lines": text.decode().split("\n")[:-1],
     }  # fmt: skip
@@ -75,15 +60,9 @@ def test_node_reads_all_of_it(run: Program, site: ChangingSite, url: str) -> Non
 
 @pytest.mark.campaign(short=0)
 def test_deno_reads_all_of_it(client: Path, site: ChangingSite, url: str, tmp_path: Path) -> None:
-    (deno,) = DENO.glob("linux-*/deno") if DENO.is_dir() else [unavailable("Deno is not installed: run `npm ci`")]
-    program = tmp_path / "tour.mjs"
-    imports = f'import {{ Client, MemoryStore }} from "{(client / "dist/index.js").as_uri()}";'
-    program.write_text(f"{imports}\nconst base = Deno.args[0];{TOUR}console.log(JSON.stringify(TOLD));", "utf-8")
-    command = [str(deno), "run", "--no-config", "--no-remote", "--allow-net=127.0.0.1", str(program), url]
-    environ = {**os.environ, "DENO_DIR": str(tmp_path / "deno"), "DENO_NO_UPDATE_CHECK": "1"}
-    done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    check(json.loads(done.stdout), site)
+    imports = f"import {{ Client, MemoryStore }} from {NAME};"
+    told = deno(f"{imports}\nconst base = Deno.args[0];{TOUR}console.log(JSON.stringify(TOLD));", client, tmp_path, url)
+    check(json.loads(told), site)
 
 
 @pytest.mark.campaign(short=0)
