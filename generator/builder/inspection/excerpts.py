@@ -104,7 +104,7 @@ def encoded(body: bytes, source: str, candles: Sequence[Any] = ()) -> bytes:
 def candle_files(head: DumpHead) -> list[str]:
     """The keys of the files that have the newest candles of days."""
     since = times.instant(datetime.fromisoformat(head.history_as_of or head.as_of) - CANDLES * _DAY)
-    return [file.key for file in head.periods(DAYS) if file.period >= since[: len(file.period)]]
+    return [file.key for file in head.periods(DAYS, since)]
 
 
 def on_page(page: bytes | None, program: str) -> dict[str, bytes]:
