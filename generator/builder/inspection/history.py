@@ -145,7 +145,7 @@ def calibration(
 
 
 def volume_per_day(candles: Iterable[tuple[int, float, int]], as_of: str) -> list[DayVolume]:
-    """The days that were over, SHOWN_DAYS at most, from the first with a trade; of each candle start, volume and trades."""
+    """The last days that were over, from the first with a trade; of each candle start, volume and trades."""
     end = _day(as_of)
     sums = {_milliseconds(end - number * _DAY): (0.0, 0) for number in range(SHOWN_DAYS, 0, -1)}
     for start, volume, trades in candles:
