@@ -22,7 +22,7 @@ _Fill: TypeAlias = Sequence[Any]
 Columns: TypeAlias = tuple[Sequence[Any], ...]
 
 DAYS, HOURS = CANDLES
-#: How long candles of hours are kept, in whole months.
+#: How long hourly candles are kept, in whole months.
 HOURS_KEPT: Final = timedelta(days=90)
 _BEFORE_CLOSE: Final = (timedelta(0), timedelta(days=1), timedelta(days=7))
 _MONTH: Final = len("2026-10")

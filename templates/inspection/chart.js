@@ -1,4 +1,4 @@
-// Probability as charts: the history in steps, as it holds until the next point, and candles of days. Read either with
+// Probability as charts: the history in steps, as it holds until the next point, and daily candles. Read either with
 // pointer or arrow keys.
 
 const SVG = "http://www.w3.org/2000/svg";
@@ -31,7 +31,7 @@ function grid({ x, y, start, end, width }) {
     drawn.push(shape("line", { class: "grid", x1: MARGIN.left, x2: width - MARGIN.right, y1: y(prob), y2: y(prob) }));
     drawn.push(shape("text", { x: MARGIN.left - 8, y: y(prob) + 4, "text-anchor": "end" }, `${prob * 100}%`));
   }
-  const ticks = end === start ? 1 : width < 420 ? 3 : 5;
+  const ticks = end === start ? 1 : width < 520 ? 3 : 5;
   const text = end - start < 2 * DAY ? (iso) => iso.slice(5, 16).replace("T", " ") : (iso) => iso.slice(0, 10);
   for (let tick = 0; tick < ticks; tick += 1) {
     const time = ticks === 1 ? start : start + ((end - start) * tick) / (ticks - 1);
@@ -107,7 +107,7 @@ const CANDLES = {
   label(candles) {
     const [first, last] = [candles[0], candles[candles.length - 1]];
     const [low, high] = [Math.min(...candles.map((one) => one.low)), Math.max(...candles.map((one) => one.high))];
-    return `Candles of ${candles.length} days from ${date(first.time)} to ${date(last.time)}: from ${percent(first.open)} to ${percent(last.close)}, lowest ${percent(low)}, highest ${percent(high)}.`;
+    return `Daily candles from ${date(first.time)} to ${date(last.time)}: from ${percent(first.open)} to ${percent(last.close)}, lowest ${percent(low)}, highest ${percent(high)}.`;
   },
   draw(candles, { x, y }) {
     const wide = Math.max(x(candles[0].time + DAY) - x(candles[0].time) - 2, 1);

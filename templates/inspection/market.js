@@ -104,7 +104,7 @@ function drawn({ points, pointCount }) {
 }
 
 function candlesDrawn({ candles }) {
-  return candles.length ? [element("h3", null, "Candles of days, UTC"), ...candleChart(candles)] : [];
+  return candles.length ? [element("h3", null, "Daily candles, UTC"), ...candleChart(candles)] : [];
 }
 
 function sources(id) {

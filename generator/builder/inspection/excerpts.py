@@ -102,7 +102,7 @@ def encoded(body: bytes, source: str, candles: Sequence[Any] = ()) -> bytes:
 
 
 def candle_files(head: DumpHead) -> list[str]:
-    """The keys of the files that have the newest candles of days."""
+    """The keys of the files that have the newest daily candles."""
     since = times.instant(datetime.fromisoformat(head.history_as_of or head.as_of) - CANDLES * _DAY)
     return [file.key for file in head.periods(DAYS, since)]
 
@@ -153,7 +153,7 @@ def excerpt(shown: Json) -> Json:
 
 
 def short_candles(rows: Sequence[Json]) -> list[Any]:
-    """A market's newest candles of days, of all that there are, oldest first.
+    """A market's newest daily candles, of all that there are, oldest first.
 
     The day of the first candle, then for each: days since it, open, high, low and close in ‰, volume and trades.
     """

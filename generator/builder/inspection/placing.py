@@ -55,7 +55,7 @@ def excerpts_of(
 
 
 class _Candles:
-    """The newest candles of days of these markets, short as in excerpts.
+    """The newest daily candles of these markets, short as in excerpts.
 
     They are those of the `known` excerpts if these are of the same files, which are staged or in place. If one of the
     markets has none yet, the files are read.

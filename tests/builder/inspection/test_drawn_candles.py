@@ -1,4 +1,4 @@
-"""The inspection page draws candles of days of popular markets where histories are full."""
+"""The inspection page draws daily candles of popular markets where histories are full."""
 
 import json
 import re
@@ -129,7 +129,7 @@ def test_candles_are_drawn_and_read_by_keys(
         chart = watched.page.locator(".chart").nth(1)
         expect(chart.locator(".wick")).to_have_count(3)
         assert (chart.locator(".rose").count(), chart.locator(".fell").count()) == (2, 1)
-        label = "Candles of 3 days from 2026-01-27 to 2026-01-30: from 50.0% to 37.5%, lowest 25.0%, highest 75.0%."
+        label = "Daily candles from 2026-01-27 to 2026-01-30: from 50.0% to 37.5%, lowest 25.0%, highest 75.0%."
         assert chart.get_attribute("aria-label") == label
         chart.focus()
         watched.page.keyboard.press("Home")
