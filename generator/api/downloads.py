@@ -242,10 +242,9 @@ class DumpHead(Head):
         """The files of a table that divide it by markets."""
         return [file for file in self.table(table) if isinstance(file, PartitionFile)]
 
-    def periods(self, table: str, since: str = "") -> list[PeriodFile]:
-        """The files of a table that divide it by time, of full histories; `since` leaves out periods over by then."""
-        files = [file for file in self.table(table) if isinstance(file, PeriodFile)]
-        return [file for file in files if file.period >= since[: len(file.period)]]
+    def periods(self, table: str) -> list[PeriodFile]:
+        """The files of a table that divide it by time: of full histories."""
+        return [file for file in self.table(table) if isinstance(file, PeriodFile)]
 
     def files(self) -> Sequence[DumpFile]:
         """All of its files."""

@@ -13,9 +13,10 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from pydantic_core import from_json
 
-from generator.api import contract, times
+from generator.api import contract
 from generator.api.contract import Resolution
-from generator.api.downloads import CLOSES, DumpHead, PeriodFile
+from generator.api.downloads import CLOSES, DumpHead
+from generator.builder.inspection.downloads import files_since
 from generator.downloads.candles import DAYS, HOURS
 from generator.site.catalog import Catalog
 
@@ -105,8 +106,8 @@ def figures(head: DumpHead, catalog: Catalog, read: ReadRows, page: bytes | None
     raises.
     """
     as_of = head.history_as_of or head.as_of
-    days = _keys(head.periods(DAYS, times.instant(_day(as_of) - SHOWN_DAYS * _DAY)))
-    hours = _keys(head.periods(HOURS, times.instant(_hour(as_of) - _DAY)))
+    days = files_since(head, DAYS, _day(as_of) - SHOWN_DAYS * _DAY)
+    hours = files_since(head, HOURS, _hour(as_of) - _DAY)
     of = contract.encode([program, as_of, days, hours])
     found = _sealed_on(page, of) or CandleFigures(
         volume_per_day(read(days, ("start", "volume", "trades")), as_of),
@@ -116,7 +117,7 @@ def figures(head: DumpHead, catalog: Catalog, read: ReadRows, page: bytes | None
     resolutions = {market_id: market.resolution for market_id, market in markets.items()}
     return HistoryFigures(
         as_of=as_of,
-        calibration=calibration(read(_keys(head.periods(CLOSES)), ("marketId", "probWeekBefore")), resolutions),
+        calibration=calibration(read(files_since(head, CLOSES, _EPOCH), ("marketId", "probWeekBefore")), resolutions),
         candles=found,
         questions={move.id: markets[move.id].item.question for move in found.moves if move.id in markets},
         seal=_seal(of, found.encoded()),
@@ -177,10 +178,6 @@ def movers(candles: Iterable[tuple[str, int, float | None, float | None]], as_of
     moves = (Move(market_id, before, last[market_id][1]) for market_id, (_, before) in first.items())
     found = [move for move in moves if abs(move.after - move.before) >= LEAST_MOVE]
     return sorted(found, key=lambda move: (-abs(move.after - move.before), move.id))[:MOVERS]
-
-
-def _keys(files: Iterable[PeriodFile]) -> list[str]:
-    return [file.key for file in files]
 
 
 def _day(as_of: str) -> datetime:
