@@ -19,7 +19,7 @@ _Point: TypeAlias = Sequence[Any]
 #: The values of a `markets.fills.Fill`.
 _Fill: TypeAlias = Sequence[Any]
 #: The values of rows, column by column; the first has their times.
-Columns: TypeAlias = tuple[Sequence[Any], ...]
+TableColumns: TypeAlias = tuple[Sequence[Any], ...]
 
 DAYS, HOURS = CANDLES
 #: How long hourly candles are kept, in whole months.
@@ -93,7 +93,7 @@ def is_over(table: str, time: str, as_of: str) -> bool:
 
 def derived(
     closing: str, as_of: str, points: Iterable[Sequence[_Point]], fills: Iterable[Sequence[_Fill]]
-) -> dict[str, Columns]:
+) -> dict[str, TableColumns]:
     """The rows of a market that closes at this instant, by table, in order of time: of all periods, over or not.
 
     `points` and `fills` are in order of time, in batches. Hours are those that are kept at `as_of`.
@@ -146,7 +146,7 @@ class _Candles:
     def _periods(self, stamps: Sequence[str]) -> list[str]:
         return [stamp[: self._length] for stamp in stamps]
 
-    def columns(self) -> Columns:
+    def columns(self) -> TableColumns:
         lasts, volumes, trades = self._lasts, self._volumes, self._trades
         periods = [*lasts] if volumes.keys() <= lasts.keys() else sorted({*lasts, *volumes})
         opens, price = list[Any](), self._before
@@ -181,7 +181,7 @@ class _Prices:
             if number := bisect_right(stamps, instant):
                 self._found[place] = probs[number - 1]
 
-    def columns(self) -> Columns:
+    def columns(self) -> TableColumns:
         """The row, if there was a price."""
         values = (self._closing, *self._found)
         return tuple([value] if self._found[0] is not None else [] for value in values)

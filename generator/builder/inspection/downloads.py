@@ -1,6 +1,7 @@
 """What the inspection page shows of dumps, change feed, feeds and prices: their files and where they lie. Pure."""
 
 from collections.abc import Callable, Iterable
+from datetime import datetime
 from typing import Any, NamedTuple
 
 from generator.api import feeds, keys
@@ -67,6 +68,12 @@ class Downloads(NamedTuple):
     def _steps(self) -> Iterable[tuple[int, int, str, str, int]]:
         for serial, step in self.changes.numbered() if self.changes else ():
             yield serial, serial + 1, step.as_of, step.key, step.size
+
+
+def files_since(head: DumpHead, table: str, since: datetime) -> list[str]:
+    """The keys of a table's files of those months and years that were not over at this time (UTC)."""
+    month = f"{since:%Y-%m}"
+    return [file.key for file in head.periods(table) if file.period >= month[: len(file.period)]]
 
 
 def _rows_of(file: TableFile) -> str:

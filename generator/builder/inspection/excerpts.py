@@ -11,8 +11,9 @@ from typing import Any, Final, TypeAlias
 
 from pydantic_core import from_json
 
-from generator.api import contract, times
+from generator.api import contract
 from generator.api.downloads import DumpHead
+from generator.builder.inspection.downloads import files_since
 from generator.downloads.candles import DAYS
 from generator.markets.market import Market
 from generator.site.catalog import Catalog
@@ -103,8 +104,7 @@ def encoded(body: bytes, source: str, candles: Sequence[Any] = ()) -> bytes:
 
 def candle_files(head: DumpHead) -> list[str]:
     """The keys of the files that have the newest daily candles."""
-    since = times.instant(datetime.fromisoformat(head.history_as_of or head.as_of) - CANDLES * _DAY)
-    return [file.key for file in head.periods(DAYS) if file.period >= since[: len(file.period)]]
+    return files_since(head, DAYS, datetime.fromisoformat(head.history_as_of or head.as_of) - CANDLES * _DAY)
 
 
 def on_page(page: bytes | None, program: str) -> dict[str, bytes]:

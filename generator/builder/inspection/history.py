@@ -15,13 +15,15 @@ from pydantic_core import from_json
 
 from generator.api import contract
 from generator.api.contract import Resolution
-from generator.api.downloads import DumpHead
+from generator.api.downloads import CLOSES, DumpHead
+from generator.builder.inspection.downloads import files_since
+from generator.downloads.candles import DAYS, HOURS
 from generator.site.catalog import Catalog
 
 #: Buckets of probabilities, all of the same width.
 BUCKETS: Final = 10
 #: How many days of volume are shown, and how many movers.
-DAYS: Final = 90
+SHOWN_DAYS: Final = 90
 MOVERS: Final = 10
 #: What is shown as a move, at least: a tenth of a percentage point.
 LEAST_MOVE: Final = 0.001
@@ -104,10 +106,10 @@ def figures(head: DumpHead, catalog: Catalog, read: ReadRows, page: bytes | None
     raises.
     """
     as_of = head.history_as_of or head.as_of
-    days = _files(head, "candles/day", _day(as_of) - DAYS * _DAY)
-    hours = _files(head, "candles/hour", _hour(as_of) - _DAY)
+    days = files_since(head, DAYS, _day(as_of) - SHOWN_DAYS * _DAY)
+    hours = files_since(head, HOURS, _hour(as_of) - _DAY)
     of = contract.encode([program, as_of, days, hours])
-    candles = _sealed_on(page, of) or CandleFigures(
+    found = _sealed_on(page, of) or CandleFigures(
         volume_per_day(read(days, ("start", "volume", "trades")), as_of),
         movers(read(hours, ("marketId", "start", "open", "close")), as_of),
     )
@@ -115,10 +117,10 @@ def figures(head: DumpHead, catalog: Catalog, read: ReadRows, page: bytes | None
     resolutions = {market_id: market.resolution for market_id, market in markets.items()}
     return HistoryFigures(
         as_of=as_of,
-        calibration=calibration(read(_files(head, "closes", _EPOCH), ("marketId", "probWeekBefore")), resolutions),
-        candles=candles,
-        questions={move.id: markets[move.id].item.question for move in candles.moves if move.id in markets},
-        seal=_seal(of, candles.encoded()),
+        calibration=calibration(read(files_since(head, CLOSES, _EPOCH), ("marketId", "probWeekBefore")), resolutions),
+        candles=found,
+        questions={move.id: markets[move.id].item.question for move in found.moves if move.id in markets},
+        seal=_seal(of, found.encoded()),
     )
 
 
@@ -144,9 +146,9 @@ def calibration(
 
 
 def volume_per_day(candles: Iterable[tuple[int, float, int]], as_of: str) -> list[DayVolume]:
-    """The days that were over, DAYS at most, from the first with a trade; of each candle start, volume and trades."""
+    """The last days that were over, from the first with a trade; of each candle start, volume and trades."""
     end = _day(as_of)
-    sums = {_milliseconds(end - number * _DAY): (0.0, 0) for number in range(DAYS, 0, -1)}
+    sums = {_milliseconds(end - number * _DAY): (0.0, 0) for number in range(SHOWN_DAYS, 0, -1)}
     for start, volume, trades in candles:
         if start in sums:
             total, count = sums[start]
@@ -176,12 +178,6 @@ def movers(candles: Iterable[tuple[str, int, float | None, float | None]], as_of
     moves = (Move(market_id, before, last[market_id][1]) for market_id, (_, before) in first.items())
     found = [move for move in moves if abs(move.after - move.before) >= LEAST_MOVE]
     return sorted(found, key=lambda move: (-abs(move.after - move.before), move.id))[:MOVERS]
-
-
-def _files(head: DumpHead, table: str, since: datetime) -> list[str]:
-    """The keys of a table's files of periods that were not over at this time: of months, and of years."""
-    month = f"{since:%Y-%m}"
-    return [file.key for file in head.periods(table) if file.period >= month[: len(file.period)]]
 
 
 def _day(as_of: str) -> datetime:

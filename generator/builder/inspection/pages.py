@@ -21,7 +21,7 @@ from generator.api import contract, keys
 from generator.api.openapi import document as openapi
 from generator.builder.inspection.downloads import Downloads
 from generator.builder.inspection.excerpts import Excerpts
-from generator.builder.inspection.history import DAYS, HistoryFigures
+from generator.builder.inspection.history import SHOWN_DAYS, HistoryFigures
 from generator.config.settings import Config
 from generator.edge import router, templates
 from generator.tree import families, files
@@ -189,7 +189,7 @@ def _history(report: Mapping[str, Any], figures: HistoryFigures) -> str:
         "figures": figures,
         "candles": figures.candles.encoded().decode(),
         "data": _json({"calibration": figures.calibration, "questions": figures.questions}),
-        "days": DAYS,
+        "days": SHOWN_DAYS,
         "page": files.INSPECTION,
         "documentation": files.DOCUMENTATION,
         "plotters": files.PLOTTERS,

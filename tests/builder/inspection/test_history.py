@@ -14,8 +14,8 @@ from generator.api.downloads import DumpHead, MarketsFile, PeriodFile
 from generator.builder.inspection import history
 from generator.builder.inspection.history import (
     BUCKETS,
-    DAYS,
     MOVERS,
+    SHOWN_DAYS,
     CalibrationBucket,
     DayVolume,
     HistoryFigures,
@@ -88,8 +88,8 @@ def test_the_volume_of_a_day_is_that_of_all_candles_and_days_without_a_trade_lie
 
 
 def test_only_the_last_days_that_are_over_are_shown() -> None:
-    found = history.volume_per_day([day(before) for before in range(DAYS + 2)], AS_OF)
-    assert len(found) == DAYS
+    found = history.volume_per_day([day(before) for before in range(SHOWN_DAYS + 2)], AS_OF)
+    assert len(found) == SHOWN_DAYS
     assert (found[0].day, found[-1].day) == ("2025-11-02", "2026-01-30")
     assert {one.volume for one in found} == {1.0}
 
