@@ -17,7 +17,7 @@ from typing import IO, Any, Final, NamedTuple, Self, TypeAlias
 
 from generator.api.downloads import CLOSES
 from generator.downloads import candles, table_rows
-from generator.downloads.candles import Columns
+from generator.downloads.candles import RowColumns
 from generator.downloads.histories import (
     NOTHING_HELD,
     Extent,
@@ -105,7 +105,7 @@ class Collector:
         then, now = ([row for row in rows if row.is_over(last)] for rows in (before.close, close))
         return then == now
 
-    def _pass_on(self, market_id: str, table: str, columns: Columns, last: str) -> Sequence[LaterRow]:
+    def _pass_on(self, market_id: str, table: str, columns: RowColumns, last: str) -> Sequence[LaterRow]:
         """Put rows of candles or closes into the spool that are over, but were not at the instant `last`.
 
         Returns the candles that are not over.

@@ -4,6 +4,7 @@ Prices are those of points, which are probabilities; volume and trades those of 
 without a fill has no candle, and only periods that are over have one, so a candle changes only if its rows do.
 """
 
+import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
@@ -19,7 +20,7 @@ _Point: TypeAlias = Sequence[Any]
 #: The values of a `markets.fills.Fill`.
 _Fill: TypeAlias = Sequence[Any]
 #: The values of rows, column by column; the first has their times.
-Columns: TypeAlias = tuple[Sequence[Any], ...]
+RowColumns: TypeAlias = tuple[Sequence[Any], ...]
 
 DAYS, HOURS = CANDLES
 #: How long candles of hours are kept, in whole months.
@@ -29,6 +30,8 @@ _MONTH: Final = len("2026-10")
 #: The characters of a time that tell the period.
 _LENGTHS: Final = {DAYS: len("2026-10-31"), HOURS: len("2026-10-31T12")}
 _START: Final = "2026-10-31T00:00:00.000Z"
+#: Amounts are finite, but their sum need not be, and JSON has no infinity.
+_GREATEST: Final = math.nextafter(math.inf, 0.0)
 
 
 class Candle(Closed):
@@ -93,7 +96,7 @@ def is_over(table: str, time: str, as_of: str) -> bool:
 
 def derived(
     closing: str, as_of: str, points: Iterable[Sequence[_Point]], fills: Iterable[Sequence[_Fill]]
-) -> dict[str, Columns]:
+) -> dict[str, RowColumns]:
     """The rows of a market that closes at this instant, by table, in order of time: of all periods, over or not.
 
     `points` and `fills` are in order of time, in batches. Hours are those that are kept at `as_of`.
@@ -146,7 +149,7 @@ class _Candles:
     def _periods(self, stamps: Sequence[str]) -> list[str]:
         return [stamp[: self._length] for stamp in stamps]
 
-    def columns(self) -> Columns:
+    def columns(self) -> RowColumns:
         lasts, volumes, trades = self._lasts, self._volumes, self._trades
         periods = [*lasts] if volumes.keys() <= lasts.keys() else sorted({*lasts, *volumes})
         opens, price = list[Any](), self._before
@@ -163,7 +166,7 @@ class _Candles:
             [opening if (high := highs.get(period)) is None or high < opening else high for period, opening in both],
             [opening if (low := lows.get(period)) is None or low > opening else low for period, opening in both],
             [lasts.get(period, opening) for period, opening in both],
-            [volumes.get(period, 0.0) for period in periods],
+            [min(volumes.get(period, 0.0), _GREATEST) for period in periods],
             [trades.get(period, 0) for period in periods],
         )
 
@@ -181,7 +184,7 @@ class _Prices:
             if number := bisect_right(stamps, instant):
                 self._found[place] = probs[number - 1]
 
-    def columns(self) -> Columns:
+    def columns(self) -> RowColumns:
         """The row, if there was a price."""
         values = (self._closing, *self._found)
         return tuple([value] if self._found[0] is not None else [] for value in values)
