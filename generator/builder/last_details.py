@@ -12,7 +12,8 @@ from generator import program
 from generator.api import contract, keys
 from generator.config.settings import Config
 from generator.config.shape import shaping
-from generator.downloads.histories import HeldRows
+from generator.downloads import candles
+from generator.downloads.histories import HeldRows, LastHistories
 from generator.markets import columns
 from generator.markets.fingerprint import Fingerprint
 from generator.markets.market import Market
@@ -129,10 +130,11 @@ class LastDetails:
         }
         return replace(self, known=known)
 
-    def earlier(self, now: str, sample: Sample, blocked: Collection[str]) -> EarlierMarkets:
+    def earlier(self, now: str, sample: Sample, blocked: Collection[str], histories: LastHistories) -> EarlierMarkets:
         """The markets of which neither row nor detail need be read if their versions are the same.
 
-        `now` is the instant to build for, a wire timestamp.
+        `now` is the instant to build for, a wire timestamp. `histories` is what files of full histories hold: a market
+        whose row changed since they were made has a version that the last build knew, but they may not know its close.
         """
         rows = {key: made for key, made in self.known.items() if made.item and key not in blocked}
         if not rows:
@@ -149,6 +151,7 @@ class LastDetails:
             market.id: EarlierMarket(Versions(rows[market.id].version, rows[market.id].row), market)
             for market in markets
             if self._is_untouched(keys.details(market.id, market.slug), rows[market.id])
+            and not histories.has_other_close(market.id, candles.closed_at(market))
         }
         return EarlierMarkets(now, found, categories, sample.has)
 

@@ -189,12 +189,8 @@ class _Details:
         return Fate.READ if self._has_other_close(market) else fate
 
     def _has_other_close(self, market: Market) -> bool:
-        """Whether files of full histories have, or will have, its price at another instant than that of its close."""
         histories = self._task.histories
-        if not histories or histories.is_first or market.fx:
-            return False
-        held = histories.entries.get(market.id)
-        return held is not None and held.closed_at != candles.closed_at(market)
+        return histories is not None and histories.has_other_close(market.id, candles.closed_at(market))
 
     def _update(self, markets: Mapping[Any, Market]) -> None:
         for place, key in enumerate(self._found.keys if markets else ()):

@@ -137,7 +137,7 @@ class Preparation:
             if histories:
                 last = last.without_histories_of(histories.entries)
             now = row_validation.timestamp(self.clock.as_of.isoformat())
-            survey = reader.survey(last.earlier(now, sample, self.blocked))
+            survey = reader.survey(last.earlier(now, sample, self.blocked, histories or LastHistories()))
         with self.stopwatch.stage("render"), self.folder.written_ahead() as ahead:
             parts = executors.staged(self._work(survey, last, sample, histories), reader, self.progress)
             found = collecting.collect(self._watched(parts, ahead), survey, last, times.instant(self.clock.as_of))

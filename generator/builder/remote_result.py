@@ -12,9 +12,11 @@ from typing import Annotated, Any, Final, get_type_hints
 from pydantic import BaseModel, ConfigDict, GetPydanticSchema, ValidationError
 
 from generator.api import keys, slugs
+from generator.api.downloads import CANDLES, CLOSES
 from generator.builder.last_details import InPlace
 from generator.builder.part_rendering import NewMarketObject, ReadDetail, RenderedPart, Task
-from generator.downloads.histories import NewHistories
+from generator.downloads import table_rows
+from generator.downloads.histories import HeldRows, NewHistories
 from generator.downloads.table_rows import PLACES
 from generator.errors import ClusterError
 from generator.findings import Finding
@@ -162,11 +164,23 @@ def _check_histories(part: RenderedPart, task: Task) -> None:
         while part.spool.tell() < end:
             line = part.spool.readline(end - part.spool.tell())
             month, owner, *_ = place_of(line)
-            if month != segment.month or owner not in read or not line.endswith(b"\n"):
+            if month != segment.month or owner not in read or not line.endswith(b"\n") or line.count(b"{") > 1:
                 raise ValueError("rows of other markets")
     if part.spool.read(1):
         raise ValueError("the lines of histories are too long")
     part.spool.seek(0)
+    for market_id, held in found.entries.items():
+        _check_later_rows(market_id, held)
+
+
+def _check_later_rows(market_id: str, held: HeldRows) -> None:
+    """Raise ValueError unless these are candles and closes of the market: a later build puts them into the files."""
+    for tables, rows in ((CANDLES, held.later), ((CLOSES,), held.close)):
+        for row in rows:
+            line = table_rows.lines(market_id, [row.text.encode()])
+            if row.table not in tables or line.count(b"\n") != 1 or line.count(b"{") != 1:
+                raise ValueError("later rows of histories that are none")
+            PLACES[row.table](line)
 
 
 def _check_texts(head: _Head) -> None:

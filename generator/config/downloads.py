@@ -21,8 +21,8 @@ class Dumps(Section):
     )
     histories: Literal["thinned", "full"] = Field(
         "thinned",
-        description="What Parquet has: histories and fills as details show them, or full: all, and candles; it can "
-        "tell who traded.",
+        description="What Parquet has: what details show, or full, every point and trade, and candles; "
+        "trades can tell who traded.",
     )
     base_url: WebUrl | None = Field(
         None, description="Other address that serves the files of dumps and change feed; null: base_url."

@@ -4,6 +4,7 @@ Prices are those of points, which are probabilities; volume and trades those of 
 without a fill has no candle, and only periods that are over have one, so a candle changes only if its rows do.
 """
 
+import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
@@ -29,6 +30,8 @@ _MONTH: Final = len("2026-10")
 #: The characters of a time that tell the period.
 _LENGTHS: Final = {DAYS: len("2026-10-31"), HOURS: len("2026-10-31T12")}
 _START: Final = "2026-10-31T00:00:00.000Z"
+#: Amounts are finite, but their sum need not be, and JSON has no infinity.
+_GREATEST: Final = math.nextafter(math.inf, 0.0)
 
 
 class Candle(Closed):
@@ -163,7 +166,7 @@ class _Candles:
             [opening if (high := highs.get(period)) is None or high < opening else high for period, opening in both],
             [opening if (low := lows.get(period)) is None or low > opening else low for period, opening in both],
             [lasts.get(period, opening) for period, opening in both],
-            [volumes.get(period, 0.0) for period in periods],
+            [min(volumes.get(period, 0.0), _GREATEST) for period in periods],
             [trades.get(period, 0) for period in periods],
         )
 

@@ -89,6 +89,11 @@ class LastHistories:
         """What they hold of these markets."""
         return LastHistories({key: self.entries[key] for key in ids if key in self.entries}, self.as_of)
 
+    def has_other_close(self, market_id: str, closed_at: str) -> bool:
+        """Whether they have, or will have, the market's price at another instant than this one, that of its close."""
+        held = self.entries.get(market_id)
+        return held is not None and held.closed_at != closed_at
+
 
 class SpoolSegment(NamedTuple):
     """Lines of one table and month, in order: where they are in a spool, and the first and last of their markets."""

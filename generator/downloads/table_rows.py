@@ -40,9 +40,11 @@ TIMES: Final[Mapping[str, str]] = {
 }  # fmt: skip
 _BETWEEN: Final = b"},{"
 _OWNER: Final = rb'\{"marketId":"([^"]*)",'
-_POINT: Final = re.compile(_OWNER + rb'"timestamp":"([^"]*)Z","prob":([^}]*)\}')
-_DERIVED: Final = re.compile(_OWNER + rb'"[a-zA-Z]+":"([^"]*)Z",.*\}')
-_FILL: Final = re.compile(_OWNER + rb'"id":"([^"]*)",.*"timestamp":"([^"]*)Z"\}')
+_WHEN: Final = rb'"([-0-9T:.]*)Z"'
+_NUMBERS: Final = rb'(?:"[a-zA-Z]+":[-+.0-9a-z]*,)*'
+_POINT: Final = re.compile(_OWNER + rb'"timestamp":' + _WHEN + rb',"prob":([^"}]*)\}')
+_DERIVED: Final = re.compile(_OWNER + rb'"[a-zA-Z]+":' + _WHEN + rb"," + _NUMBERS + rb'"[a-zA-Z]+":[-+.0-9a-z]*\}')
+_FILL: Final = re.compile(_OWNER + rb'"id":"([^"]*)",' + _NUMBERS + rb'"timestamp":' + _WHEN + rb"\}")
 _TIME: Final = b'"timestamp":"'
 _START: Final = len('{"marketId":"')
 _ID: Final = slice(_START, _START + len("00000000-0000-4000-8000-000000000000"))

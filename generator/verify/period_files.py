@@ -19,10 +19,12 @@ from generator.verify.mismatches import Mismatch, Verdict
 from generator.verify.parquet_file import OpenedFile
 
 _Row: TypeAlias = Mapping[str, Any]
+#: The time of a point or fill, then the columns of it that candles and closes are made of.
+_Source: TypeAlias = tuple[Any, ...]
 
-#: How many markets are compared at most: all their rows are in memory, of one table at a time.
+#: How many markets are compared at most: all their rows of one table are in memory, and short ones of two more.
 MOST_COMPARED: Final = 500
-#: Rows in memory; if there are more, the markets that have most of them are not compared.
+#: Rows in memory of one table; if there are more, the markets that have most of them are not compared.
 MOST_ROWS: Final = 500_000
 #: What a plain row has beside its values.
 _NO_VALUES: Final = (parquet.OWNER, "id", *table_rows.TIMES.values())
@@ -30,6 +32,8 @@ _SECONDS: Final = len("2026-10-31T12:00:00Z")
 _NEVER: Final = "9999-12-31T23:59:59.999Z"
 #: The property of a detail that shows some rows of each table.
 _PROPERTIES: Final = {"history": "probHistory", "fills": "recentFills"}
+#: The columns besides the time that candles and closes are made of.
+_MADE_OF: Final = {"history": ("prob",), "fills": ("id", "amount")}
 
 
 @dataclass(frozen=True)
@@ -40,7 +44,7 @@ class PeriodFilesCheck:
 
     def __call__(self, asked: Inquiry, head: DumpHead) -> Iterator[Mismatch]:
         """Compare digests, columns and rows."""
-        ids, known = sorted(self.ids)[:MOST_COMPARED], dict[str, dict[str, list[_Row]]]()
+        ids, sources = sorted(self.ids)[:MOST_COMPARED], dict[str, dict[str, list[_Source]]]()
         for table in TABLES:
             compared, is_whole = ComparedRows(ids), True
             for file in head.periods(table):
@@ -50,17 +54,29 @@ class PeriodFilesCheck:
                     yield from [found] if found else []
                     continue
                 yield from parquet_file.withdrawn(asked, found)
-                yield from _of_file(file, found, compared, table_rows.TIMES[table])
+                flaws = [*_of_file(file, found, compared, table_rows.TIMES[table])]
+                is_whole = is_whole and not flaws
+                yield from flaws
             if not is_whole:
                 continue
-            known[table] = compared.rows
             if table in THINNED:
                 for detail in parquet_file.details(asked, [*compared.rows]):
                     yield from _unlike_detail(asked, head, table, detail, compared.rows[detail.market.id])
-            elif known.keys() >= {*THINNED}:
-                for market_id in compared.rows.keys() & known["history"].keys() & known["fills"].keys():
-                    rows = {name: known[name][market_id] for name in (*THINNED, table)}
-                    yield from _unlike_made(asked, head, market_id, rows)
+                sources[table] = {key: _sources(table, rows) for key, rows in compared.rows.items()}
+            elif sources.keys() >= {*THINNED}:
+                for market_id in sorted(compared.rows.keys() & sources["history"].keys() & sources["fills"].keys()):
+                    made_of = (sources[name][market_id] for name in THINNED)
+                    rows = _MarketRows(market_id, compared.rows[market_id], *made_of)
+                    yield from _unlike_made(asked, head, table, rows)
+
+
+class _MarketRows(NamedTuple):
+    """The rows of a market in a table of candles or closes, as they are stored, and what they are made of."""
+
+    market_id: str
+    stored: Sequence[_Row]
+    points: Sequence[_Source]
+    fills: Sequence[_Source]
 
 
 class ComparedRows:
@@ -125,20 +141,21 @@ def _unlike_detail(
         yield Mismatch(verdict, f"/{keys.head(keys.DUMPS)}", text)
 
 
-def _unlike_made(
-    asked: Inquiry, head: DumpHead, market_id: str, rows: Mapping[str, Sequence[_Row]]
-) -> Iterator[Mismatch]:
-    """Tell if a market's candles or its close, the last of these tables, are not those of its points and fills."""
-    table, as_of = [*rows][-1], head.history_as_of or ""
-    stored = sorted(map(_plain, rows[table]))
-    points = sorted((row.timestamp, dict(row.values)["prob"]) for row in map(_plain, rows["history"]))
-    fills = sorted((row.timestamp, row.id, dict(row.values)["amount"]) for row in map(_plain, rows["fills"]))
+def _sources(table: str, rows: Iterable[_Row]) -> list[_Source]:
+    """What candles and closes are made of: the time of each point or fill and these of its values, in order."""
+    return sorted((_in_full(row["timestamp"]), *(row[name] for name in _MADE_OF[table])) for row in rows)
+
+
+def _unlike_made(asked: Inquiry, head: DumpHead, table: str, rows: _MarketRows) -> Iterator[Mismatch]:
+    """Tell if a market's candles or its close are not those of its points and fills."""
+    as_of, market_id = head.history_as_of or "", rows.market_id
+    stored = sorted(map(_plain, rows.stored))
     market, closing = asked.site.markets.get(market_id), _NEVER
     if market and as_of == asked.site.build.as_of:
         closing = min(filter(None, (market["closeTime"], market["resolvedAt"])))
     elif table == CLOSES and stored:  # the market may close at another instant by now
         closing = stored[0].timestamp
-    columns = candles.derived(closing, as_of, [points], [fills])[table]
+    columns = candles.derived(closing, as_of, [rows.points], [rows.fills])[table]
     final = [*zip(*columns, strict=True)][: candles.over(table, columns[0], as_of)]
     made = [_plain(dict(zip(table_rows.COLUMNS[table], row, strict=True))) for row in final]
     if made != stored:
@@ -158,6 +175,10 @@ class _PlainRow(NamedTuple):
 
 def _plain(row: _Row) -> _PlainRow:
     time = next(row[name] for name in table_rows.TIMES.values() if name in row)
-    full = time.replace("Z", ".000Z") if len(time) == _SECONDS else time
     values = {name: value for name, value in row.items() if name not in _NO_VALUES and value is not None}
-    return _PlainRow(full, row.get("id", ""), tuple(sorted(values.items())))
+    return _PlainRow(_in_full(time), row.get("id", ""), tuple(sorted(values.items())))
+
+
+def _in_full(time: str) -> str:
+    """The time with milliseconds, which Arrow leaves out if there are none."""
+    return time.replace("Z", ".000Z") if len(time) == _SECONDS else time

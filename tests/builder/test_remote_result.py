@@ -13,7 +13,7 @@ from generator.builder.last_details import EVERY_DETAIL, InPlace
 from generator.builder.notices import Topic
 from generator.builder.part_rendering import NewMarketObject, ReadDetail, RenderedPart, Task
 from generator.config.settings import Config
-from generator.downloads.histories import HeldRows, LastHistories, NewHistories, SpoolSegment
+from generator.downloads.histories import HeldRows, LastHistories, LaterRow, NewHistories, SpoolSegment
 from generator.errors import ClusterError
 from generator.findings import Finding
 from generator.markets.columns import NAMES, Columns
@@ -131,6 +131,9 @@ LINES = b"".join(
     for month, market in ((1, FIRST), (1, SECOND), (2, FIRST))
 )
 SIZE = len(LINES) // 3
+#: Rows that hold another one.
+WITH_MARKET = LINES[: SIZE - 2] + b',"marketId":"%s"}\n' % BLOCKED.encode()
+WITH_ROW = LINES[: SIZE - 1] + LINES[:SIZE].replace(FIRST.encode(), BLOCKED.encode())
 JANUARY = SpoolSegment("history", "2026-01", FIRST, SECOND, 0, 2 * SIZE)
 FEBRUARY = SpoolSegment("history", "2026-02", FIRST, FIRST, 2 * SIZE, SIZE)
 
@@ -155,11 +158,13 @@ def test_rows_of_histories_arrive_as_they_were_collected() -> None:
         ((JANUARY._replace(size=3 * SIZE),), LINES, "rows of other markets"),
         ((JANUARY, FEBRUARY), LINES.replace(SECOND.encode(), BLOCKED.encode()), "rows of other markets"),
         ((JANUARY, FEBRUARY), LINES[:-1] + b" ", "rows of other markets"),
+        ((JANUARY._replace(size=len(WITH_ROW)),), WITH_ROW, "rows of other markets"),
         ((JANUARY, FEBRUARY._replace(table="markets")), LINES, "that are none"),
         ((JANUARY, FEBRUARY._replace(offset=0)), LINES, "that are none"),
         ((JANUARY, FEBRUARY._replace(path="/etc/passwd")), LINES, "that are none"),
         ((JANUARY, FEBRUARY, FEBRUARY._replace(offset=3 * SIZE, size=0)), LINES, "that are none"),
         ((JANUARY, FEBRUARY), LINES.replace(b"prob", b"rate"), "not a row of this table"),
+        ((JANUARY._replace(size=len(WITH_MARKET)),), WITH_MARKET, "not a row of this table"),
         ((JANUARY, FEBRUARY), LINES + b"x", "too long"),
         ((JANUARY, FEBRUARY), LINES[:-1], "too short"),
     ],
@@ -169,6 +174,39 @@ def test_rows_of_histories_that_nobody_asked_for_are_refused(
 ) -> None:
     with pytest.raises(ClusterError, match=reason):
         remote_result.parsed(with_histories(*segments, lines=lines), SLUGS, replace(TASK, histories=LastHistories()))
+
+
+CANDLE = LaterRow("candles/day", '"start":"2026-01-31T00:00:00.000Z","open":null,"volume":1e+300,"trades":1')
+CLOSE = LaterRow("closes", '"closedAt":"2026-03-01T12:00:00.000Z","prob":0.5,"probWeekBefore":null')
+
+
+def with_later(held: HeldRows) -> bytes:
+    return remote_result.encoded(part(histories=NewHistories(is_first=True, entries={FIRST: held, SECOND: held})))
+
+
+def test_rows_that_are_not_over_arrive_as_they_were_collected() -> None:
+    held = HeldRows("v", later=(CANDLE,), close=(CLOSE,))
+    found = remote_result.parsed(with_later(held), SLUGS, replace(TASK, histories=LastHistories())).histories
+    assert found
+    assert found.entries == {FIRST: held, SECOND: held}
+
+
+@pytest.mark.parametrize(
+    "held",
+    [
+        HeldRows("v", later=(CLOSE,)),
+        HeldRows("v", close=(CANDLE,)),
+        HeldRows("v", later=(CANDLE._replace(table="weeks"),)),
+        HeldRows("v", later=(CANDLE._replace(text=""),)),
+        HeldRows("v", later=(CANDLE._replace(text=CANDLE.text.replace("2026-01", "../../a")),)),
+        HeldRows("v", later=(CANDLE._replace(text=f'{CANDLE.text},"marketId":"{BLOCKED}"'),)),
+        HeldRows("v", close=(CLOSE._replace(text=f'{CLOSE.text}}}{{"marketId":"{BLOCKED}",{CLOSE.text}'),)),
+        HeldRows("v", close=(CLOSE._replace(text=f'{CLOSE.text}}}\n{{"marketId":"{BLOCKED}",{CLOSE.text}'),)),
+    ],
+)
+def test_a_row_that_a_later_build_could_not_put_into_the_files_is_refused(held: HeldRows) -> None:
+    with pytest.raises(ClusterError, match=r"later rows of histories that are none|not a row of this table"):
+        remote_result.parsed(with_later(held), SLUGS, replace(TASK, histories=LastHistories()))
 
 
 @pytest.mark.parametrize("number", [float("nan"), float("inf"), 1e400])

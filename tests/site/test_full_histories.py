@@ -2,6 +2,7 @@
 
 import random
 import sqlite3
+import sys
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -123,7 +124,10 @@ def typed(row: Row) -> Row:
 def check(
     settings: Config, database: sqlite3.Connection, as_of: datetime | None = None, blocked: tuple[str, ...] = ()
 ) -> None:
-    """Compare all tables; `as_of` that instant, or that of which the files are."""
+    """Compare all tables; `as_of` that instant, or that of which the files are.
+
+    They stay as of an earlier one if nothing was added, so only an instant shows that something should have been.
+    """
     since = as_of or datetime.fromisoformat(head_of(settings).history_as_of or "")
     for table in TABLES:
         found = sorted((row for rows in stored(settings, table).values() for row in rows), key=order_in(table))
@@ -135,8 +139,13 @@ def order_in(table: str) -> Callable[[Row], Any]:
 
 
 def traded(database: sqlite3.Connection, number: int, at: datetime, fill: int) -> None:
-    insert_point(database, f"{at:%Y-%m-%d %H:%M:%S.%f}", round(fill % 97 / 97, 3), market_id=market_id(number))
-    insert_fill(database, fill, market_id=market_id(number), created_at=f"{at:%Y-%m-%d %H:%M:%S.%f}")
+    insert_point(database, text_of(at), round(fill % 97 / 97, 3), market_id=market_id(number))
+    insert_fill(database, fill, market_id=market_id(number), created_at=text_of(at))
+
+
+def text_of(time: datetime) -> str:
+    """A time as the database has it."""
+    return time.replace(tzinfo=None).isoformat(" ", "microseconds")
 
 
 def site(database: sqlite3.Connection, markets: int = 5) -> Iterator[int]:
@@ -340,7 +349,7 @@ def test_the_files_follow_the_database(
     build_now(settings, FIRST + timedelta(hours=1), shrink=True)
     for days in (1, 2, 40, 130):
         build_now(settings, FIRST + days * DAY, shrink=True)
-        check(settings, database)
+        check(settings, database, FIRST + days * DAY)
 
 
 @pytest.mark.campaign(short=0)
@@ -354,7 +363,7 @@ def test_files_of_random_sites_are_those_of_the_database(
     fills, at = site(database), FIRST
     for _ in range(8):
         build_now(settings, at, shrink=True)
-        check(settings, database)
+        check(settings, database, at)
         for change in chance.sample([*CHANGES[:3], *CHANGES[4:]], 3):
             change(database, fills)
         for _ in range(3):
@@ -540,3 +549,60 @@ def test_files_are_not_put_together_beyond_a_size(
     traded(database, 2, FIRST - timedelta(days=89), next(fills))
     build_now(settings, FIRST + timedelta(days=63))
     check(settings, database)
+
+
+@pytest.mark.campaign(short=0)
+@pytest.mark.parametrize("change", [rescheduled, resolved], ids=lambda change: change.__name__)
+def test_a_close_that_moved_since_the_last_files_moves_even_if_its_row_need_not_be_read(
+    settings: Config, database: sqlite3.Connection, change: Callable[[sqlite3.Connection, Iterator[int]], None]
+) -> None:
+    tell_versions(database)
+    tell_row_versions(database)
+    settings = settings.model_copy(update={"source": settings.source.model_copy(update={"audit": 0.0})})
+    fills = site(database)
+    build_now(settings, FIRST)
+    change(database, fills)
+    build_now(settings, FIRST + timedelta(hours=1))
+    build_now(settings, FIRST + DAY)
+    check(settings, database, FIRST + DAY)
+
+
+def test_candles_of_a_market_that_is_not_read_again_come_in_when_their_periods_are_over(
+    settings: Config, database: sqlite3.Connection
+) -> None:
+    tell_versions(database)
+    settings = settings.model_copy(update={"source": settings.source.model_copy(update={"audit": 0.0})})
+    fills = site(database)
+    traded(database, 2, FIRST + timedelta(minutes=1), next(fills))
+    build_now(settings, FIRST + timedelta(minutes=2))
+    check(settings, database)
+    report = build_now(settings, FIRST + DAY)
+    assert report.details.read == 0
+    check(settings, database, FIRST + DAY)
+
+
+def test_a_volume_beyond_the_greatest_number_is_that_number(settings: Config, database: sqlite3.Connection) -> None:
+    fills = site(database)
+    for _ in range(3):
+        insert_fill(database, next(fills), market_id=market_id(2), amount=1e308, created_at=f"{FIRST - 3 * DAY:%F %T}")
+    build_now(settings, FIRST)
+    check(settings, database)
+    volumes = [row[6] for rows in stored(settings, "candles/day").values() for row in rows]
+    assert max(volumes) == sys.float_info.max
+
+
+@pytest.mark.campaign(short=0)
+def test_rows_and_closes_at_the_bounds_of_time_and_of_periods_have_their_places(
+    settings: Config, database: sqlite3.Connection
+) -> None:
+    fills = site(database)
+    day, least = FIRST.replace(hour=0), timedelta(milliseconds=1)
+    ends = [datetime.min.replace(tzinfo=UTC), datetime.max.replace(microsecond=999_000, tzinfo=UTC)]
+    for number, time in enumerate([*ends, datetime(1000, 1, 1, tzinfo=UTC) - least, day, FIRST - least, FIRST]):
+        traded(database, 1 + number % 3, time, next(fills))
+    for number, time in enumerate((*ends, FIRST, FIRST + DAY), 1):
+        database.execute("UPDATE markets SET close_time = ? WHERE id = ?", [text_of(time), market_id(number)])
+    for days in (0, 1, 2):
+        build_now(settings, FIRST + days * DAY)
+        check(settings, database, FIRST + days * DAY)
+    assert len({row[0] for rows in stored(settings, "closes").values() for row in rows}) == 4

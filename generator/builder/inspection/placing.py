@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from operator import itemgetter
 from typing import Any
 
 from pydantic_core import from_json
@@ -85,7 +86,7 @@ class _Candles:
                         rows.setdefault(row[parquet.OWNER], []).append(row)
         except (OSError, ValueError, ConfigError):
             return {}  # the page shows the history without them; whoever reads the files says what is wrong with them
-        return {market_id: short_candles(days) for market_id, days in rows.items()}
+        return {market_id: short_candles(sorted(days, key=itemgetter("start"))) for market_id, days in rows.items()}
 
 
 def place(folder: Output, config: Config, catalog: Catalog, excerpts: Excerpts) -> None:

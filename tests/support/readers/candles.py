@@ -1,15 +1,17 @@
 """Candles and prices at closes by a plain computation, for tests: with datetimes, one period after the other."""
 
-from bisect import bisect_right
+import sys
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from functools import reduce
 from operator import add, itemgetter
 from typing import Any, NamedTuple
 
 DAY = timedelta(days=1)
 HOUR = timedelta(hours=1)
+BEGINNING = datetime.min.replace(tzinfo=UTC)
 
 
 class History(NamedTuple):
@@ -31,16 +33,18 @@ class History(NamedTuple):
         for time, _, amount in self.fills:
             periods[floor(time, length)][1].append(amount)
         for start, (prices, amounts) in sorted(periods.items()):
-            if start + length <= as_of:
-                before = self.price(start - timedelta(milliseconds=1))
-                shown = prices if before is None else [before, *prices]
+            if start <= as_of - length:
+                earlier = bisect_left(self.points, start, key=itemgetter(0))
+                shown = [self.points[earlier - 1][1], *prices] if earlier else prices
                 ends = (shown[0], max(shown), min(shown), shown[-1]) if shown else (None,) * 4
-                yield start, *ends, reduce(add, amounts, 0.0), len(amounts)
+                yield start, *ends, min(reduce(add, amounts, 0.0), sys.float_info.max), len(amounts)
 
     def closes(self, closed_at: datetime, as_of: datetime) -> Iterator[tuple[Any, ...]]:
         """The instant of the close, the price then, a day and a week before; nothing as long as it is to come."""
         if closed_at <= as_of and self.price(closed_at) is not None:
-            yield closed_at, *(self.price(closed_at - days * DAY) for days in (0, 1, 7))
+            moments = (closed_at - days * DAY for days in (0, 1, 7) if closed_at - BEGINNING >= days * DAY)
+            prices = [*map(self.price, moments)]
+            yield closed_at, *prices, *[None] * (3 - len(prices))
 
 
 def floor(time: datetime, length: timedelta) -> datetime:
