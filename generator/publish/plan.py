@@ -304,13 +304,13 @@ def _due(final: Manifest, record: Published, rules: Rules, withdrawn: Collection
 
 
 def _ended(due: Iterable[GenerationStep], final: Manifest, before: Manifest) -> set[tuple[str, str]]:
-    """The due generations with files of archived days, if these were made again, as they show what must not be shown.
+    """The due generations with files of archived days, if some of these show what must not be shown any more.
 
     Nothing leads there once the days are replaced. Dumps that readers may find until their head is replaced are left.
     """
     had = before.current.get(keys.ARCHIVE)
-    if had is None or keys.ARCHIVE not in final.current or (keys.ARCHIVE, had.generation) in final.generations():
-        return set()  # what a later day replaces is retained
+    if had is None or (keys.ARCHIVE, had.generation) in final.generations():
+        return set()  # what a later day replaces is retained, and so is an archive that is switched off
     read = {entry.pair for entry in before.retired if entry.may_be_current} | before.current_generations().keys()
     dumps = {step.pair for step in due if step.list_name == keys.DUMPS} - read
     return dumps | {step.pair for step in due if step.list_name == keys.ARCHIVE}

@@ -18,7 +18,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from generator.api import keys
 from generator.api.times import instant
 from generator.config.settings import Config
 from generator.errors import PublicMarketsError
@@ -234,8 +233,9 @@ class Publisher:
         self._applier.upload_generations(days.generations)
         put = self._applier.replace(plan.final, days)
         ended = [_as_due(step, self._lease.now) for step in plan.ended]
-        moved = record.with_days(self._record(), plan.final.current[keys.ARCHIVE], ended)
-        self._lease.take(moved, self._touched(plan))
+        moved = record.with_days(self._record(), plan.final, ended)
+        # These days are no longer what this run has begun, so what it may still put of them is named here.
+        self._lease.take(replaced(moved, abandoned=self._late_requests.abandoned()), self._touched(plan))
         self._applier.sweep_early(plan.ended)
         return put
 

@@ -209,12 +209,13 @@ class Published(StoredModel):
         )
 
 
-def with_days(published: Published, current: Current, ended: Collection[Retired]) -> Published:
-    """The record once archived days lead to this generation, which is `current` from now on; those `ended` are due."""
+def with_days(published: Published, final: Manifest, ended: Collection[Retired]) -> Published:
+    """The record once archived days are those of `final`, which may have none; the generations that `ended` are due."""
     pairs = {entry.pair for entry in ended}
-    built, moved = published.built, {*pairs, (keys.ARCHIVE, current.generation)}
+    built, new = published.built, {name: entry for name, entry in final.current.items() if name == keys.ARCHIVE}
+    moved = pairs | {(name, entry.generation) for name, entry in new.items()}
     update = {
-        "current": {**built.current, keys.ARCHIVE: current},
+        "current": {name: entry for name, entry in built.current.items() if name != keys.ARCHIVE} | new,
         "retired": tuple(entry for entry in built.retired if entry.pair not in moved),
     }
     due = (*(entry for entry in published.due if entry.pair not in pairs), *ended)

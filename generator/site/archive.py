@@ -150,8 +150,8 @@ class ArchiveMaker:
     def _taken_down(self, listed: Listed, today: DayEntry | None, dumped: DumpHead) -> DayEntry | None:
         """The day that is not over, with the dump that takes the place of its own; None if that was another one."""
         former = listed.takedown.dump if listed.takedown else None
-        # A run that was killed may have put it already.
-        is_its_own = today is not None and (former is None or today.state in (former.state, dumped.state))
+        # Not by its state: a takedown that was killed may have put it already, without other markets than this one.
+        is_its_own = today is not None and (former is None or today.as_of in (former.as_of, dumped.as_of))
         return DayEntry.of(today.date, dumped) if today and is_its_own else None
 
     def _staged(

@@ -13,7 +13,7 @@ from generator.api import keys
 from generator.api.downloads import DumpHead
 from generator.downloads import parquet
 from tests.publish.archived_site import INDEX, date, dates, day, days_of, head_in, volumes
-from tests.support.kills import Kill
+from tests.support.kills import Kill, dying_before
 from tests.support.sites.builds import files, text_of
 from tests.support.sites.publishing import PREFIX, PublishedSite
 from tests.support.sites.rows import insert_fx_member, market_id
@@ -103,8 +103,37 @@ def test_a_takedown_in_a_folder_deletes_the_detail_before_it_makes_days(archived
     assert {one.date for one in head_in(files(Path("output"))).all_days()} == {date(1), date(2), date(3)}
 
 
+def test_an_archive_that_is_switched_off_shows_a_hidden_market_no_longer_when_the_first_list_is_put(
+    archived: PublishedSite,
+) -> None:
+    archived.edit(1, approval="pending")
+    with looking_at_files(archived, market_id(1), days=0) as showing:
+        archived.done("rebuild", "--as-of", day(4), archive__days="0")
+    assert showing == set()
+    archived.settings["archive.days"] = "0"
+    archived.check()
+
+
+def test_an_archive_stays_off_after_the_run_that_switched_it_off_was_killed(archived: PublishedSite) -> None:
+    archived.edit(1, approval="pending")
+    with dying_before(archived.server, is_deletion_of_files):
+        archived.run("rebuild", "--as-of", day(4), archive__days="0")
+    assert INDEX not in archived.objects()
+    archived.server.behaviour.clock_offset_s += 600
+    archived.done("takedown", market_id(2))
+    assert not [*filter(keys.is_archived_day, archived.objects())]
+    assert archived.traces(2) == archived.traces(1) == []
+    archived.settings["archive.days"] = "0"
+    archived.done("rebuild", "--as-of", day(4, 13))
+    archived.check()
+
+
+def is_deletion_of_files(request: Request) -> bool:
+    return request.operation == "DeleteObjects" and f"/{keys.DUMPS}/markets/".encode() in request.body
+
+
 @contextmanager
-def looking_at_files(site: PublishedSite, text: str) -> Iterator[set[str]]:
+def looking_at_files(site: PublishedSite, text: str, days: int = 3) -> Iterator[set[str]]:
     """Note which files show a text when a command puts the first object of a list, except those of the dump."""
     found, looks = set[str](), list[Request]()
 
@@ -117,7 +146,8 @@ def looking_at_files(site: PublishedSite, text: str) -> Iterator[set[str]]:
             own = {file.key for file in dumped.files()}
             in_files = {key for key in objects if f"/{keys.DUMPS}/" in key}
             found.update(key for key in in_files - own if text.encode() in text_of(key, objects[key]))
-            assert len(days_of(objects)) >= 3
+            assert len([*filter(keys.is_archived_day, objects)]) >= days
+            assert days or INDEX not in objects
 
     site.server.before = look
     try:

@@ -55,6 +55,29 @@ def is_page(request: Request) -> bool:
     return request.operation == "PutObject" and keys.is_immutable(key) and "/lists/open/new/" in key
 
 
+def is_file(request: Request) -> bool:
+    key = request.key.removeprefix(PREFIX)
+    return request.operation == "PutObject" and keys.is_immutable(key) and f"/{keys.DUMPS}/" in key
+
+
+@contextmanager
+def dying_at_the_deletion_of_files(site: PublishedSite) -> Iterator[None]:
+    """A command in the block gets no further than the deletion of a file of the dump; other faults stay."""
+    before, is_dead = site.server.before, False
+
+    def strike(request: Request) -> Fault | None:
+        nonlocal is_dead
+        is_dead = is_dead or (is_deletion(request) and f"/{keys.DUMPS}/markets/".encode() in request.body)
+        return DENIED if is_dead else before(request) if before else None
+
+    site.server.before = strike
+    try:
+        yield
+    finally:
+        site.server.before = before
+    assert is_dead
+
+
 def undo(site: PublishedSite) -> None:
     site.done("takedown", "--undo", market_id(MARKET))
     site.done("rebuild")
@@ -76,6 +99,27 @@ def test_a_put_that_arrives_late_brings_no_withdrawn_market_back_for_good(publis
     published_site.done("rebuild")
     assert published_site.traces(MARKET) == []
     published_site.check()
+
+
+@pytest.mark.campaign(short=0)
+def test_the_file_of_an_archived_day_that_arrives_late_from_a_killed_takedown_does_not_stay(
+    archived: PublishedSite,
+) -> None:
+    """The record names the new days as current by then, and no longer as what that run had begun."""
+    known = archived.objects().keys()
+    with dropping(archived, is_file) as dropped, dying_at_the_deletion_of_files(archived):
+        archived.run("takedown", market_id(MARKET))
+    late = {request.key.removeprefix(PREFIX) for request in dropped} - known
+    bodies = {key: body for key, body in archived.objects().items() if key in late}
+    assert len(bodies) == len(late) > 2
+    archived.server.behaviour.clock_offset_s += 600
+    archived.done("takedown", market_id(CLOSED))
+    for key, body in bodies.items():
+        archived.put(key, body)
+    assert archived.traces(CLOSED, output=False)
+    archived.done("rebuild")
+    assert archived.traces(CLOSED, output=False) == []
+    archived.check()
 
 
 @pytest.mark.campaign(short=0)

@@ -316,6 +316,10 @@ def test_archived_days_that_show_a_withdrawn_market_are_replaced_and_deleted_bef
     ended = {key for step in made.ended for key in step.object_keys() if key.rpartition("/")[2] != keys.INDEX}
     assert ended == {keys.chunk(keys.DUMPS, name) for name in ("old", "older", "oldest")}
     assert {step.pair for step in made.ended} == {(keys.DUMPS, "d1"), (keys.ARCHIVE, "d0"), (keys.ARCHIVE, "d1")}
+    without_days = {name: entry for name, entry in built.current.items() if name != keys.ARCHIVE}
+    off = plan(replaced(built, current=without_days, objects={keys.SNAPSHOT: "2"}), record(before), RULES)
+    assert [step.key for step in off.parts()[0].deletions] == [day]
+    assert (keys.ARCHIVE, "d1") in {step.pair for step in off.ended}
     later = plan(built, record(replaced(before, markets={})), RULES)
     assert later.parts()[0] == Part(), "nothing has to go"
 
