@@ -6,7 +6,7 @@ without a fill has no candle, and only periods that are over have one, so a cand
 
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final, Protocol, TypeAlias
 
@@ -114,7 +114,7 @@ def derived(
 
 
 class _Candles:
-    """The candles of one market in one table, from this text of a time on. By period, as most have a point or two."""
+    """The candles of one market in one table, from this text of a time on. All values are by period."""
 
     def __init__(self, table: str, since: str = "") -> None:
         self._length, self._since = _LENGTHS[table], since
@@ -124,30 +124,37 @@ class _Candles:
         self._volumes, self._trades = dict[str, float](), dict[str, int]()
 
     def add_points(self, stamps: Sequence[str], probs: Sequence[float]) -> None:
-        start = bisect_left(stamps, self._since)
-        if start:
-            self._before = probs[start - 1]
-        periods, probs = self._periods(stamps[start:]), probs[start:]
-        if self._first is None and probs:
-            self._first = probs[0]
-        lasts, highs, lows = dict(zip(periods, probs, strict=True)), self._highs, self._lows
-        if len(lasts) == len(periods) and highs.keys().isdisjoint(lasts):
-            highs.update(lasts)
-            lows.update(lasts)
-        else:
-            for period, prob in zip(periods, probs, strict=True):
-                highs[period] = max(prob, highs.get(period, prob))
-                lows[period] = min(prob, lows.get(period, prob))
-        self._lasts.update(lasts)
+        first = bisect_left(stamps, self._since)
+        if first:
+            self._before = probs[first - 1]
+        if self._first is None and first < len(probs):
+            self._first = probs[first]
+        highs, lows, lasts = self._highs, self._lows, self._lasts
+        for period, start, stop in self._runs(stamps, first):
+            last = high = low = probs[stop - 1]
+            if stop - start > 1:
+                high, low = max(probs[start:stop]), min(probs[start:stop])
+            # The first period may have begun in the batch before.
+            highs[period] = max(high, highs[period]) if period in highs else high
+            lows[period] = min(low, lows[period]) if period in lows else low
+            lasts[period] = last
 
     def add_fills(self, stamps: Sequence[str], amounts: Sequence[float]) -> None:
-        start, volumes, trades = bisect_left(stamps, self._since), self._volumes, self._trades
-        for period, amount in zip(self._periods(stamps[start:]), amounts[start:], strict=True):
-            volumes[period] = volumes.get(period, 0.0) + amount
-            trades[period] = trades.get(period, 0) + 1
+        volumes, trades = self._volumes, self._trades
+        for period, start, stop in self._runs(stamps, bisect_left(stamps, self._since)):
+            volume = volumes.get(period, 0.0)
+            for amount in amounts[start:stop]:
+                volume += amount
+            volumes[period] = volume
+            trades[period] = trades.get(period, 0) + stop - start
 
-    def _periods(self, stamps: Sequence[str]) -> list[str]:
-        return [stamp[: self._length] for stamp in stamps]
+    def _runs(self, stamps: Sequence[str], first: int) -> Iterator[tuple[str, int, int]]:
+        """Each period from the `first` row on, and where its rows begin and end."""
+        ends = {stamp[: self._length]: place for place, stamp in enumerate(stamps[first:], first + 1)}
+        start = first
+        for period, stop in ends.items():
+            yield period, start, stop
+            start = stop
 
     def columns(self) -> TableColumns:
         lasts, volumes, trades = self._lasts, self._volumes, self._trades
