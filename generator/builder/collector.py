@@ -77,9 +77,16 @@ class Collector:
                 return
             raw = {"history": _Lines("history", points), "fills": _Lines("fills", unique)}
             closing = candles.closed_at(market)
+            before = self._before.entries.get(market.id, NOTHING_HELD)
+            if (
+                before.has_any
+                and closing == before.closed_at
+                and all(lines.are(getattr(before, table)) for table, lines in raw.items())
+            ):
+                self._keep(market.id, before._replace(version=version))
+                return
             made = candles.derived(closing, self._as_of, _batches(points), _batches(unique))
             close = _later(CLOSES, made[CLOSES])
-            before = self._before.entries.get(market.id, NOTHING_HELD)
             is_kept = before.has_any and self._has_gone_on(before, raw, close)
             if before.has_any and not is_kept:
                 self._found.replaced.append(market.id)
@@ -93,6 +100,12 @@ class Collector:
             self._found.entries[market.id] = HeldRows(
                 version, **extents, later=tuple(later), closed_at=closing, close=close
             )
+
+    def _keep(self, market_id: str, before: HeldRows) -> None:
+        """Pass on what came to be over of a market that has the rows of before: nothing need be made again."""
+        for row in before.over(self._before.as_of, self._as_of):
+            self._spool.add_rows(row.table, market_id, [row.time], [row.text.encode()])
+        self._found.entries[market_id] = before.as_of(self._as_of)
 
     def _has_gone_on(self, before: HeldRows, raw: Mapping[str, "_Lines"], close: tuple[LaterRow, ...]) -> bool:
         """Whether the market has the rows that the files hold, and others only of periods that were not over then."""
@@ -223,6 +236,10 @@ class _Lines:
             if count == limit:
                 break
         return Extent(count, digest.hexdigest() if count else "")
+
+    def are(self, before: Extent) -> bool:
+        """Whether the rows are these, and no more."""
+        return not self.time_at(before.rows) and self.begin_with(before)
 
     def time_at(self, place: int) -> str:
         """The time of the row that so many others are before; '' if there are no more."""

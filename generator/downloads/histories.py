@@ -31,12 +31,12 @@ class LaterRow(NamedTuple):
 
     def is_over(self, as_of: str) -> bool:
         """Whether it belongs to the files by then."""
-        return candles.is_over(self.table, table_rows.first_text(self.text), as_of)
+        return candles.is_over(self.table, self.time, as_of)
 
     @property
-    def month(self) -> str:
-        """The month that it belongs to."""
-        return table_rows.first_text(self.text)[: table_rows.MONTH]
+    def time(self) -> str:
+        """The time by which it is in order."""
+        return table_rows.first_text(self.text)
 
 
 class HeldRows(NamedTuple):

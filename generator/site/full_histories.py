@@ -127,7 +127,7 @@ class FullHistories:
             return {}
         for market_id in sorted(known.markets.keys() & frozenset(self.listed.ids) - new.entries.keys()):
             for row in known.markets[market_id].over(known.as_of, self.listed.as_of):
-                found[row.table, row.month].append(table_rows.lines(market_id, [row.text.encode()]))
+                found[row.table, row.time[: table_rows.MONTH]].append(table_rows.lines(market_id, [row.text.encode()]))
         return {place: b"".join(lines) for place, lines in found.items()}
 
     def _before(self, table: str) -> Sequence[PeriodFile]:
