@@ -64,7 +64,8 @@ class Followed:
     texts: dict[tuple[str, int], bytes] = field(default_factory=dict)
     #: The archived days that were found so far.
     days: set[str] = field(default_factory=set)
-    said: list[str] = field(default_factory=list)
+    #: How often a follower came without starting from a dump.
+    by_steps: int = 0
     #: Followers that may find that a backup took the place of what they follow.
     astray: set[str] = field(default_factory=set)
 
@@ -214,12 +215,12 @@ class Followed:
             with httpx.Client(event_hooks={"request": [before_request]}, timeout=PATIENCE_S, verify=False) as http:  # noqa: S501
                 client = Client(self.url, Options(tries=2, pause=0), http)
                 said.sentences.append(f"told of {len([*client.follow(NdjsonStore(file))])} markets")
+                self.by_steps += not any("starting from the dump" in one for one in said.sentences)
         except ClientError as error:
             said.sentences.append(str(error))
             assert self.head() is None, said.sentences
         finally:
             LOG.removeHandler(said)
-        self.said += said.sentences
         return "; ".join(said.sentences)
 
     # what must hold
