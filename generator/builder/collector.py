@@ -76,14 +76,14 @@ class Collector:
                 self._found.entries[market.id] = HeldRows(version)
                 return
             raw = {"history": _Lines("history", points), "fills": _Lines("fills", unique)}
-            closing = candles.closed_at(market)
+            closing = candles.closed_at(market.close_time, market.resolved_at)
             before = self._before.entries.get(market.id, NOTHING_HELD)
             if (
                 before.has_any
                 and closing == before.closed_at
                 and all(lines.are(getattr(before, table)) for table, lines in raw.items())
             ):
-                self._keep(market.id, before._replace(version=version))
+                self._found.entries[market.id] = before._replace(version=version)
                 return
             made = candles.derived(closing, self._as_of, _batches(points), _batches(unique))
             close = _later(CLOSES, made[CLOSES])
@@ -100,12 +100,6 @@ class Collector:
             self._found.entries[market.id] = HeldRows(
                 version, **extents, later=tuple(later), closed_at=closing, close=close
             )
-
-    def _keep(self, market_id: str, before: HeldRows) -> None:
-        """Pass on what came to be over of a market that has the rows of before: nothing need be made again."""
-        for row in before.over(self._before.as_of, self._as_of):
-            self._spool.add_rows(row.table, market_id, [row.time], [row.text.encode()])
-        self._found.entries[market_id] = before.as_of(self._as_of)
 
     def _has_gone_on(self, before: HeldRows, raw: Mapping[str, "_Lines"], close: tuple[LaterRow, ...]) -> bool:
         """Whether the market has the rows that the files hold, and others only of periods that were not over then."""

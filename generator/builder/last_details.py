@@ -151,7 +151,7 @@ class LastDetails:
             market.id: EarlierMarket(Versions(rows[market.id].version, rows[market.id].row), market)
             for market in markets
             if self._is_untouched(keys.details(market.id, market.slug), rows[market.id])
-            and not histories.has_other_close(market.id, candles.closed_at(market))
+            and not histories.has_other_close(market.id, candles.closed_at(market.close_time, market.resolved_at))
         }
         return EarlierMarkets(now, found, categories, sample.has)
 

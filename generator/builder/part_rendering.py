@@ -190,7 +190,9 @@ class _Details:
 
     def _has_other_close(self, market: Market) -> bool:
         histories = self._task.histories
-        return histories is not None and histories.has_other_close(market.id, candles.closed_at(market))
+        return histories is not None and histories.has_other_close(
+            market.id, candles.closed_at(market.close_time, market.resolved_at)
+        )
 
     def _update(self, markets: Mapping[Any, Market]) -> None:
         for place, key in enumerate(self._found.keys if markets else ()):

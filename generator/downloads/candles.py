@@ -8,12 +8,13 @@ import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
-from typing import Any, Final, Protocol, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from generator.api import times
 from generator.api.contract import Closed
 from generator.api.downloads import CANDLES, CLOSES
 from generator.api.forms import Count, NonNegative, Probability, Timestamp
+from generator.downloads import table_rows
 
 #: Time and probability.
 _Point: TypeAlias = Sequence[Any]
@@ -26,7 +27,6 @@ DAYS, HOURS = CANDLES
 #: How long hourly candles are kept, in whole months.
 HOURS_KEPT: Final = timedelta(days=90)
 _BEFORE_CLOSE: Final = (timedelta(0), timedelta(days=1), timedelta(days=7))
-_MONTH: Final = len("2026-10")
 #: The characters of a time that tell the period.
 _LENGTHS: Final = {DAYS: len("2026-10-31"), HOURS: len("2026-10-31T12")}
 _START: Final = "2026-10-31T00:00:00.000Z"
@@ -59,21 +59,14 @@ class Close(Closed):
     prob_week_before: Probability | None
 
 
-class _Market(Protocol):
-    @property
-    def close_time(self) -> str: ...
-    @property
-    def resolved_at(self) -> str | None: ...
-
-
-def closed_at(market: _Market) -> str:
+def closed_at(close_time: str, resolved_at: str | None) -> str:
     """When trading ended or will: at `closeTime`, or earlier at `resolvedAt`."""
-    return min(market.close_time, market.resolved_at or market.close_time)
+    return min(close_time, resolved_at or close_time)
 
 
 def hours_since(as_of: str) -> str:
     """The first month (`2026-10`) whose hours are kept."""
-    return _earlier(as_of, HOURS_KEPT)[:_MONTH]
+    return _earlier(as_of, HOURS_KEPT)[: table_rows.MONTH]
 
 
 def _earlier(instant: str, time: timedelta) -> str:

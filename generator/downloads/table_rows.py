@@ -40,7 +40,7 @@ TIMES: Final[Mapping[str, str]] = {
 }  # fmt: skip
 _BETWEEN: Final = b"},{"
 _OWNER: Final = rb'\{"marketId":"([^"]*)",'
-_WHEN: Final = rb'"([-0-9T:.]*)Z"'
+_WHEN: Final = rb'"([-0-9T:.]*Z)"'
 _NUMBERS: Final = rb'(?:"[a-zA-Z]+":[-+.0-9a-z]*,)*'
 _POINT: Final = re.compile(_OWNER + rb'"timestamp":' + _WHEN + rb',"prob":([^"}]*)\}')
 _DERIVED: Final = re.compile(_OWNER + rb'"[a-zA-Z]+":' + _WHEN + rb"," + _NUMBERS + rb'"[a-zA-Z]+":[-+.0-9a-z]*\}')
@@ -48,7 +48,7 @@ _FILL: Final = re.compile(_OWNER + rb'"id":"([^"]*)",' + _NUMBERS + rb'"timestam
 _TIME: Final = b'"timestamp":"'
 _START: Final = len('{"marketId":"')
 _ID: Final = slice(_START, _START + len("00000000-0000-4000-8000-000000000000"))
-_SECONDS: Final = len("2026-10-31T12:00:00")
+_SECONDS: Final = len("2026-10-31T12:00:00Z")
 
 
 def encoded(table: str, columns: Sequence[Sequence[Any]]) -> list[bytes]:
@@ -121,17 +121,17 @@ _MONTHS: Final[Mapping[str, Callable[[bytes], bytes]]] = {
 
 def _place_of_point(line: bytes) -> LinePlace:
     owner, time, prob = _matched(_POINT, line)
-    return time[:MONTH], owner, _in_full(time), float(prob)
+    return time[:MONTH], owner, in_full(time), float(prob)
 
 
 def _place_of_fill(line: bytes) -> LinePlace:
     owner, fill_id, time = _matched(_FILL, line)
-    return time[:MONTH], owner, _in_full(time), fill_id
+    return time[:MONTH], owner, in_full(time), fill_id
 
 
 def _place_of_derived(line: bytes) -> LinePlace:
     owner, time = _matched(_DERIVED, line)
-    return time[:MONTH], owner, _in_full(time), ""
+    return time[:MONTH], owner, in_full(time), ""
 
 
 #: Tells the place of a line, by table; raises ValueError for one of another form.
@@ -147,6 +147,6 @@ def _matched(form: re.Pattern[bytes], line: bytes) -> tuple[str, ...]:
     return tuple(group.decode() for group in found.groups())
 
 
-def _in_full(time: str) -> str:
-    """The time with milliseconds, which Arrow leaves out if there are none."""
-    return time if len(time) > _SECONDS else f"{time}.000"
+def in_full(time: str) -> str:
+    """A time with its milliseconds, which Arrow leaves out if there are none."""
+    return time if len(time) > _SECONDS else time.replace("Z", ".000Z")

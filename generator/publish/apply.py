@@ -13,7 +13,7 @@ from generator.api import keys
 from generator.errors import OutputError, StoreError
 from generator.progress import Progress
 from generator.publish.lease import Lease
-from generator.publish.plan import GenerationStep, Part, Plan, Reason, Step
+from generator.publish.plan import GenerationStep, Plan, PlanPart, Reason, Step
 from generator.stores.requests import parallel_puts, put_until_answered, with_retries
 from generator.stores.store import MOST_DELETED, Condition, ConditionFailedError, If, Store
 from generator.tree import families, manifest
@@ -77,7 +77,7 @@ class Applier:
             self.tally.uploaded_bytes += sizes[step.list_name]
             self.tally.uploaded += step.objects
 
-    def replace(self, final: Manifest, part: Part) -> dict[str, str]:
+    def replace(self, final: Manifest, part: PlanPart) -> dict[str, str]:
         """Upload the mutable objects in publication order and delete what is gone; returns the new ETags."""
         etags: dict[str, str] = {}
         for _, group in groupby(part.uploads, key=lambda step: families.rank(step.key)):

@@ -90,7 +90,7 @@ class GenerationStep:
 
 
 @dataclass(frozen=True)
-class Part:
+class PlanPart:
     """Steps of a plan that are carried out one after the other: generations, and what leads into them."""
 
     generations: tuple[GenerationStep, ...] = ()
@@ -124,17 +124,17 @@ class Plan:
     leftovers: tuple[GenerationStep, ...] = ()
     ended: tuple[GenerationStep, ...] = ()
 
-    def parts(self) -> tuple[Part, Part]:
+    def parts(self) -> tuple[PlanPart, PlanPart]:
         """What is put and deleted of archived days before anything else, nothing if no generation is `ended`; the rest.
 
         The files of the day that is not over are those of the dump.
         """
         if not self.ended:
-            return Part(), Part(self.generations, self.uploads, self.deletions)
+            return PlanPart(), PlanPart(self.generations, self.uploads, self.deletions)
         return self._part(is_of_days=True), self._part(is_of_days=False)
 
-    def _part(self, *, is_of_days: bool) -> Part:
-        return Part(
+    def _part(self, *, is_of_days: bool) -> PlanPart:
+        return PlanPart(
             tuple(step for step in self.generations if (step.list_name in _WITH_DAYS) == is_of_days),
             tuple(step for step in self.uploads if keys.is_of_archive(step.key) == is_of_days),
             tuple(step for step in self.deletions if keys.is_of_archive(step.key) == is_of_days),

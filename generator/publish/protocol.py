@@ -33,7 +33,7 @@ from generator.publish.copies import Copies
 from generator.publish.first_intent import FirstIntent
 from generator.publish.late_requests import LateRequests
 from generator.publish.lease import Lease
-from generator.publish.plan import NO_DOUBTS, Doubts, GenerationStep, Part, Plan, Rules
+from generator.publish.plan import NO_DOUBTS, Doubts, GenerationStep, Plan, PlanPart, Rules
 from generator.publish.record import Published
 from generator.stores.store import Remembering, Store
 from generator.tree import families, manifest
@@ -225,7 +225,7 @@ class Publisher:
         self._applier.upload_generations(rest.generations)
         return {**put, **self._applier.replace(plan.final, rest)}
 
-    def _replace_days(self, plan: Plan, days: Part) -> Mapping[str, str]:
+    def _replace_days(self, plan: Plan, days: PlanPart) -> Mapping[str, str]:
         """Replace archived days, and delete what showed more of them; returns the ETags of the days.
 
         What takes their place is in the store first, and recorded as current: a run that is killed loses no day.

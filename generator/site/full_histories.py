@@ -121,12 +121,15 @@ class FullHistories:
         )
 
     def _due(self, known: HistoryState | None, new: NewHistories) -> Mapping[tuple[str, str], bytes]:
-        """Rows of markets that were not read, which are over now, by table and month."""
+        """Rows that are over now, of markets that were not read or have the rows of before, by table and month."""
         found = defaultdict[tuple[str, str], list[bytes]](list)
         if known is None or new.is_first:
             return {}
-        for market_id in sorted(known.markets.keys() & frozenset(self.listed.ids) - new.entries.keys()):
-            for row in known.markets[market_id].over(known.as_of, self.listed.as_of):
+        for market_id in sorted(known.markets.keys() & frozenset(self.listed.ids)):
+            held = known.markets[market_id]
+            if new.entries.get(market_id, held)._replace(version=held.version) != held:
+                continue  # whoever read it has passed them on
+            for row in held.over(known.as_of, self.listed.as_of):
                 found[row.table, row.time[: table_rows.MONTH]].append(table_rows.lines(market_id, [row.text.encode()]))
         return {place: b"".join(lines) for place, lines in found.items()}
 

@@ -28,7 +28,6 @@ MOST_COMPARED: Final = 500
 MOST_ROWS: Final = 500_000
 #: What a plain row has beside its values.
 _NO_VALUES: Final = (parquet.OWNER, "id", *table_rows.TIMES.values())
-_SECONDS: Final = len("2026-10-31T12:00:00Z")
 _NEVER: Final = "9999-12-31T23:59:59.999Z"
 #: The property of a detail that shows some rows of each table.
 _PROPERTIES: Final = {"history": "probHistory", "fills": "recentFills"}
@@ -143,7 +142,7 @@ def _unlike_detail(
 
 def _sources(table: str, rows: Iterable[_Row]) -> list[_Source]:
     """What candles and closes are made of: the time of each point or fill and these of its values, in order."""
-    return sorted((_in_full(row["timestamp"]), *(row[name] for name in _MADE_OF[table])) for row in rows)
+    return sorted((table_rows.in_full(row["timestamp"]), *(row[name] for name in _MADE_OF[table])) for row in rows)
 
 
 def _unlike_made(asked: Inquiry, head: DumpHead, table: str, rows: _MarketRows) -> Iterator[Mismatch]:
@@ -152,7 +151,7 @@ def _unlike_made(asked: Inquiry, head: DumpHead, table: str, rows: _MarketRows) 
     stored = sorted(map(_plain, rows.stored))
     market, closing = asked.site.markets.get(market_id), _NEVER
     if market and as_of == asked.site.build.as_of:
-        closing = min(filter(None, (market["closeTime"], market["resolvedAt"])))
+        closing = candles.closed_at(market["closeTime"], market["resolvedAt"])
     elif table == CLOSES and stored:  # the market may close at another instant by now
         closing = stored[0].timestamp
     columns = candles.derived(closing, as_of, [rows.points], [rows.fills])[table]
@@ -176,9 +175,4 @@ class _PlainRow(NamedTuple):
 def _plain(row: _Row) -> _PlainRow:
     time = next(row[name] for name in table_rows.TIMES.values() if name in row)
     values = {name: value for name, value in row.items() if name not in _NO_VALUES and value is not None}
-    return _PlainRow(_in_full(time), row.get("id", ""), tuple(sorted(values.items())))
-
-
-def _in_full(time: str) -> str:
-    """The time with milliseconds, which Arrow leaves out if there are none."""
-    return time.replace("Z", ".000Z") if len(time) == _SECONDS else time
+    return _PlainRow(table_rows.in_full(time), row.get("id", ""), tuple(sorted(values.items())))

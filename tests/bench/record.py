@@ -22,7 +22,7 @@ from generator.api.contract import SORTS, StatusFilter
 from generator.api.times import instant
 from generator.publish import record
 from generator.publish.lease import Lease
-from generator.publish.plan import GenerationStep, Part, Plan
+from generator.publish.plan import GenerationStep, Plan, PlanPart
 from generator.publish.protocol import Publisher, Target
 from generator.stores.store import BeforeEach, Condition, Listed, Stored, nothing
 from generator.tree.files import SHARDS
@@ -132,7 +132,7 @@ class _Applier:
             names = '","'.join(step.entry.chunks)
             self._store.place(keys.index(step.list_name, step.entry.generation), f'{{"chunks":["{names}"]}}'.encode())
 
-    def replace(self, final: Manifest, part: Part) -> dict[str, str]:
+    def replace(self, final: Manifest, part: PlanPart) -> dict[str, str]:
         return {step.key: self._store.etag_of(step.key.encode() + final.as_of.encode()) for step in part.uploads}
 
 

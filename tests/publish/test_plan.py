@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from generator.api import keys
 from generator.api.contract import MarketStatus
 from generator.models import replaced
-from generator.publish.plan import NO_DOUBTS, Doubts, GenerationStep, Part, Plan, Reason, Rules, Step, plan
+from generator.publish.plan import NO_DOUBTS, Doubts, GenerationStep, Plan, PlanPart, Reason, Rules, Step, plan
 from generator.publish.record import Published, Work
 from generator.tree import families
 from generator.tree.manifest import Current, Manifest, Retired
@@ -321,7 +321,7 @@ def test_archived_days_that_show_a_withdrawn_market_are_replaced_and_deleted_bef
     assert [step.key for step in off.parts()[0].deletions] == [day]
     assert (keys.ARCHIVE, "d1") in {step.pair for step in off.ended}
     later = plan(built, record(replaced(before, markets={})), RULES)
-    assert later.parts()[0] == Part(), "nothing has to go"
+    assert later.parts()[0] == PlanPart(), "nothing has to go"
 
 
 def test_chunks_of_a_generation_that_is_in_doubt_are_uploaded_again() -> None:

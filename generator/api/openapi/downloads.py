@@ -171,29 +171,28 @@ def _parquet(config: Config) -> JsonObject:
             "dumps", "getMarketsParquet", ("Get all markets as Parquet", of_markets), answer, _digest()
         )
     }
-    for name, title, what, parameters in _tables(config):
-        path = "/".join(f"{{{parameter['name']}}}" for parameter in parameters)
-        prefix = _CANDLES if name == "getCandlesParquet" else ""
+    for path, name, title, what, parameters in _tables(config):
         text = f"{what}, made once a day. {_PARTS} {_WITHDRAWN}"
-        found[f"{folder}{prefix}{path}/{{digest}}.{downloads.PARQUET}"] = _operation(
+        found[f"{folder}{path}/{{digest}}.{downloads.PARQUET}"] = _operation(
             "dumps", name, (title, text), answer, *parameters, _digest()
         )
     return found
 
 
-def _tables(config: Config) -> Iterator[tuple[str, str, str, tuple[JsonObject, ...]]]:
-    """Name, title and content of the operations for tables, with their parameters."""
+def _tables(config: Config) -> Iterator[tuple[str, str, str, str, tuple[JsonObject, ...]]]:
+    """Path, name, title and content of the operations for tables, with their parameters."""
     name, title = "getTableParquet", "Get histories or fills as Parquet"
     if not config.has_full_histories:
-        yield name, title, "Histories or recent fills of some markets", _of_partitions()
+        what = "Histories or recent fills of some markets"
+        yield "{table}/{state}/{partition}", name, title, what, _of_partitions()
         return
     tables = [table for table in downloads.TABLES if table not in downloads.CANDLES]
     what = "All points or trades of a period, or the prices of the markets that closed in it"
-    yield name, title, what, (_of_table(tables), _period())
+    yield "{table}/{period}", name, title, what, (_of_table(tables), _period())
     lengths = [table.removeprefix(_CANDLES) for table in downloads.CANDLES]
     what = "All candles of a month or year: of days, or of hours, which are kept for 90 days at least"
     length = _parameter("length", "How long a candle is.", f"^({'|'.join(lengths)})$", lengths[0])
-    yield "getCandlesParquet", "Get candles as Parquet", what, (length, _period())
+    yield f"{_CANDLES}{{length}}/{{period}}", "getCandlesParquet", "Get candles as Parquet", what, (length, _period())
 
 
 def _of_partitions() -> tuple[JsonObject, ...]:

@@ -12,17 +12,16 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from generator.api import keys
-from generator.api.downloads import DumpHead
 from generator.builder.inspection import excerpts
 from generator.config.settings import Config
 from generator.tree import files
+from tests.builder.inspection.full_sites import OPTIONS, built, files_of
 from tests.support.edges.serving import UNLIMITED, served
 from tests.support.opened_files import opened_below
 from tests.support.readers.browser import DESKTOP, chromium, window
 from tests.support.sites.builds import AS_OF, build_now, make_config
 from tests.support.sites.rows import insert_fill, insert_market, insert_point, market_id
 
-FULL: Final[dict[str, Any]] = {"dumps__parquet": True, "dumps__histories": "full"}
 NARROW: Final = (500, 900)
 #: Time, probability.
 POINTS: Final = (
@@ -47,9 +46,7 @@ def fill(database: sqlite3.Connection) -> None:
 @pytest.fixture
 def site(tmp_path: Path, database: sqlite3.Connection) -> Config:
     fill(database)
-    config = make_config(tmp_path, **FULL)
-    build_now(config)
-    return config
+    return built(tmp_path)
 
 
 @pytest.fixture(scope="module")
@@ -66,19 +63,14 @@ def shown(site: Config) -> dict[str, Any]:
     return {one["id"]: one for one in json.loads(found[1])["excerpts"]}
 
 
-def candle_files(site: Config) -> list[str]:
-    head = DumpHead.found_by(lambda key: (site.output / key).read_bytes())
-    assert head
-    return [file.key for file in head.periods("candles/day")]
-
-
 def test_excerpts_have_the_candles_of_days_that_are_over(site: Config) -> None:
     assert shown(site)[market_id(1)]["candles"] == DRAWN
     assert "candles" not in shown(site)[market_id(2)]
 
 
 def test_candles_are_read_when_their_files_changed_and_not_else(site: Config, database: sqlite3.Connection) -> None:
-    (key,) = candle_files(site)
+    (file,) = files_of(site, "candles/day")
+    key = f"{file.relative_to(site.output)}"
     for minute, number in enumerate((1, 2), 1):
         database.execute("UPDATE markets SET question = 'Edited?' WHERE id = ?", [market_id(number)])
         with opened_below(site.output) as opened:
@@ -103,8 +95,8 @@ def test_popular_markets_have_candles_of_no_more_than_sixty_days(
 
 
 def test_files_that_cannot_be_read_cost_the_page_its_candles_and_nothing_else(site: Config) -> None:
-    (key,) = candle_files(site)
-    (site.output / key).write_bytes(b"?")
+    (file,) = files_of(site, "candles/day")
+    file.write_bytes(b"?")
     (site.output / files.INSPECTION).unlink()
     build_now(site, AS_OF + timedelta(minutes=5))
     assert "candles" not in shown(site)[market_id(1)]
@@ -144,8 +136,7 @@ def test_candles_are_drawn_and_read_by_keys(
 
 @pytest.mark.campaign(short=0)
 def test_a_served_page_draws_them_beside_the_answer_of_the_api(site: Config, browser: Browser) -> None:
-    options = [f"--set={name.replace('__', '.')}={value}" for name, value in FULL.items()]
-    with served(site.output.parent, *UNLIMITED, *options) as running, window(browser) as opened:
+    with served(site.output.parent, *UNLIMITED, *OPTIONS) as running, window(browser) as opened:
         watched = opened.open(f"http://127.0.0.1:{running.port}/inspect/#market={market_id(1)}")
         expect(watched.page.locator(".readout").nth(0)).to_have_text("2026-01-31 09:00 UTC: 90.0%")
         expect(watched.page.locator(".chart").nth(1).locator(".wick")).to_have_count(3)

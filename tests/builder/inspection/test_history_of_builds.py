@@ -14,18 +14,17 @@ from click.testing import CliRunner
 from playwright.sync_api import expect
 
 from generator.api import keys
-from generator.api.downloads import DumpHead
 from generator.cli.main import main
 from generator.config.settings import Config
 from generator.tree import files
 from generator.tree.folder import Output
+from tests.builder.inspection.full_sites import OPTIONS, built, files_of
 from tests.support.edges.serving import UNLIMITED, served
 from tests.support.opened_files import opened_below
 from tests.support.readers.browser import chromium, window
 from tests.support.sites.builds import AS_OF, build_now, make_config
 from tests.support.sites.rows import insert_fill, insert_market, insert_point, market_id
 
-FULL: Final[dict[str, Any]] = {"dumps__parquet": True, "dumps__histories": "full"}
 _JSON: Final = re.compile(r'<script type="application/json" id="(candles|history)"[^>]*>(.*?)</script>')
 
 
@@ -53,9 +52,7 @@ def fill(database: sqlite3.Connection) -> None:
 def site(tmp_path: Path, database: sqlite3.Connection) -> Config:
     """A site and its build."""
     fill(database)
-    config = make_config(tmp_path, **FULL)
-    build_now(config)
-    return config
+    return built(tmp_path)
 
 
 def page(site: Config) -> str:
@@ -69,18 +66,9 @@ def shown(site: Config) -> dict[str, Any]:
     return {**json.loads(found["candles"]), **json.loads(found["history"])}
 
 
-def candle_files(site: Config, *tables: str) -> list[Path]:
-    """The files of these tables, of which there are some."""
-    head = DumpHead.model_validate_json((site.output / keys.head(keys.DUMPS)).read_bytes())
-    found = [site.output / file.key for table in tables for file in head.periods(table)]
-    assert found
-    return found
-
-
 def takedown(site: Config, *ids: str) -> str:
     config = site.output.parent / "config.yaml"
-    options = [f"--set={name.replace('__', '.')}={value}" for name, value in FULL.items()]
-    ran = CliRunner().invoke(main, ["takedown", *ids, f"--config={config}", f"--set=output={site.output}", *options])
+    ran = CliRunner().invoke(main, ["takedown", *ids, f"--config={config}", f"--set=output={site.output}", *OPTIONS])
     assert ran.exit_code == 0, ran.output
     return ran.output
 
@@ -153,7 +141,7 @@ def test_a_page_that_is_not_as_this_program_left_it_is_made_again(site: Config, 
 def test_a_file_that_cannot_be_read_is_told_on_the_page_and_fails_no_build(
     site: Config, table: str, damage: Callable[[Path], object]
 ) -> None:
-    file = candle_files(site, table)[-1]
+    file = files_of(site, table)[-1]
     damage(file)
     (site.output / files.HISTORY).unlink()
     (site.output / files.INSPECTION).unlink()
@@ -238,8 +226,7 @@ def test_a_site_that_thins_its_histories_again_has_neither_page_nor_its_files(si
 
 @pytest.mark.campaign(short=0)
 def test_the_charts_are_drawn_over_serve_as_from_disk(site: Config) -> None:
-    options = (f"--set={name.replace('__', '.')}={value}" for name, value in FULL.items())
-    with chromium() as browser, window(browser) as opened, served(site.output.parent, *UNLIMITED, *options) as server:
+    with chromium() as browser, window(browser) as opened, served(site.output.parent, *UNLIMITED, *OPTIONS) as server:
         for address in (
             f"http://127.0.0.1:{server.port}/inspect/{files.HISTORY}",
             (site.output / files.HISTORY).as_uri(),
