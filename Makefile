@@ -66,8 +66,8 @@ coverage: .venv/test $(NODE_PROGRAMS)  ## Show which lines no test of this proce
 	$(BIN)/coverage combine -q
 	$(BIN)/coverage report
 
-bless: .venv/test  ## Accept what changed in the golden trees, the API, the config schema and the tables of the docs
-	BLESS=1 $(BIN)/python -m pytest -q tests/acceptance/test_golden.py tests/api/test_changelog.py tests/config/test_settings.py tests/test_docs.py tests/test_columns.py
+bless: .venv/test  ## Accept what changed in the golden trees, the API, the config schema, the Python client's types and the docs' tables
+	BLESS=1 $(BIN)/python -m pytest -q tests/acceptance/test_golden.py tests/api/test_changelog.py tests/config/test_settings.py tests/test_docs.py tests/test_columns.py tests/clients/test_models.py
 
 bench: .venv/test .venv-bench/ready tests/bench/node/node_modules/ready  ## Measure beside other ways; ONLY="build publish" picks parts, OPTIONS go along
 	$(BIN)/python -m tests.bench $(ONLY) $(OPTIONS)

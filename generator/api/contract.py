@@ -130,7 +130,7 @@ class MarketFields(Wire):
 
 
 class PublicMarketListItem(MarketFields):
-    """An item of the list (contract §2.3)."""
+    """A market, as lists show it (contract §2.3)."""
 
 
 class FxFamilyMember(Closed):
@@ -146,7 +146,7 @@ class FxFamilyMember(Closed):
 
 
 class PublicMarketDetailMarket(MarketFields):
-    """The `market` object of the detail response (contract §2.4)."""
+    """A market, as its detail, the dump and the change feed show it (contract §2.4)."""
 
     description: Description | None
     pool_yes: NonNegative
@@ -203,21 +203,21 @@ class PublicMarketSignal(Closed):
 
 
 class PublicMarketList(Closed):
-    """A page of the list (contract §4.1)."""
+    """A page of a list (contract §4.1)."""
 
     items: list[PublicMarketListItem]
     next_cursor: str | None
 
 
 class PublicMarketSnapshot(Closed):
-    """The landing page's groups (contract §4.2)."""
+    """Small groups of open markets, for a landing page (contract §4.2)."""
 
     fresh_markets: list[PublicMarketSignal]
     closing_soon_markets: list[PublicMarketSignal]
 
 
 class PublicMarketDetail(Closed):
-    """The detail response (contract §4.3)."""
+    """A market with its order book, latest trades and history (contract §4.3)."""
 
     market: PublicMarketDetailMarket
     order_book: OrderBook

@@ -16,6 +16,7 @@ from typing import Final
 
 import pytest
 
+import generate_models
 import public_markets_client.command
 from generator import __version__
 from tests.clients.conftest import DemoSite
@@ -47,11 +48,12 @@ def code_lines(text: str) -> int:
     return len(lines - silent)
 
 
-def test_it_is_small() -> None:
-    """Counted are lines with code, besides `models`, which has types and nothing else."""
-    types = ast.walk(ast.parse((FOLDER / "public_markets_client/models.py").read_text("utf-8")))
-    assert not any(isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) for node in types)
-    counted = {path.name: code_lines(path.read_text("utf-8")) for path in MODULES if path.name != "models.py"}
+def test_it_has_at_most_nine_hundred_lines_of_code() -> None:
+    """Counted is what people write: `generate_models` makes one module, and another test compares the two."""
+    texts = {path.name: path.read_text("utf-8") for path in MODULES}
+    generated = [name for name, text in texts.items() if text.startswith(generate_models.HEADER)]
+    assert generated == ["models.py"]
+    counted = {name: code_lines(text) for name, text in texts.items() if name not in generated}
     assert len(counted) == 10
     assert 500 < sum(counted.values()) <= 900, counted
 
@@ -67,7 +69,7 @@ def test_lines_of_code_are_counted_as_people_count_them() -> None:
 
 def test_its_modules_and_functions_stay_small() -> None:
     modules = [*structure.modules("clients/python")]
-    assert len(modules) == len(MODULES)
+    assert {module.path.name for module in modules} == {path.name for path in MODULES} | {"generate_models.py"}
     assert structure.long_functions(modules) == {}
     assert max(len(path.read_text("utf-8").splitlines()) for path in MODULES) <= 360
 

@@ -1,4 +1,5 @@
-"""The objects of the API, frozen, and nothing else.
+# Generated from OpenAPI by generate_models.py: change it there, and run `make bless`.
+"""The objects of the API, frozen, and nothing else; what is absent or null in JSON is None.
 
 States, outcomes and other enumerations are plain text: a value that is new is no error.
 """
@@ -16,230 +17,251 @@ __all__ = [
     "Signal", "Snapshot", "Sort", "Status", "Step",
 ]  # fmt: skip
 
+#: The groups of states that can be listed.
 Status = Literal["open", "archive", "closed", "resolved", "cancelled", "all"]
+#: The orders in which markets can be listed.
 Sort = Literal["popular", "activity", "volume", "new", "ended"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Market(Extensible):
-    """A market as lists show it. `slug`, `category` and `categories` are of the extended variant."""
+    """A market, as lists show it."""
 
-    id: str
-    question: str
-    status: str
-    prob: float
-    volume: float
-    close_time: datetime
-    resolution: str | None
-    created_at: datetime
-    resolved_at: datetime | None
-    last_activity_at: datetime
-    trader_count: int
-    fills24h: int
-    accepting_bets: bool
-    slug: str | None = None
-    category: str | None = None
+    id: str  # The market's UUID, in lower case.
+    question: str  # What the market asks. Plain text, not HTML.
+    status: str  # The state the market is in.
+    prob: float  # Probability of YES.
+    volume: float  # Money traded so far.
+    close_time: datetime  # When betting ends or ended.
+    resolution: str | None  # How the market was resolved; always None while it is open or closed.
+    created_at: datetime  # When the market was created.
+    resolved_at: datetime | None  # When the market was resolved or cancelled; always None while it is open or closed.
+    last_activity_at: datetime  # When something last happened on the market.
+    trader_count: int  # How many people traded.
+    fills24h: int  # Trades within the 24 hours before this data was read.
+    accepting_bets: bool  # Whether the market is open, closes later than this data was read, and is not paused.
+    slug: str | None = None  # Can stand for the id in a path; absent if the market has none that can.
+    category: str | None = None  # Name of the market's primary category; absent if it has none. Plain text, not HTML.
+    # Names of the market's categories, the primary one first. Plain text, not HTML.
     categories: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class FxFamilyMember(Extensible):
-    """A market's place in a public FX family."""
+    """Membership of a public FX family."""
 
-    title: str
-    instrument: str
-    source: str
-    week_start: date
-    week_end: date
-    threshold_value: float
-    direction: str
+    title: str  # Name of the FX family. Plain text, not HTML.
+    instrument: str  # The pair of currencies, or what else is priced. Plain text, not HTML.
+    source: str  # Where the price is read. Plain text, not HTML.
+    week_start: date  # First day of the week in question.
+    week_end: date  # Last day of the week in question.
+    threshold_value: float  # The price that decides.
+    direction: str  # Whether YES means at least (`gte`) or at most (`lte`) the threshold.
 
 
 @dataclass(frozen=True, kw_only=True)
 class FullMarket(Market):
-    """A market as its detail, the dump and the change feed show it."""
+    """A market, as its detail, the dump and the change feed show it."""
 
-    description: str | None
-    pool_yes: float
-    pool_no: float
-    trading_pause_reason: str | None
-    fx_family_member: FxFamilyMember | None
-    creation_source: str | None = None
-    sponsor: str | None = None
+    description: str | None  # The public text of the resolution rules; None if there is none. Plain text, not HTML.
+    pool_yes: float  # YES shares in the market maker's pool.
+    pool_no: float  # NO shares in the market maker's pool.
+    trading_pause_reason: str | None  # Why trading is paused; None when it is not. Plain text, not HTML.
+    fx_family_member: FxFamilyMember | None  # The market's place in a public FX family; None for all other markets.
+    creation_source: str | None = None  # Where the market was made; absent if that is not told. Plain text, not HTML.
+    sponsor: str | None = None  # Who sponsors the market; absent if nobody does. Plain text, not HTML.
 
 
 @dataclass(frozen=True, kw_only=True)
 class OrderBookLevel(Extensible):
-    """The public orders at one price."""
+    """The public open orders at one price."""
 
-    price: float
-    amount: float
+    price: float  # Price of a YES share, as a probability.
+    amount: float  # What the orders at this price come to.
 
 
 @dataclass(frozen=True, kw_only=True)
 class OrderBook(Extensible):
-    """Public orders, best price first."""
+    """Public bids and asks, best price first."""
 
-    bids: tuple[OrderBookLevel, ...]
-    asks: tuple[OrderBookLevel, ...]
+    bids: tuple[OrderBookLevel, ...]  # Offers to buy, highest price first.
+    asks: tuple[OrderBookLevel, ...]  # Offers to sell, lowest price first.
 
 
 @dataclass(frozen=True, kw_only=True)
 class Fill(Extensible):
-    """A trade; `price` is None if unknown."""
+    """A trade, without who made it."""
 
-    id: str
-    amount: float
-    shares: float
-    price: float | None
-    timestamp: datetime
+    id: str  # The trade's UUID, in lower case; no other resource refers to it.
+    amount: float  # Money that changed hands.
+    shares: float  # Shares that changed hands.
+    price: float | None  # Price of a share, as a probability; None if none is known.
+    timestamp: datetime  # When it was.
 
 
 @dataclass(frozen=True, kw_only=True)
 class ProbabilityPoint(Extensible):
-    """The probability at an instant."""
+    """A point of the probability history."""
 
-    timestamp: datetime
-    prob: float
+    timestamp: datetime  # When it was.
+    prob: float  # Probability of YES.
 
 
 @dataclass(frozen=True, kw_only=True)
 class MarketDetail(Extensible):
-    """One market with its book, recent fills (newest first) and history (oldest first)."""
+    """A market with its order book, latest trades and history."""
 
-    market: FullMarket
-    order_book: OrderBook
-    recent_fills: tuple[Fill, ...]
-    prob_history: tuple[ProbabilityPoint, ...]
+    market: FullMarket  # The market itself.
+    order_book: OrderBook  # Open public orders, summed per price, which is rounded to a millionth.
+    recent_fills: tuple[Fill, ...]  # The latest trades, newest first.
+    prob_history: tuple[ProbabilityPoint, ...]  # How the probability went, oldest first.
 
 
 @dataclass(frozen=True, kw_only=True)
 class Signal(Extensible):
-    """A market of the snapshot; all of them are open."""
+    """A market in the snapshot."""
 
-    id: str
-    question: str
-    prob: float
-    volume: float
-    close_time: datetime
-    created_at: datetime
-    last_activity_at: datetime
-    trader_count: int
-    fills24h: int
+    id: str  # The market's UUID, in lower case.
+    question: str  # What the market asks. Plain text, not HTML.
+    prob: float  # Probability of YES.
+    volume: float  # Money traded so far.
+    close_time: datetime  # When betting ends or ended.
+    created_at: datetime  # When the market was created.
+    last_activity_at: datetime  # When something last happened on the market.
+    trader_count: int  # How many people traded.
+    fills24h: int  # Trades within the 24 hours before this data was read.
 
 
 @dataclass(frozen=True, kw_only=True)
 class Snapshot(Extensible):
-    """Small groups of open markets for a landing page."""
+    """Small groups of open markets, for a landing page."""
 
-    fresh_markets: tuple[Signal, ...]
-    closing_soon_markets: tuple[Signal, ...]
+    fresh_markets: tuple[Signal, ...]  # Markets that accept bets, newest first.
+    closing_soon_markets: tuple[Signal, ...]  # Open markets whose `close_time` is to come, soonest first.
 
 
 @dataclass(frozen=True, kw_only=True)
 class Price(Extensible):
-    """The probability and volume of an open market."""
+    """An open market: its price, and what tells whether it is one to follow."""
 
-    id: str
-    prob: float
-    volume: float
-    last_activity_at: datetime
+    id: str  # The market's UUID, in lower case.
+    prob: float  # Probability of YES.
+    volume: float  # Money traded so far.
+    last_activity_at: datetime  # When something last happened on the market.
 
 
 @dataclass(frozen=True, kw_only=True)
 class Prices(Extensible):
-    """All open listed markets, ascending by id; `as_of` is that of the build that last changed one of them."""
+    """All open listed markets, ascending by id."""
 
-    as_of: datetime
-    markets: tuple[Price, ...]
+    as_of: datetime  # The instant of the build that last changed this object.
+    markets: tuple[Price, ...]  # The open markets, ascending by `id`; members of FX families are not among them.
 
 
 @dataclass(frozen=True, kw_only=True)
 class Category(Extensible):
     """A category that has lists."""
 
-    slug: str
-    name: str
+    slug: str  # Its slug; `category` takes it or the name.
+    name: str  # The name, as it stands in `category` and `categories`. Plain text, not HTML.
 
 
 @dataclass(frozen=True, kw_only=True)
 class Build(Extensible):
-    """What is published, and as of when; `lists` has the size of each list by `status/sort`."""
+    """What is published, and as of when."""
 
-    as_of: datetime
-    generator: str
-    variant: str
-    layout: str
-    markets: int
-    lists: Mapping[str, int]
-    snapshot_size: int
-    search: tuple[str, ...] | None = None
-    categories: tuple[Category, ...] | None = None
+    as_of: datetime  # The instant whose data is published.
+    generator: str  # Version of the program that made the files.
+    variant: str  # The form of the API that is published.
+    layout: str  # How lists are stored; of no concern to readers.
+    markets: int  # How many markets are public, members of FX families included.
+    lists: Mapping[str, int]  # How many markets each list holds, by `status/sort`.
+    snapshot_size: int  # How many markets each group of the snapshot has at most.
+    search: tuple[str, ...] | None = None  # The texts in which `q` finds words; absent if there is no search.
+    categories: tuple[Category, ...] | None = None  # The categories that have lists, by name and slug.
 
 
 @dataclass(frozen=True, kw_only=True)
 class Page(Extensible):
-    """A page of a list; `next_cursor` is None at its end."""
+    """A page of a list."""
 
-    items: tuple[Market, ...]
-    next_cursor: str | None
+    items: tuple[Market, ...]  # The markets of this page.
+    next_cursor: str | None  # Pass it as `cursor` for the next page; None on the last page, and only there.
 
 
 @dataclass(frozen=True, kw_only=True)
 class MarketsFile(Extensible):
-    """A file with all markets; `sha256` and `size` are those of the file as it is sent."""
+    """All listed markets in one file."""
 
-    name: str
-    url: str
-    sha256: str
-    size: int
-    format: str
+    name: str  # The name of the file within the dump.
+    url: str  # The address of the file.
+    sha256: str  # The SHA-256 digest of the file, as it is sent.
+    size: int  # The size of the file as it is sent, in bytes.
+    format: str  # How the file is written.
 
 
 @dataclass(frozen=True, kw_only=True)
 class PartitionFile(Extensible):
-    """A Parquet file with the histories or fills of some markets."""
+    """The histories or recent fills of some markets, in Parquet.
 
-    name: str
-    url: str
-    sha256: str
-    size: int
-    state: str
-    month: str | None = None
-    part: str | None = None
+    They are those that ended in a `month`, in the state `archive`, or a `part` of those in the state `open`.
+
+    The rows of one table and period in Parquet: of a month or year, or a part of those of a month.
+    """
+
+    name: str  # The name of the file within the dump.
+    url: str  # The address of the file.
+    sha256: str  # The SHA-256 digest of the file, as it is sent.
+    size: int  # The size of the file as it is sent, in bytes.
+    state: str | None = None  # Whether the markets have ended or are open.
+    month: str | None = None  # The month in which the markets ended; absent for open ones.
+    part: str | None = None  # Which part of the open markets it is; absent for the others.
+    period: str | None = None  # The month or the year (UTC) of its rows; several files may share a month.
 
 
 @dataclass(frozen=True, kw_only=True)
 class DumpHead(Extensible):
-    """The files of the newest dump; those of histories and fills are as of `history_as_of`."""
+    """The files of the newest dump, and its as-of.
 
-    as_of: datetime
-    count: int
-    state: str
-    markets: tuple[MarketsFile, ...]
+    `state` is the SHA-256 digest of its uncompressed NDJSON; tables are as of `history_as_of`.
+    """
+
+    as_of: datetime  # The instant whose data is published.
+    count: int  # How many markets the dump has.
+    state: str  # The SHA-256 digest of the uncompressed NDJSON of all markets.
+    markets: tuple[MarketsFile, ...]  # The files with all markets, in one format each.
+    # The instant whose histories and fills the files hold, and what is made of these; they are made once a day.
     history_as_of: datetime | None = None
-    history: tuple[PartitionFile, ...] | None = None
-    fills: tuple[PartitionFile, ...] | None = None
+    history: tuple[PartitionFile, ...] | None = None  # The files with histories of the probability.
+    fills: tuple[PartitionFile, ...] | None = None  # The files with recent fills.
+    candles_day: tuple[PartitionFile, ...] | None = None  # The files with daily candles.
+    candles_hour: tuple[PartitionFile, ...] | None = None  # The files with hourly candles.
+    closes: tuple[PartitionFile, ...] | None = None  # The files with the prices of markets at their close, and before.
 
 
 @dataclass(frozen=True, kw_only=True)
 class Step(Extensible):
-    """A file with what changed from one serial to the next."""
+    """What changed from one serial to the next; its position in the head tells which."""
 
-    name: str
-    size: int
-    as_of: datetime
+    name: str  # The name of the file: the first 32 hexadecimal digits of its SHA-256 digest, and an extension.
+    size: int  # The size of the file as it is sent, in bytes.
+    as_of: datetime  # The instant whose data is published.
 
 
 @dataclass(frozen=True, kw_only=True)
 class ChangesHead(Extensible):
-    """The head of the change feed: where it is, and the files that lead there."""
+    """Where the change feed is: `serial` in its `session`, the dump of just that state, and the steps that lead there.
 
-    session: str
-    serial: int
-    as_of: datetime
-    count: int
-    state: str
-    dump: MarketsFile
-    steps_url: str
+    The steps are in order, each leads from one serial to the next, and the last one leads to `serial`. The address of a
+    step is `steps_url` followed by its name.
+    """
+
+    session: str  # Names a run of serials; a takedown, for one, begins a new one.
+    serial: int  # The number of this state in its session, from 1.
+    as_of: datetime  # The instant whose data is published.
+    count: int  # How many markets the dump has.
+    state: str  # The SHA-256 digest of the uncompressed NDJSON of all markets.
+    dump: MarketsFile  # The dump at this serial, to start from.
+    steps_url: str  # The address of every step, without its name, which follows.
+    # The steps that are kept, oldest first: each leads from one serial to the next, the last one to `serial`.
     steps: tuple[Step, ...]

@@ -1,0 +1,140 @@
+"""Makes `public_markets_client/models.py`, the types of the API, from its OpenAPI documents; `make bless` writes it."""
+
+import re
+import textwrap
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+#: The first line of the module that is generated.
+HEADER = "# Generated from OpenAPI by generate_models.py: change it there, and run `make bless`.\n"
+#: The names of the types by those of their schemas; what a type refers to stands before it. One name may stand for
+#: several schemas, as sites differ by their settings: what only some of these have, or require, is optional.
+TYPES = {
+    "StatusFilter": "Status",
+    "Sort": "Sort",
+    "PublicMarketListItem": "Market",
+    "FxFamilyMember": "FxFamilyMember",
+    "PublicMarketDetailMarket": "FullMarket",
+    "OrderBookLevel": "OrderBookLevel",
+    "OrderBook": "OrderBook",
+    "PublicRecentFill": "Fill",
+    "ProbabilityPoint": "ProbabilityPoint",
+    "PublicMarketDetail": "MarketDetail",
+    "PublicMarketSignal": "Signal",
+    "PublicMarketSnapshot": "Snapshot",
+    "MarketPrice": "Price",
+    "Prices": "Prices",
+    "Category": "Category",
+    "BuildRecord": "Build",
+    "PublicMarketList": "Page",
+    "MarketsFile": "MarketsFile",
+    "PartitionFile": "PartitionFile",
+    "PeriodFile": "PartitionFile",
+    "DumpHead": "DumpHead",
+    "Step": "Step",
+    "ChangesHead": "ChangesHead",
+}
+#: Types that have all that another has, and more.
+BASES = {"FullMarket": "Market"}
+_BEGINNING = '''"""The objects of the API, frozen, and nothing else; what is absent or null in JSON is None.
+
+States, outcomes and other enumerations are plain text: a value that is new is no error.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Literal
+
+from public_markets_client.decoding import Extensible
+
+'''
+_ANNOTATIONS = {"string": "str", "number": "float", "integer": "int", "boolean": "bool"}
+_TIMES = {"date-time": "datetime", "date": "date"}
+_WIDTH = 120
+
+_Json = Mapping[str, Any]
+#: The schemas of a type, each with all those of its site.
+_Schemas = Sequence[tuple[_Json, _Json]]
+#: The annotations and descriptions of properties, by their names in JSON.
+_Fields = dict[str, tuple[str, str]]
+
+
+def module(documents: Sequence[_Json]) -> str:
+    """The text of the module, for sites with these documents; raise ValueError if no type says what a schema does."""
+    schemas: dict[str, list[tuple[_Json, _Json]]] = {name: [] for name in TYPES.values()}
+    for site in (document["components"]["schemas"] for document in documents):
+        for schema, name in TYPES.items():
+            if schema in site:
+                schemas[name].append((site[schema], site))
+    fields = {name: _fields(found) for name, found in schemas.items()}
+    exported = _wrapped(", ".join(f'"{name}"' for name in sorted(schemas)), "    ")
+    definitions = (_definition(name, found, fields) for name, found in schemas.items())
+    return f"{HEADER}{_BEGINNING}__all__ = [\n{exported},\n]  # fmt: skip\n\n{''.join(definitions)}"
+
+
+def _fields(schemas: _Schemas) -> _Fields:
+    fields: _Fields = {}
+    required = set.intersection(*(set(schema.get("required", ())) for schema, _ in schemas))
+    for schema, site in schemas:
+        for name, value in schema.get("properties", {}).items():
+            annotation = _annotation(value, site)
+            optional = f"{annotation.removesuffix(' | None')} | None = None"
+            field = (annotation if name in required else optional, _in_python(value["description"]))
+            if fields.setdefault(name, field) != field:
+                raise ValueError(f"{name} differs between the schemas of one type: {fields[name]} and {field}")
+    return fields
+
+
+def _annotation(schema: _Json, site: _Json) -> str:
+    match schema:
+        case {"$ref": reference}:
+            name = reference.rpartition("/")[2]
+            return TYPES.get(name) or _annotation(site[name], site)
+        case {"anyOf": [value, {"type": "null"}]}:
+            return f"{_annotation(value, site)} | None"
+        case {"type": "array", "items": value}:
+            return f"tuple[{_annotation(value, site)}, ...]"
+        case {"type": "object", "additionalProperties": dict() as value}:
+            return f"Mapping[str, {_annotation(value, site)}]"
+        case {"type": kind} if kind in _ANNOTATIONS:
+            return _TIMES.get(schema.get("format", ""), _ANNOTATIONS[kind])
+    raise ValueError(f"no annotation says {schema}: write one, or name the schema in TYPES")
+
+
+def _definition(name: str, schemas: _Schemas, fields: Mapping[str, _Fields]) -> str:
+    """A type as it is defined, with the blank lines around it; the `fields` are those of all types."""
+    descriptions = [*dict.fromkeys(_in_python(schema["description"]) for schema, _ in schemas)]
+    if "enum" in schemas[0][0]:
+        values = ", ".join(f'"{value}"' for value in schemas[0][0]["enum"])
+        return f"#: {descriptions[0]}\n{name} = Literal[{values}]\n"
+    base = BASES.get(name, "Extensible")
+    inherited = fields.get(base, {})
+    if not inherited.items() <= fields[name].items():
+        raise ValueError(f"{name} has not all that {base} has, or has it otherwise")
+    paragraphs = [_wrapped(one, "    ") for text in descriptions for one in text.split("\n\n")]
+    end = "" if len(paragraphs) == 1 else "\n    "
+    docstring = "\n\n".join(paragraphs).replace("    ", '    """', 1) + f'{end}"""'
+    lines = "".join(_line(key, *field) for key, field in fields[name].items() if key not in inherited)
+    return f"\n\n@dataclass(frozen=True, kw_only=True)\nclass {name}({base}):\n{docstring}\n\n{lines}"
+
+
+def _line(key: str, annotation: str, description: str) -> str:
+    """A field and its description: beside it, or above it where that is too long."""
+    code = f"    {snake_case(key)}: {annotation}"
+    beside = f"{code}  # {description}"
+    return f"{beside}\n" if len(beside) <= _WIDTH else f"{_wrapped(description, '    # ')}\n{code}\n"
+
+
+def _in_python(description: str) -> str:
+    """What a description says, with names as they are in Python."""
+    return re.sub(r"\bnull\b", "None", re.sub(r"`[a-z]\w*`", lambda name: snake_case(name[0]), description))
+
+
+def snake_case(name: str) -> str:
+    """The name in Python of a property: close_time for closeTime."""
+    return re.sub("[A-Z]", lambda letter: f"_{letter[0].lower()}", name)
+
+
+def _wrapped(text: str, indent: str) -> str:
+    return textwrap.fill(text, _WIDTH, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False)
