@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 #: The first line of the module that is generated.
-HEADER = "# Generated from OpenAPI by generate_models.py: change it there, and run `make bless`.\n"
+HEADER = "# Generated from OpenAPI by generate_models.py; do not edit, run `make bless`.\n"
 #: The names of the types by those of their schemas; what a type refers to stands before it. One name may stand for
 #: several schemas, as sites differ by their settings: what only some of these have, or require, is optional.
 TYPES = {
@@ -67,22 +67,24 @@ def module(documents: Sequence[_Json]) -> str:
         for schema, name in TYPES.items():
             if schema in site:
                 schemas[name].append((site[schema], site))
-    fields = {name: _fields(found) for name, found in schemas.items()}
+    fields = {name: _fields(name, found) for name, found in schemas.items()}
     exported = _wrapped(", ".join(f'"{name}"' for name in sorted(schemas)), "    ")
     definitions = (_definition(name, found, fields) for name, found in schemas.items())
     return f"{HEADER}{_BEGINNING}__all__ = [\n{exported},\n]  # fmt: skip\n\n{''.join(definitions)}"
 
 
-def _fields(schemas: _Schemas) -> _Fields:
+def _fields(name: str, schemas: _Schemas) -> _Fields:
+    if not schemas:
+        raise ValueError(f"{name} has no schema: remove it from TYPES")
     fields: _Fields = {}
     required = set.intersection(*(set(schema.get("required", ())) for schema, _ in schemas))
     for schema, site in schemas:
-        for name, value in schema.get("properties", {}).items():
+        for key, value in schema.get("properties", {}).items():
             annotation = _annotation(value, site)
             optional = f"{annotation.removesuffix(' | None')} | None = None"
-            field = (annotation if name in required else optional, _in_python(value["description"]))
-            if fields.setdefault(name, field) != field:
-                raise ValueError(f"{name} differs between the schemas of one type: {fields[name]} and {field}")
+            field = (annotation if key in required else optional, _in_python(value["description"]))
+            if fields.setdefault(key, field) != field:
+                raise ValueError(f"{name} cannot stand for all its schemas: {key} is {fields[key]} and {field}")
     return fields
 
 

@@ -1,4 +1,4 @@
-# Generated from OpenAPI by generate_models.py: change it there, and run `make bless`.
+# Generated from OpenAPI by generate_models.py; do not edit, run `make bless`.
 """The objects of the API, frozen, and nothing else; what is absent or null in JSON is None.
 
 States, outcomes and other enumerations are plain text: a value that is new is no error.
