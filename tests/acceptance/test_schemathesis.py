@@ -31,7 +31,7 @@ positive_data_acceptance.expected-statuses = ["2xx", "400"]
 """
 #: How many examples a phase tries, of the whole document or of searches alone, and how many requests that makes at
 #: least. No time is given, as a slow machine would make fewer.
-EXAMPLES, OF_SEARCHES = 35, 80
+EXAMPLES, OF_SEARCHES = 50, 120
 REQUESTS = 200
 #: How many searches are answered at least, and how many refused.
 SEARCHES = 20

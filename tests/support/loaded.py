@@ -19,7 +19,10 @@ from botocore.session import Session
 
 from generator.api.openapi import document, schemas
 from generator.cli.main import main
+from generator.config.settings import Config
 from generator.edge import templates
+from generator.program import this_program
+from generator.search import folding
 
 
 def prepare() -> None:
@@ -37,6 +40,10 @@ def prepare() -> None:
     # Text to text, which takes a fifth of the time of a small build that makes a search index.
     for name in ("compact", "packed"):
         patch.setitem(environment.filters, name, lru_cache(maxsize=64)(environment.filters[name]))
+    # What a process makes once, for its first site.
+    this_program()
+    document.document(Config())
+    folding.table()
     nobody = "-"  # so that nothing looks for credentials
     Session().create_client("s3", "us-east-1", aws_access_key_id=nobody, aws_secret_access_key=nobody)
 

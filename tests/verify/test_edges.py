@@ -33,7 +33,7 @@ SITES: Final[Mapping[str, tuple[str, dict[str, Any], tuple[str, ...]]]] = {
     "pages, core": ("pages", {}, ("nginx", "serve")),
 }
 CASES: Final = tuple((kind, name) for kind, (_, _, edges) in SITES.items() for name in edges)
-_MARKETS: Final = 35
+_MARKETS: Final = 60
 
 
 def require_nothing_wrong(url: str, sample: int = 4) -> None:

@@ -55,7 +55,7 @@ AT_ONCE: Final = ("--rate", "1000000", "--wait", "0")
 def folder(demo_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A site with everything that is verified, and a step of the change feed."""
     folder = tmp_path_factory.mktemp("verified")
-    databases.copy_first(demo_folder / "markets.db", 60, folder / "markets.db")
+    databases.copy_first(demo_folder / "markets.db", 80, folder / "markets.db")
     build_now(make_config(folder, **SETTINGS), AS_OF - timedelta(minutes=5))
     edit(folder, "UPDATE markets SET volume = volume + 1 WHERE status = 'open' AND rowid % 3 = 0")
     build_now(make_config(folder, **SETTINGS))
