@@ -26,7 +26,7 @@ from tests.support.readers.search_cases import CASES, MARKETS
 from tests.support.readers.search_walks import Query
 from tests.support.waiting import wait_until
 
-#: Each edge in one layout: test_search_rebuilds.py and test_layout_change.py have the other.
+#: Each edge in one layout: test_layout_change.py has both of all.
 SERVED: Final = ("nginx pages", "bucket chunks", "serve chunks", "worker pages")
 
 

@@ -237,7 +237,7 @@ def test_a_takedown_that_was_killed_and_runs_again_keeps_the_index(scene: Scene)
     scene.publish(old)
     before = scene.objects()
     store = scene.store(scene.config("elsewhere"))
-    for writes in range(rounds(20, 8), rounds(21, 40), 2):  # the next test kills it at the others, too
+    for writes in range(rounds(20, 8), rounds(21, 40), 2):  # the next test also has the odd ones up to 19
         scene.reset(before)
         mortal = DiesAfter(store, writes)
         with suppress(DiedError):
