@@ -159,7 +159,7 @@ def changes(followed: Followed) -> None:
 @pytest.mark.campaign(short=0)
 def test_followers_have_what_the_site_has_whatever_happens(followed: Followed) -> None:
     events, weights = [event for event, _ in _EVENTS], [weight for _, weight in _EVENTS]
-    most = rounds(3, 60)
+    most = rounds(3, 40)
     order = events[:most] + followed.draw.choices(events, weights, k=most - len(events[:most]))
     end = time.monotonic() + _LONG_ENOUGH_S
     for number, event in enumerate(order):

@@ -174,7 +174,7 @@ def test_the_first_build_has_nothing_to_compare_with(folder: Path) -> None:
 @pytest.mark.campaign(short=0)
 def test_thirty_days_of_trading_are_never_refused(tmp_path: Path) -> None:
     days = rounds(3, 30)
-    seed(tmp_path / "markets.db", as_of=AS_OF, markets=rounds(40, 120))
+    seed(tmp_path / "markets.db", as_of=AS_OF, markets=rounds(40, 60))
     replay.prepare(tmp_path / "markets.db", AS_OF)
     fills = list[int]()
     for day in range(30 - days, 31):

@@ -51,8 +51,8 @@ from tests.support.sites.rows import create_database, insert_market, market_id
 from tests.support.waiting import PATIENCE_S, wait_until
 
 #: Of each of the three edges.
-WALKS: Final = -(-int(os.environ.get("CLIENT_WALKS", rounds(12, 90))) // 3)
-BUILDS: Final = -(-int(os.environ.get("CLIENT_BUILDS", rounds(6, 24))) // 3)
+WALKS: Final = -(-int(os.environ.get("CLIENT_WALKS", rounds(12, 60))) // 3)
+BUILDS: Final = -(-int(os.environ.get("CLIENT_BUILDS", rounds(6, 15))) // 3)
 #: A stalled answer costs the timeout of a client; test_clients.py has one.
 INJECTED: Final = tuple(fault for fault in FAULTS if fault != "stall")
 #: Pages have this many markets at most; a list has several.

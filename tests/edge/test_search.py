@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
-from itertools import cycle, product
+from itertools import cycle
 from typing import Final
 from urllib.parse import quote
 
@@ -15,7 +15,6 @@ from generator.api import contract, keys
 from generator.config.settings import Config
 from generator.edge import responses
 from generator.search import buckets
-from generator.tree.layouts import LAYOUTS
 from tests.support.campaigns import full_tier
 from tests.support.edges.cases import CHANGED_SEARCH_RULES
 from tests.support.edges.edge_sites import EDGES, EdgeSite, edge_site
@@ -27,10 +26,11 @@ from tests.support.readers.search_cases import CASES, MARKETS
 from tests.support.readers.search_walks import Query
 from tests.support.waiting import wait_until
 
+#: Each edge in one layout: test_layout_change.py has both of all.
+SERVED: Final = ("nginx pages", "bucket chunks", "serve chunks", "worker pages")
 
-@pytest.fixture(
-    scope="module", params=full_tier(map(" ".join, product(EDGES, LAYOUTS)), short=["nginx pages", "serve chunks"])
-)
+
+@pytest.fixture(scope="module", params=full_tier(SERVED, short=["nginx pages", "serve chunks"]))
 def edge(request: pytest.FixtureRequest) -> Iterator[EdgeSite]:
     """An edge of a site with the MARKETS, which can be searched."""
     name, layout = request.param.split()

@@ -15,7 +15,7 @@ from generator.api import contract, cursors, keys
 from generator.edge import responses
 from generator.tree import borders, chunks
 from generator.tree.generation import ItemList
-from tests.support.campaigns import full_tier, sample
+from tests.support.campaigns import full_tier, rounds, sample
 from tests.support.edges.edge_sites import EDGES, EdgeSite, edge_site, target
 from tests.support.edges.servers import Answer, connected
 from tests.support.edges.windows import (
@@ -49,8 +49,9 @@ _T = TypeVar("_T")
 
 
 def some(edge: EdgeSite, cases: Iterable[_T], short: int) -> list[_T]:
-    """All cases; in the short tier only so many for the Worker, whose requests take ten times as long as others."""
-    return sample(cases, short) if edge.edge == "worker" else [*cases]
+    """All cases; for the Worker, whose requests take ten times as long as others, so many, twice in the full tier."""
+    found, dice = [*cases], random.Random(1)  # noqa: S311 - no secret
+    return dice.sample(found, min(len(found), rounds(short, 2 * short))) if edge.edge == "worker" else found
 
 
 # ── walks ─────────────────────────────────────────────────────────────────────────────────────────────────────────

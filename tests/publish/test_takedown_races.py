@@ -15,7 +15,7 @@ from tests.support.sites.rows import market_id
 from tests.support.stores.s3.wire import Answer, Request
 
 #: After how many requests of a run the other one begins; the last ones are hardly ever made.
-PLACES = (*range(12), 15, 20)
+PLACES = (*range(7), 9, 12, 20)
 #: Each place with Parquet files or without.
 CASES = [*zip(cycle(["parquet", "ndjson"]), PLACES)]
 

@@ -35,7 +35,7 @@ _PHASES: Final = (Phase.explicit, Phase.reuse, Phase.generate)
 SORTS_OF_SITES: Final[list[tuple[str, str]]] = [(layout, variant) for layout in LAYOUTS for variant in VARIANTS]
 #: A publish is killed before one in so many writes, as each kill takes seconds; the explorer plays them all. Each sort
 #: of site begins so many writes later than the one before.
-_BETWEEN_KILLS: Final = 160
+_BETWEEN_KILLS: Final = 240
 _FIRST_KILL: Final = 5
 _LATER: Final = 20
 of_every_sort: Final = pytest.mark.parametrize(("layout", "variant"), SORTS_OF_SITES)

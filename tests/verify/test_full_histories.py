@@ -38,9 +38,17 @@ def folder(demo_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture(scope="module")
+def port(folder: Path) -> Iterator[int]:
+    """Where the site is served; nothing is wrong with its files."""
+    with served(folder, *UNLIMITED, *OPTIONS) as running:
+        assert in_parquet(f"http://127.0.0.1:{running.port}") == []
+        yield running.port
+
+
 @pytest.fixture
-def proxy(folder: Path) -> Iterator[Proxy]:
-    with served(folder, *UNLIMITED, *OPTIONS) as running, proxied(running.port) as found:
+def proxy(port: int) -> Iterator[Proxy]:
+    with proxied(port) as found:
         yield found
 
 
@@ -101,7 +109,6 @@ def test_rows_that_are_not_those_of_details_are_named(folder: Path, proxy: Proxy
     assert head
     file, body = head.periods(table)[-1], io.BytesIO()
     lines = [*parquet.rows(io.BytesIO((folder / "output" / file.key).read_bytes()))]
-    assert in_parquet(proxy.url) == []
     parquet.table(body.write, [line + b"\n" for line in change(lines)], table)
     put_in_place(proxy, file, body.getvalue())
     found = in_parquet(proxy.url)

@@ -111,8 +111,7 @@ def test_a_thinned_site_draws_none(tmp_path: Path, database: sqlite3.Connection)
 
 
 @pytest.mark.campaign(short=1)
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("size", [DESKTOP, NARROW])
+@pytest.mark.parametrize(("size", "scheme"), [(DESKTOP, "dark"), (NARROW, "light")])
 def test_candles_are_drawn_and_read_by_keys(
     site: Config, browser: Browser, size: tuple[int, int], scheme: Literal["light", "dark"]
 ) -> None:

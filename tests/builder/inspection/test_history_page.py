@@ -40,8 +40,6 @@ QUESTIONS: Final = (
     "Will it rain?",
 )
 WIDE, NARROW = (1100, 900), (500, 900)
-SIZES: Final = pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
-SCHEMES: Final = pytest.mark.parametrize("scheme", ["light", "dark"])
 Scheme = Literal["light", "dark"]
 
 FIGURES: Final = HistoryFigures(
@@ -105,8 +103,7 @@ def shapes(watched: Watched) -> list[int]:
 
 
 @pytest.mark.campaign(short=1)
-@SCHEMES
-@SIZES
+@pytest.mark.parametrize(("size", "scheme"), [(WIDE, "dark"), (NARROW, "light")], ids=["wide-dark", "narrow-light"])
 def test_the_charts_are_drawn_offline_and_everybody_can_read_the_page(
     page: str, browser: Browser, size: tuple[int, int], scheme: Scheme
 ) -> None:

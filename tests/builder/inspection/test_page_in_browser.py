@@ -51,8 +51,8 @@ COST: Final = {
 }
 #: The site offers search, which changes nothing else.
 SEARCH: Final = {"variant": "extended", "search": "title+description"}
-SIZES: Final = pytest.mark.parametrize("size", [DESKTOP, PHONE])
-SCHEMES: Final = pytest.mark.parametrize("scheme", ["light", "dark"])
+#: Each size and each scheme: the one has no say in the other.
+LOOKS: Final = pytest.mark.parametrize(("size", "scheme"), [(DESKTOP, "dark"), (PHONE, "light")])
 Scheme = Literal["light", "dark"]
 
 
@@ -321,8 +321,7 @@ def test_without_scripts_the_page_still_describes_the_build(rebuilt_folder: Path
 
 
 @pytest.mark.campaign(short=0)
-@SIZES
-@SCHEMES
+@LOOKS
 def test_the_page_is_accessible(rebuilt_folder: Path, browser: Browser, size: tuple[int, int], scheme: Scheme) -> None:
     with window(browser, size=size, scheme=scheme) as opened:
         watched = opened.open(on_disk(rebuilt_folder))
@@ -544,7 +543,7 @@ def test_links_work_over_http_as_they_do_on_disk(live: Watched, server: Served) 
 
 
 @pytest.mark.campaign(short=0)
-@pytest.mark.parametrize(("size", "scheme"), [(DESKTOP, "dark"), (PHONE, "light")])
+@LOOKS
 def test_the_documentation_opens_from_disk(
     rebuilt_folder: Path, browser: Browser, size: tuple[int, int], scheme: Scheme
 ) -> None:

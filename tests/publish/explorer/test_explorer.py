@@ -24,7 +24,7 @@ ONCE: Final = [
 ]
 #: In the full tier, a strike with a second, or a single one among all kinds of objects, is at one request in so many of
 #: those that differ. Games begin at different ones, and scenarios share their roles, so that all are struck.
-EVERY: Final = 6
+EVERY: Final = 8
 #: What the short tier explores, with a strike at one request in so many.
 SHORT: Final = {
     ("rebuild-takedown3", "pages", 0): 6,
