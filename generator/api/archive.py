@@ -33,8 +33,8 @@ class DayEntry(Closed):
     parquet: Annotated[ArchivedFile | None, IfPresent] = None
 
     @classmethod
-    def of(cls, date: str, dumped: DumpHead) -> "DayEntry":
-        """The entry of a day whose last dump this is."""
+    def of(cls, date: str, dumped: "DumpHead | ArchivedDay") -> "DayEntry":
+        """The entry of a day whose last dump this is, by its head or by the object of the day."""
         files = {file.format: ArchivedFile(sha256=file.sha256, size=file.size) for file in dumped.markets}
         return cls(
             date=date, as_of=dumped.as_of, count=dumped.count, state=dumped.state, ndjson=files["ndjson"],

@@ -14,7 +14,8 @@ from generator.errors import OutputError, StoreError
 from generator.progress import Progress
 from generator.publish.lease import Lease
 from generator.publish.plan import GenerationStep, Plan, PlanPart, Reason, Step
-from generator.stores.requests import parallel_puts, put_until_answered, with_retries
+from generator.site import archive_index
+from generator.stores.requests import body_of, parallel_puts, put_until_answered, with_retries
 from generator.stores.store import MOST_DELETED, Condition, ConditionFailedError, If, Store
 from generator.tree import families, manifest
 from generator.tree.folder import Output
@@ -23,6 +24,8 @@ from generator.tree.manifest import Manifest
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
+#: Why objects are uploaded that may not be as the record has them.
+_OF_UNKNOWN: Final = (Reason.UNFINISHED, Reason.REPLACED)
 #: Attempts at an object that others keep replacing.
 _ATTEMPTS: Final = 5
 #: Bytes of a file of a download that is uploaded alone, or many would be in memory at once and share the line until a
@@ -55,14 +58,29 @@ class Applier:
     _alone: threading.Lock = field(default_factory=threading.Lock)
 
     def withdraw(self, plan: Plan, blocked: Collection[str]) -> None:
-        """Delete the details of withdrawn markets, before anything else; those of `blocked` ones may not exist."""
+        """Delete the details of withdrawn markets, before anything else; those of `blocked` ones may not exist.
+
+        After them go the archived days that are put back next.
+        """
         details = [step.key for step in plan.withdrawals]
         self._delete(details, sorted({*blocked} - {*details}))
+        self.delete_days(plan.replaced_days())
 
     def delete_details(self, details: Iterable[str]) -> None:
         """Delete the details of markets that a takedown removes; the plan deletes and counts them again."""
         self._delete((), details)
         self.store.flush()
+
+    def delete_days(self, days: Collection[str]) -> None:
+        """Delete archived days, by their keys, once the head of the archive names them no longer."""
+        if days:
+            body = archive_index.head_without(partial(body_of, self.store), days)
+            if body is not None:
+                key = keys.head(keys.ARCHIVE)
+                self._put_over(key, body, self._found(key))
+                self.store.flush()
+            self._delete((), days)
+            self.store.flush()
 
     def upload_generations(self, generations: Sequence[GenerationStep]) -> None:
         """Upload every page or chunk of these new generations; nothing leads to them yet."""
@@ -138,25 +156,24 @@ class Applier:
             raise OutputError(
                 f"{self.folder.path(step.key)}: altered since it was built; run `public-markets build --full` again"
             )
-        condition = self._expected(step)
+        return step.key, self._put_over(step.key, body, self._expected(step)), len(body)
+
+    def _put_over(self, key: str, body: bytes, condition: Condition) -> str:
+        """Put a mutable object, whatever is in its place; returns its ETag."""
         for _ in range(_ATTEMPTS):
             try:
-                return (
-                    step.key,
-                    put_until_answered(self.store, step.key, body, condition, self.lease.require_valid),
-                    len(body),
-                )
+                return put_until_answered(self.store, key, body, condition, self.lease.require_valid)
             except ConditionFailedError:
                 # Somebody edited it, or a publisher that should have stopped. The lease holds, so this run overwrites.
                 self.lease.confirm_held()
                 self.tally.found_altered = True
-                condition = self._found(step.key)
-        raise StoreError(f"{self.store.name}: {step.key} keeps changing; find out who else writes it, then run again")
+                condition = self._found(key)
+        raise StoreError(f"{self.store.name}: {key} keeps changing; find out who else writes it, then run again")
 
     def _expected(self, step: Step) -> Condition:
         published = self.lease.published
         known = published.etags.get(step.key) if published else None
-        return self._found(step.key) if step.reason is Reason.UNFINISHED else known or If.ABSENT
+        return self._found(step.key) if step.reason in _OF_UNKNOWN else known or If.ABSENT
 
     def _found(self, key: str) -> Condition:
         return with_retries(lambda: self.store.head(key)) or If.ABSENT

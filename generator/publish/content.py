@@ -16,7 +16,7 @@ from generator.publish import blocklist as store_blocklist
 from generator.publish import guards, withdrawal
 from generator.publish.lease import Lease
 from generator.publish.plan import NO_DOUBTS, Doubts
-from generator.site import archive
+from generator.site import archive_index
 from generator.site import published as published_site
 from generator.site.published import PublishedState, Rearchived
 from generator.stores.store import Store
@@ -97,8 +97,8 @@ class BuiltFolder:
         # Of the day that is today here, the folder knows better itself.
         if is_known and _days(published, own.today) <= _days(self.built, own.today):
             return self
-        others = archive.found_by(read, published.generations())
-        if others is None or not archive.news(own, others):
+        others = archive_index.found_by(read, published)
+        if others is None or not archive_index.news(own, others):
             return self
         found = _with_archive(self, _state(self).with_days(others, read))
         if others.texts_as_of != own.texts_as_of:

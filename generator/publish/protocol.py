@@ -2,8 +2,8 @@
 
     intend    the record names everything about to be written, and who writes until when
     look      the blocked list as it is now: a takedown may have ended since it was read; a later one finds the lease
-    apply     details of withdrawn markets are deleted, then archived days that showed them replaced; generations,
-              details, documents, dump, lists, `build.json` put
+    apply     details of withdrawn markets, then archived days that show them are deleted, then these days put back
+              without them; generations, details, documents, dump, lists, `build.json` put
     commit    the record says what is published now
     check     the blocked list again: a takedown may wait for the lease, or have been killed while it waited
     sweep     generations that are due are deleted, cached copies invalidated
@@ -93,7 +93,7 @@ class Publisher:
         self.content = content
         self.tally = Tally()
         self._applier = Applier(self._store, self._lease, content.folder, progress, self.tally)
-        self.first_intent = FirstIntent(self._lease, self._late_requests, self._applier)
+        self.first_intent = FirstIntent(self._store, self._lease, self._late_requests, self._applier)
 
     # Before anything is written
 
@@ -106,9 +106,9 @@ class Publisher:
         self._probed_at = proof.probed_at
 
     def withdraw(self, ids: frozenset[str]) -> None:
-        """Take markets out: delete their details at once, and then make everything else without them."""
+        """Take markets out: delete their details and days at once, and then make everything else without them."""
         before = self._record()
-        self.first_intent.delete(before, before.built.all_details(ids & before.built.markets.keys()))
+        self.first_intent.delete(before, before.built, ids)
         self.content = self.content.without(ids)
 
     def plan(self) -> Plan:
@@ -182,7 +182,7 @@ class Publisher:
             if pending is None:
                 self._commit(plan, before, self._apply(plan))
                 pending = self._amended(plan)
-        self.tally.warnings += self.content.warnings
+        self.tally.warnings += (*self.first_intent.told(plan.final), *self.content.warnings)
         try:
             self._finish(plan)
         except PublicMarketsError:

@@ -226,11 +226,10 @@ class _PublishedSite:
             built = brief_record.manifest_of(self._target.store, published, ids)
         except DamagedShardError:  # or another publisher has replaced it
             return None
-        details = built.all_details(ids & built.markets.keys())
-        if not details:
+        if ids.isdisjoint(built.markets):
             return None
         publisher = self._publisher(published, blocked)
-        publisher.first_intent.delete(published, details)
+        publisher.first_intent.delete(published, built, ids)
         return publisher
 
     def _is_without(self, published: Published, ids: frozenset[str], blocked: frozenset[str]) -> bool:

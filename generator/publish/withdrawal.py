@@ -14,6 +14,7 @@ from generator.progress import SILENT, Silent
 from generator.publish.lease import Lease
 from generator.publish.plan import NO_DOUBTS, Doubts
 from generator.publish.record import Published
+from generator.site import archive_index
 from generator.site.published import PublishedState
 from generator.stores.requests import body_of, etags_of, parallel_map
 from generator.stores.store import Store
@@ -38,7 +39,14 @@ def from_folder(folder: Output, ids: Collection[str], lifetime: timedelta) -> tu
     for page in files.QUOTING:
         folder.discard_key(page)
     # Like in a store, they do not wait for the rest to be made, which may take minutes.
-    for key in before.all_details(before.markets.keys() & ids):
+    gone = before.markets.keys() & ids
+    days = archive_index.showing(partial(map, folder.read), before, gone)
+    for key in before.all_details(gone):
+        folder.discard_key(key)
+    head, body = keys.head(keys.ARCHIVE), archive_index.head_without(folder.read, days)
+    if body is not None and folder.put(head, body):
+        folder.move(head)
+    for key in days:
         folder.discard_key(key)
     # A killed build leaves objects that the manifest does not describe, and may have deleted details.
     doubted = frozenset[str]() if before.complete else frozenset({*before.objects, *folder.strangers(before)})

@@ -8,27 +8,23 @@ or damaged ends: nobody could tell whom it shows.
 import hashlib
 from collections.abc import Callable, Iterator
 from collections.abc import Set as AbstractSet
-from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import date, timedelta
 from typing import Final, NamedTuple, TypeAlias
 
-from pydantic import ValidationError
-
-from generator.api import archive, contract, keys
+from generator.api import archive, contract
 from generator.api.archive import ArchivedFile, ArchiveHead, DayEntry
 from generator.api.downloads import DumpHead, MarketsFile
 from generator.config.settings import Config
 from generator.downloads import dump, market_lines, parquet
 from generator.errors import OutputError
 from generator.models import replaced
+from generator.site import archive_index
+from generator.site.archive_index import Read
 from generator.site.catalog import Catalog
 from generator.site.listed import Listed
 from generator.site.parquet_files import urls
-from generator.tree import families
 from generator.tree.download import NewFiles
-from generator.tree.families import Known
-from generator.tree.manifest import Retired
 from generator.wording import counted
 
 _DATE: Final = len("2026-10-31")
@@ -59,38 +55,6 @@ class StagedArchive(NamedTuple):
             yield f"ended {day} in the archive: its file is missing or damaged, so nobody can tell whom it shows"
 
 
-def found_by(read: Callable[[str], bytes | None], known: Known) -> ArchiveHead | None:
-    """The head that readers find, or else what the index of one of the `known` generations says, the current first.
-
-    `read` reads an object by its key.
-    """
-    entries = {generation: entry for (name, generation), entry in known.items() if name == keys.ARCHIVE}
-    if all(isinstance(entry, Retired) for entry in entries.values()):
-        return None  # it was switched off
-    head = ArchiveHead.found_by(read)
-    of_head = families.name_of_index(keys.DOWNLOAD_LETTER, contract.encode(head.index())) if head else ""
-    entry = entries.get(of_head)
-    # A late request may have put an older head, which shows markets that were withdrawn since.
-    if entry and (not isinstance(entry, Retired) or entry.may_be_current):
-        return head
-    for generation in reversed(entries):
-        with suppress(ValidationError):
-            return ArchiveHead.model_validate_json(read(keys.index(keys.ARCHIVE, generation)) or b"")
-    return None
-
-
-def news(own: ArchiveHead, others: ArchiveHead) -> dict[str, DayEntry]:
-    """By date, the days that the other archive knows better: all that are over there, and a newer one that is not.
-
-    Of the day that is today in this one, it knows better itself.
-    """
-    known = {day.date: day for day in own.all_days()}
-    found = {day.date: day for day in others.days if known.get(day.date) != day}
-    if (last := others.today) and (last.date not in known or last.as_of > known[last.date].as_of):
-        found[last.date] = last
-    return {date: day for date, day in found.items() if own.today is None or date != own.today.date}
-
-
 @dataclass(frozen=True)
 class ArchiveMaker:
     """Makes the head of the archive; `catalog` is that of the site, and has the addresses of markets' pages.
@@ -101,7 +65,7 @@ class ArchiveMaker:
     files: NewFiles
     config: Config
     catalog: Catalog
-    fetch: Callable[[str], bytes | None] = lambda _: None
+    fetch: Read = lambda _: None
     #: The addresses of markets' pages are made anew, too.
     renews_links: bool = False
     _changed: list[str] = field(default_factory=list)
@@ -142,7 +106,7 @@ class ArchiveMaker:
         What this one has of the other days stays.
         """
         today = before.today.date if before.today else ""
-        days = {day.date: day for day in before.all_days()} | news(before, others)
+        days = {day.date: day for day in before.all_days()} | archive_index.news(before, others)
         kept = _within(days, today or max(days), self.config.archive.days)
         rest = {day: kept[day] for day in kept if day != today}
         return self._staged(rest, before.today, _of(ids), before.texts_as_of)

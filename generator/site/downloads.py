@@ -18,7 +18,7 @@ from generator.downloads.segments import Written
 from generator.downloads.side_file import HistoryState, SideFile
 from generator.downloads.steps import StepWriter, WrittenStep
 from generator.models import replaced
-from generator.site import archive
+from generator.site import archive, archive_index
 from generator.site.archive import StagedArchive
 from generator.site.change_feed import ChangeFeed, NewState
 from generator.site.full_histories import FullHistories
@@ -26,7 +26,7 @@ from generator.site.listed import Listed
 from generator.site.parquet_files import ParquetFiles
 from generator.tree import files, staging
 from generator.tree.download import Download, NewFiles, Write
-from generator.tree.families import Known
+from generator.tree.manifest import Manifest
 from generator.tree.staging import StagedFamily
 from generator.tree.workplace import Workplace
 
@@ -51,9 +51,9 @@ class StagedDownloads(NamedTuple):
 NONE: Final = StagedDownloads((), None)
 
 
-def stage(folder: Workplace, config: Config, listed: Listed, known: Known) -> StagedDownloads:
-    """Stage what is new of the downloads, whose details are staged or in place; `known` are generations in place."""
-    return _Downloads(folder, config, listed).staged(known)
+def stage(folder: Workplace, config: Config, listed: Listed, before: Manifest | None) -> StagedDownloads:
+    """Stage what is new of the downloads, whose details are staged or in place; `before` is the state in place."""
+    return _Downloads(folder, config, listed).staged(before)
 
 
 class _Changes:
@@ -81,8 +81,8 @@ class _Downloads:
         self._side_file = side_file.decoded(folder.read(files.DUMP_PARTS))
         self._files = NewFiles(folder)
 
-    def staged(self, known: Known) -> StagedDownloads:
-        """Stage dump and change feed; `known` are generations in place."""
+    def staged(self, before: Manifest | None) -> StagedDownloads:
+        """Stage dump, change feed and archive; `before` is the state in place."""
         changes = _Changes(StepWriter(self._before.ndjson.size if self._before else None))
         made, ndjson = self._dump(changes)
         step = self._files.draft(changes.step.close)
@@ -101,14 +101,15 @@ class _Downloads:
         if self._config.has_changes and takedown:
             feed = _begun(head, ChangesHead.found_by(self._folder.read))
         elif self._config.has_changes:
-            before = self._name_before() if made.is_compared else ""
-            state = NewState(self._listed.as_of, frozenset(self._listed.ids), head, before, step, bool(changes.gone))
+            compared = self._name_before() if made.is_compared else ""
+            state = NewState(self._listed.as_of, frozenset(self._listed.ids), head, compared, step, bool(changes.gone))
             last = ChangesHead.found_by(self._folder.read)
             feed = ChangeFeed(self._files, state).head(last)
             lost = "" if made.is_compared or last is None else self._lost()
         step_lines = _lines_of_newest(feed, step.content) if feed else 0
         self._files.discard(step)
-        archived = self._archive(head, known)
+        archived = self._archive(head, before)
+        known = before.generations() if before else {}
         heads = [head, *([feed] if feed else []), *([archived.head] if archived else [])]
         lists = tuple(staging.stage_generation(self._folder, known, download) for download in self._downloads(heads))
         return StagedDownloads(lists, side.encoded(), head, feed, step_lines, lost, archived)
@@ -120,12 +121,12 @@ class _Downloads:
             yield Download(head, frozenset(staged))
             staged.difference_update(file.key for file in head.files())
 
-    def _archive(self, head: DumpHead, known: Known) -> StagedArchive | None:
+    def _archive(self, head: DumpHead, before: Manifest | None) -> StagedArchive | None:
         """The archive, if it is wanted."""
         if not self._config.archive.days:
             return None
-        before = archive.found_by(self._folder.read, known)
-        return archive.ArchiveMaker(self._files, self._config, self._listed.catalog).of(self._listed, before, head)
+        archived = archive_index.found_by(self._folder.read, before) if before else None
+        return archive.ArchiveMaker(self._files, self._config, self._listed.catalog).of(self._listed, archived, head)
 
     def _with_parquet(
         self, head: DumpHead, gone: Collection[str] | None

@@ -155,7 +155,7 @@ class Maker:
 
         def stage(unit: ItemList | Listed) -> StagedFamily | StagedDownloads:
             if isinstance(unit, Listed):
-                return downloads.stage(self.folder, self.config, unit, known)
+                return downloads.stage(self.folder, self.config, unit, self.before)
             return staging.stage_list(self.folder, self.config.layout, known, unit)
 
         units: list[ItemList | Listed] = [*lists, *([listed] if listed else [])]

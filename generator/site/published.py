@@ -27,8 +27,9 @@ from generator.errors import ConfigError, OutputError
 from generator.markets import detail
 from generator.models import replaced
 from generator.progress import SILENT, Progress
-from generator.site import archive
+from generator.site import archive_index
 from generator.site.archive import ArchiveMaker, StagedArchive
+from generator.site.archive_index import ReadAll
 from generator.site.catalog import Catalog
 from generator.site.listed import Takedown
 from generator.site.make import Details, Maker, Outline
@@ -41,9 +42,6 @@ from generator.tree.manifest import Manifest
 from generator.tree.staging import Rendered, Staged
 from generator.tree.workplace import Workplace
 from generator.wording import counted
-
-#: Reads objects by their keys, several at a time.
-ReadAll = Callable[[Iterable[str]], Iterable[bytes | None]]
 
 #: The documents that depend on no market.
 _FIXED: Final = frozenset(
@@ -128,7 +126,7 @@ class PublishedState:
 
     def _archive(self) -> ArchiveHead | None:
         """The head of the archive, if there is to be one."""
-        return archive.found_by(self.folder.read, self.manifest.generations()) if self.settings().archive.days else None
+        return archive_index.found_by(self.folder.read, self.manifest) if self.settings().archive.days else None
 
     def _with_archive(self, files: NewFiles, made: StagedArchive) -> "Rearchived":
         """The state with another archive."""

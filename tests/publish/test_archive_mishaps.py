@@ -43,6 +43,7 @@ def test_an_older_head_that_comes_late_brings_no_market_back(archived: Published
         archived.put(file.key, before[file.key])
     archived.forget_output()
     archived.done("takedown", market_id(2))
+    assert dates(archived.objects()) == ([date(1), date(2)], date(3)), "its object tells of the day that is not over"
     assert len(head_in(archived.objects()).days) == 2
     assert market_id(1) not in str(days_of(archived.objects()))
 

@@ -30,6 +30,8 @@ from tests.support.stores.records import sharded
 
 #: The requests before the details of a market are gone must be fewer.
 LIMIT = 10
+#: Minutes.
+DAY = 24 * 60
 
 
 class Watched(Directory):
@@ -39,6 +41,8 @@ class Watched(Directory):
         super().__init__(root)
         self.watched: Sequence[str] = ()
         self.early: list[str] = []
+        #: The keys of each deletion by the last takedown.
+        self.deletions: list[list[str]] = []
 
     def get(self, key: str) -> Stored | None:
         self._note("GET")
@@ -50,6 +54,7 @@ class Watched(Directory):
 
     def delete(self, keys_: Sequence[str], before_each: BeforeEach = nothing) -> None:
         super().delete(keys_, before_each)
+        self.deletions.append([*keys_])
         self._note("DELETE")
 
     def keys(self, prefix: str) -> Iterator[str]:
@@ -64,7 +69,7 @@ class Watched(Directory):
 def take_down(store: Watched, config: Config, name: str, *details: str) -> list[str]:
     """Take a market down as the command does, elsewhere; returns the requests before these details are gone."""
     assert all(Path(store.name, key).exists() for key in details)
-    store.watched, store.early = details, []
+    store.watched, store.early, store.deletions = details, [], []
     target = Target.of(store, replaced(config, output=config.output / "elsewhere"))
     by_itself = references.id_in(name, config)
     known = takedown.known(target.config, target, [by_itself] if by_itself else [], [] if by_itself else [name])
@@ -90,6 +95,22 @@ def test_as_few_requests_come_before_the_deletion_on_a_large_site_as_on_a_small_
     assert numbers[0] < numbers[1] // 10
     assert requests[0] == requests[1]
     assert 0 < len(requests[0]) < LIMIT
+
+
+def test_archived_days_since_its_creation_go_with_the_details_of_a_market(tmp_path: Path) -> None:
+    """Two more requests tell which: for the index of the archive, and for the detail."""
+    config = make_config(tmp_path, layout="chunks", archive__days=5)
+    store = Watched(tmp_path / "store")
+    with sharded():
+        for minute in (-2 * DAY, -DAY, 0):
+            volumes = {number: {"volume": 3_000 + minute + number} for number in range(1, 51)}
+            publish_site(sites.make(config, volumes, minute), store)
+        days = [key for key in store.keys(f"v1/{keys.ARCHIVE}/") if keys.is_archived_day(key)]
+        assert len(days) == 3
+        requests = take_down(store, config, market_id(6), keys.detail(market_id(6)))
+    assert store.deletions[:2] == [[keys.detail(market_id(6))], sorted(days)[:-1]]
+    assert 0 < len(requests) < LIMIT + 2
+    assert {*days} <= {*store.keys(f"v1/{keys.ARCHIVE}/")}
 
 
 @pytest.fixture

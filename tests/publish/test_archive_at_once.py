@@ -1,0 +1,226 @@
+"""Archived days that may show a withdrawn market are gone with its detail, and come back without it in the same run."""
+
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from generator.api import keys
+from tests.publish.archived_site import INDEX, date, dates, day, days_of, head_in
+from tests.support.kills import Kill, dying_before
+from tests.support.sites.builds import files
+from tests.support.sites.publishing import PREFIX, PublishedSite
+from tests.support.sites.rows import insert_market, market_id
+from tests.support.stores.s3.wire import Request
+
+DETAIL = keys.detail(market_id(1))
+ALL = {date(1), date(2), date(3)}
+
+
+def days_in(objects: Mapping[str, bytes]) -> set[str]:
+    """The dates of the objects of days, whatever the head says."""
+    return {key[-15:-5] for key in objects if keys.is_archived_day(key)}
+
+
+def is_first_put(request: Request) -> bool:
+    """Whether an object is put after the days were deleted, for which their index is put before."""
+    return request.operation == "PutObject" and request.key.startswith(f"{PREFIX}v1/") and INDEX not in request.key
+
+
+@contextmanager
+def at_first_put(site: PublishedSite) -> Iterator[list[dict[str, bytes]]]:
+    """What readers find when the first object is put."""
+    found: list[dict[str, bytes]] = []
+
+    def look(request: Request) -> None:
+        if is_first_put(request) and not found:
+            found.append(site.objects())
+
+    site.server.before = look
+    try:
+        yield found
+    finally:
+        site.server.before = None
+    assert found
+
+
+@pytest.mark.parametrize("has_output", [True, False])
+def test_a_takedown_deletes_days_with_the_detail_and_puts_them_back(
+    archived: PublishedSite, *, has_output: bool
+) -> None:
+    before = archived.objects()
+    if not has_output:
+        archived.forget_output()
+    with at_first_put(archived) as found:
+        result = archived.done("takedown", market_id(1))
+    assert DETAIL not in found[0]
+    assert days_in(found[0]) == {date(3)}, "the day that is not over shows what the dump shows"
+    assert dates(found[0]) == ([], date(3))
+    of_days = {file.key for one in head_in(before).days for file in one.files("")}
+    assert len(of_days) == 4
+    assert of_days <= found[0].keys(), "nothing is lost if the run is killed"
+    assert "deleted 2 archived days with the details, and put 2 back" in result.stderr
+    assert days_in(archived.objects()) == days_of(archived.objects()).keys() == ALL
+    assert market_id(1) not in str(days_of(archived.objects()))
+
+
+@pytest.mark.campaign(short=0)
+def test_days_before_the_market_was_made_stay(archived: PublishedSite) -> None:
+    insert_market(archived.database, 50, created_at="2024-02-04 10:00:00.000000")
+    for number in (4, 5):
+        archived.edit(1, volume=float(number))
+        archived.done("rebuild", "--as-of", day(number))
+    kept = {date: archived.objects()[keys.archived_day(date)] for date in ALL}
+    with at_first_put(archived) as found:
+        result = archived.done("takedown", market_id(50))
+    assert days_in(found[0]) == {*ALL, date(5)}
+    assert dates(found[0]) == (sorted(ALL), date(5))
+    assert "deleted 1 archived day with the details, and put 1 back" in result.stderr
+    assert {date: archived.objects()[keys.archived_day(date)] for date in ALL} == kept
+    assert archived.traces(50) == []
+    archived.check()
+
+
+@pytest.mark.campaign(short=0)
+def test_a_market_that_is_younger_than_every_day_that_is_over_deletes_none(archived: PublishedSite) -> None:
+    insert_market(archived.database, 50, created_at="2024-02-04 10:00:00.000000")
+    archived.done("rebuild", "--as-of", day(4))
+    with at_first_put(archived) as found:
+        result = archived.done("takedown", market_id(50))
+    assert days_in(found[0]) == {*ALL, date(4)}
+    assert dates(found[0]) == (sorted(ALL), date(4))
+    assert "with the details" not in result.stderr
+    assert archived.traces(50) == []
+
+
+@pytest.mark.campaign(short=0)
+def test_a_day_that_shows_a_market_which_says_it_was_made_later_goes_before_anything_is_put(
+    archived: PublishedSite,
+) -> None:
+    """Which day that is was found as the days were made."""
+    archived.edit(1, created_at="2024-02-02 10:00:00.000000")
+    archived.done("rebuild", "--as-of", day(3, 13))
+    with at_first_put(archived) as found:
+        result = archived.done("takedown", market_id(1))
+    assert "deleted 1 archived day with the details, and put 1 back" in result.stderr
+    assert days_in(found[0]) == {date(3)}
+    assert market_id(1) not in str(days_of(archived.objects()))
+    assert days_in(archived.objects()) == ALL
+
+
+@pytest.mark.campaign(short=0)
+def test_without_the_detail_all_days_are_deleted_and_come_back(archived: PublishedSite) -> None:
+    archived.edit(1, created_at="2024-02-02 10:00:00.000000")
+    archived.done("rebuild", "--as-of", day(3, 13))
+    archived.remove(DETAIL)
+    archived.forget_output()
+    assert "deleted 2 archived days with the details, and put 2 back" in archived.done("takedown", market_id(1)).stderr
+    assert days_in(archived.objects()) == days_of(archived.objects()).keys() == ALL
+
+
+@pytest.mark.campaign(short=0)
+def test_days_that_only_the_head_tells_of_are_not_deleted_before_they_are_made(archived: PublishedSite) -> None:
+    archived.remove(keys.index(keys.ARCHIVE, archived.record().built.current[keys.ARCHIVE].generation))
+    archived.forget_output()
+    result = archived.done("takedown", market_id(1))
+    assert "with the details" not in result.stderr
+    assert days_of(archived.objects()).keys() == ALL
+    assert archived.traces(1, output=False) == []
+
+
+@pytest.mark.parametrize("is_purge", [True, False])
+def test_a_build_that_takes_something_from_days_deletes_them_before_it_puts_them(
+    archived: PublishedSite, *, is_purge: bool
+) -> None:
+    archived.edit(1, **{"question": "Redacted?"} if is_purge else {"approval": "pending"})
+    with at_first_put(archived) as found:
+        archived.done("rebuild", "--as-of", day(4), *(["--purge-retired"] if is_purge else []))
+    assert days_in(found[0]) == {date(3)}, "the store alone could not tell of the last day"
+    assert dates(found[0]) == ([], date(3))
+    assert days_of(archived.objects()).keys() == {*ALL, date(4)}
+    archived.check()
+
+
+@pytest.mark.campaign(short=0)
+def test_a_build_that_takes_nothing_from_days_deletes_none(archived: PublishedSite) -> None:
+    archived.edit(1, question="Another?")
+    with at_first_put(archived) as found:
+        archived.done("rebuild", "--as-of", day(4))
+    assert days_in(found[0]) == ALL
+    assert dates(found[0]) == ([date(1), date(2)], date(3))
+
+
+# ── a run that is killed once it has deleted days ────────────────────────────────────────────────────────────────────
+
+
+def again(site: PublishedSite) -> None:
+    site.done("takedown", market_id(1))
+
+
+def of_another(site: PublishedSite) -> None:
+    site.done("takedown", market_id(2))
+
+
+def publish(site: PublishedSite) -> None:
+    site.done("publish")
+
+
+def undo(site: PublishedSite) -> None:
+    site.done("takedown", "--undo", market_id(1))
+    site.done("rebuild", "--as-of", day(3, 13))
+
+
+def verify(site: PublishedSite) -> None:
+    site.done("rebuild", "--verify", "--as-of", day(3, 13))
+
+
+@pytest.mark.campaign(short=2)
+@pytest.mark.parametrize(
+    ("first", "next_run", "shown"),
+    [
+        ("takedown", again, set()),
+        ("takedown", of_another, set()),
+        ("takedown", publish, set()),
+        ("takedown", verify, set()),
+        # The undo itself finishes what was begun, and the next build shows the market again.
+        ("takedown", undo, {date(3)}),
+        ("rebuild", of_another, set()),
+        ("rebuild", verify, ALL),
+    ],
+)
+def test_a_run_that_was_killed_after_it_deleted_days_loses_none(
+    archived: PublishedSite, first: str, next_run: Callable[[PublishedSite], None], shown: set[str]
+) -> None:
+    """The next run is on a machine that has no folder, unless it needs one."""
+    if next_run is publish:
+        shutil.copytree("output", "copy")
+    if first == "rebuild":
+        archived.edit(1, approval="pending")
+    with dying_before(archived.server, is_first_put):
+        assert archived.run(first, *([market_id(1)] if first == "takedown" else ["--as-of", day(4)])).exit_code == 1
+    assert days_in(archived.objects()) == {date(3)}
+    archived.server.behaviour.clock_offset_s += 600
+    shutil.rmtree("output")
+    if next_run is publish:
+        Path("copy").rename("output")
+    archived.edit(1, approval="approved")
+    next_run(archived)
+    found = days_of(archived.objects())
+    assert all(market_id(3) in str(markets) for markets in found.values())
+    assert {date for date, markets in found.items() if market_id(1) in str(markets)} == shown
+    assert dates(archived.objects()) == ([date(1), date(2)], date(3))
+
+
+def test_a_takedown_in_a_folder_deletes_days_before_it_makes_them(archived: PublishedSite) -> None:
+    archived.target = ""
+    with Kill(20).over(archived.server):
+        archived.run("takedown", market_id(1))
+    output = files(Path("output"))
+    assert days_in(output) == {date(3)}
+    assert dates(output) == ([], date(3))
+    archived.done("takedown", market_id(1))
+    found = files(Path("output"))
+    assert days_in(found) == days_of(found).keys() == ALL
+    assert [place for place in archived.traces(1) if place.startswith("output ")] == []
