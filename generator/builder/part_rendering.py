@@ -7,11 +7,10 @@ task and the database, so a task may run twice, or again elsewhere after its wor
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import IO, Any, NamedTuple, TypeAlias
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from generator.api import contract, keys, times
 from generator.builder import last_details, notices
-from generator.builder.collector import Collector
 from generator.builder.last_details import Fate, InPlace, Sample
 from generator.config.settings import Config
 from generator.downloads import candles
@@ -31,6 +30,9 @@ from generator.source.reader import Reader
 from generator.source.survey import Facts
 from generator.tree import manifest
 from generator.tree.fingerprints import Made
+
+if TYPE_CHECKING:
+    from generator.builder.collector import Collector
 
 #: Returns a reader that reports bad rows to this quarantine.
 OpenReader: TypeAlias = Callable[[Quarantine], Reader]
@@ -148,7 +150,7 @@ def details(
     config: Config,
     latest: str,
     quarantine: Quarantine,
-    collector: Collector | None = None,
+    collector: "Collector | None" = None,
 ) -> Iterator[tuple[Detail, list[Finding]]]:
     """Make the details of these rows, each with the remarks about it; bad rows go to `quarantine`."""
     for rows in found:
@@ -165,7 +167,11 @@ class _Details:
         self._found = found
         self._made = made
         self._audited: set[str] = set()
-        self._collector = Collector(task.histories, times.instant(task.as_of)) if task.histories else None
+        self._collector: Collector | None = None
+        if task.histories:
+            from generator.builder import collector  # noqa: PLC0415 - most sites need no NumPy
+
+            self._collector = collector.Collector(task.histories, times.instant(task.as_of))
 
     def add(self) -> None:
         """Keep, update or read each."""
