@@ -1,6 +1,6 @@
 """Collects every point and fill of the markets that are read, sorted, and candles, for the files of full histories.
 
-Rows go into a file without a name, so a part can be rendered on any machine. Markets are taken in groups, as NumPy is
+Records go into a file without a name, so a part can be rendered on any machine. Markets are taken in groups, as NumPy is
 fast with many rows at once; no more than a group, or one larger market, is in memory.
 """
 
@@ -13,7 +13,7 @@ from typing import IO, Any, Final, NamedTuple, TypeAlias
 import numpy as np
 
 from generator.api.downloads import CLOSES, THINNED
-from generator.downloads import candles, derivation, records
+from generator.downloads import derivation, histories, records
 from generator.downloads.derivation import Grouped
 from generator.downloads.histories import (
     NOTHING_HELD,
@@ -23,7 +23,7 @@ from generator.downloads.histories import (
     NewHistories,
     SpoolSegment,
 )
-from generator.downloads.records import Numbers, Rows
+from generator.downloads.records import Numbers, Records
 from generator.markets.fills import Fill
 from generator.markets.market import Market
 
@@ -70,15 +70,14 @@ class Collector:
     def finish(self, market: Market) -> None:
         """End the market; of a member of an FX family, the files hold nothing."""
         version = market.fingerprint.version if market.fingerprint else None
-        is_member = market.fx is not None
-        number = _NOBODY if is_member else len(self._markets)
+        closing = histories.closing(market)
+        number = len(self._markets) if closing else _NOBODY
         self._points.end(number)
         self._fills.end(number)
-        if is_member:
-            self._found.entries[market.id] = HeldRows(version)
-        else:
-            closing = candles.closed_at(market.close_time, market.resolved_at)
+        if closing:
             self._markets.append(_Collected(market.id, version, closing))
+        else:
+            self._found.entries[market.id] = HeldRows(version)
         if self._points.count + self._fills.count >= GROUP or len(self._markets) == derivation.MOST_MARKETS:
             self._pass_on()
 
@@ -159,7 +158,10 @@ class _Group(NamedTuple):
 
     def derived(self, as_of: str) -> dict[str, Grouped]:
         """Candles and closes."""
-        return derivation.derived(self.ids, self.raw, [market.closing for market in self.markets], as_of)
+        found = derivation.derived(self.raw, [market.closing for market in self.markets], as_of)
+        for table in found.values():
+            table.rows[records.OWNER] = self.ids[table.owners]
+        return found
 
     def held(self, made: Mapping[str, Grouped], as_of: str) -> Iterator[HeldRows]:
         """What the files would hold of each market, if they had all that is over."""
@@ -190,7 +192,7 @@ class _Taken:
         self.table = table
         self.count = 0
         self._rows = list[_Row]()
-        self._pieces = list[Rows]()
+        self._pieces = list[Records]()
         self._ended = 0
         self._markets = list[tuple[int, int]]()
 
@@ -228,7 +230,7 @@ class _Taken:
         return Grouped.of(self.table, rows[ascending], owners[ascending], len(order))
 
 
-def _newest(fills: Rows, owners: Numbers) -> Numbers:
+def _newest(fills: Records, owners: Numbers) -> Numbers:
     """Where each id of a market is once: the newest fill that has it, and of several the first."""
     prices, shares, amounts = fills["price"], fills["shares"], fills["amount"]
     order = np.lexsort(

@@ -22,6 +22,7 @@ from generator.config.settings import Config
 from generator.cost.sizes import Change, Site
 from generator.downloads import parquet, partitions
 from generator.downloads.histories import HeldRows, LastHistories, NewHistories
+from generator.downloads.side_file import HistoryState
 from generator.errors import FalseVersionsError, GuardError
 from generator.filesystem import WriteAhead
 from generator.findings import Finding
@@ -164,7 +165,7 @@ class Preparation:
             return None
         if self.overrides.full:
             return LastHistories()
-        state, as_of = histories_in_place.in_place(self.folder), times.instant(self.clock.as_of)
+        state, as_of = self._history_state, times.instant(self.clock.as_of)
         if state is None:
             return LastHistories()
         # What a false version kept from being read is missing in them, too.
@@ -174,6 +175,10 @@ class Preparation:
             return LastHistories()
         is_undamaged = histories_in_place.are_undamaged(self.folder)
         return LastHistories(state.markets, state.as_of) if is_undamaged else LastHistories()
+
+    @cached_property
+    def _history_state(self) -> HistoryState | None:
+        return histories_in_place.in_place(self.folder)
 
     def _sample(self) -> Sample:
         return EVERY_DETAIL if self.suspects else Sample.chosen(self.config.source.audit)
@@ -226,7 +231,7 @@ class Preparation:
 
     def _held(self, catalog: Catalog, new: NewHistories | None) -> dict[str, tuple[HeldRows, HeldRows]]:
         """What files of full histories hold of each market that stays listed, and will; empty if they stay."""
-        last = histories_in_place.in_place(self.folder) if new else None
+        last = self._history_state if new else None
         if new is None or last is None:
             return {}
         listed = {market.id for market in catalog.listed()}

@@ -183,11 +183,13 @@ def _check_rows(segments: Iterable[SpoolSegment], spool: IO[bytes], read: Abstra
 def _check_later_rows(held: HeldRows) -> None:
     """Raise ValueError unless these are candles and closes: a later build puts them into the files."""
     for tables, rows in ((CANDLES, held.later), ((CLOSES,), held.close)):
-        for row in rows:
-            if row.table not in tables:
-                raise ValueError("later rows of histories that are none")
-            names = [*parquet.MODELS[row.table].model_fields]
-            parquet.MODELS[row.table].model_validate(dict(zip(names, (row.time, *row.values), strict=True)))
+        for table, time, values in rows:
+            try:
+                model = parquet.MODELS[table if table in tables else ""]
+                names = (field.alias for field in model.model_fields.values())
+                model.model_validate(dict(zip(names, (time, *values), strict=True)))
+            except (KeyError, ValueError) as error:
+                raise ValueError("later rows of histories that are none") from error
 
 
 def _check_texts(head: _Head) -> None:

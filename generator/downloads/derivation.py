@@ -12,7 +12,7 @@ import numpy as np
 from generator.api.downloads import CANDLES, CLOSES, THINNED
 from generator.downloads import candles, records
 from generator.downloads.candles import DAYS, HOURS
-from generator.downloads.records import Numbers, Rows
+from generator.downloads.records import Numbers, Records
 
 _DAY: Final = 86_400_000
 _LENGTHS: Final = {DAYS: _DAY, HOURS: 3_600_000}
@@ -31,21 +31,26 @@ class Grouped(NamedTuple):
     """Rows of a table in order by market, then by time. Market n has those from `starts[n]` to `starts[n + 1]`."""
 
     table: str
-    rows: Rows
+    rows: Records
     owners: Numbers
     starts: Numbers
 
     @classmethod
-    def of(cls, table: str, rows: Rows, owners: Numbers, markets: int) -> "Grouped":
+    def of(cls, table: str, rows: Records, owners: Numbers, markets: int) -> "Grouped":
         """Group rows whose `owners` ascend, from 0 to `markets`, MOST_MARKETS at most."""
         return cls(table, rows, owners, np.searchsorted(owners, np.arange(markets + 1)))
+
+    @classmethod
+    def of_one(cls, table: str, rows: Records) -> "Grouped":
+        """Group the rows of one market."""
+        return cls.of(table, rows, np.zeros(len(rows), np.int64), 1)
 
     @property
     def times(self) -> Numbers:
         """The time of each row."""
         return np.asarray(self.rows[records.TIMES[self.table]])
 
-    def of_market(self, number: int) -> Rows:
+    def of_market(self, number: int) -> Records:
         """The rows of a market."""
         return self.rows[self.starts[number] : self.starts[number + 1]]
 
@@ -54,13 +59,13 @@ class Grouped(NamedTuple):
         return Grouped.of(self.table, self.rows[chosen], self.owners[chosen], len(self.starts) - 1)
 
 
-def ascending(table: str, rows: Rows, owners: Numbers) -> Numbers:
+def ascending(table: str, rows: Records, owners: Numbers) -> Numbers:
     """The places of rows by market, then as in `records.in_order`."""
     return np.lexsort([rows[records.TIES[table]], rows[records.TIMES[table]], owners])
 
 
-def derived(ids: Numbers, raw: Mapping[str, Grouped], closing: Sequence[str], as_of: str) -> dict[str, Grouped]:
-    """Candles and closes of the markets with these ids, by table: of all periods, over or not.
+def derived(raw: Mapping[str, Grouped], closing: Sequence[str], as_of: str) -> dict[str, Grouped]:
+    """Candles and closes of markets, without their ids, by table: of all periods, over or not.
 
     `raw` are points and fills by table, `closing` is when each market closes. Hours are those that are kept at `as_of`.
     """
@@ -69,8 +74,6 @@ def derived(ids: Numbers, raw: Mapping[str, Grouped], closing: Sequence[str], as
         hours = found[HOURS]
         found[HOURS] = hours.only(hours.times >= records.milliseconds([f"{since}-01T00:00:00.000Z"]))
     found[CLOSES] = _closes(raw["history"], closing)
-    for table in found.values():
-        table.rows[records.OWNER] = ids[table.owners]
     return found
 
 

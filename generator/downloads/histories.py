@@ -8,9 +8,25 @@ made of the same rows, and passed on once they are over, be it that the market i
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 from generator.downloads import candles
+
+
+class _Market(Protocol):
+    @property
+    def id(self) -> str: ...
+    @property
+    def close_time(self) -> str: ...
+    @property
+    def resolved_at(self) -> str | None: ...
+    @property
+    def fx(self) -> object | None: ...
+
+
+def closing(market: _Market) -> str:
+    """When a market closes, if the files hold its rows; '' for a member of an FX family, of which they hold none."""
+    return "" if market.fx else candles.closed_at(market.close_time, market.resolved_at)
 
 
 class Extent(NamedTuple):
@@ -36,7 +52,7 @@ class HeldRows(NamedTuple):
     """What the files hold of a market: its rows as of this version; None if the database tells none.
 
     `later` are the candles of periods that were not over, `close` is its row of closes, at the instant `closed_at`,
-    which may be to come; it has none if no price is known.
+    which may be to come; it has none if no price is known. A member of an FX family has no rows, and no such instant.
     """
 
     version: str | None
@@ -45,6 +61,11 @@ class HeldRows(NamedTuple):
     later: tuple[LaterRow, ...] = ()
     closed_at: str = ""
     close: tuple[LaterRow, ...] = ()
+
+    @property
+    def is_member(self) -> bool:
+        """Whether it is a member of an FX family."""
+        return not self.closed_at
 
     @property
     def has_any(self) -> bool:
@@ -82,10 +103,13 @@ class LastHistories:
         """What they hold of these markets."""
         return LastHistories({key: self.entries[key] for key in ids if key in self.entries}, self.as_of)
 
-    def has_other_close(self, market_id: str, closed_at: str) -> bool:
-        """Whether they have, or will have, the market's price at another instant than this one, that of its close."""
-        held = self.entries.get(market_id)
-        return held is not None and held.closed_at != closed_at
+    def has_other_close(self, market: _Market) -> bool:
+        """Whether they have, or will have, the market's price at another instant than that of its close.
+
+        So it is with one that joined or left an FX family since.
+        """
+        held = self.entries.get(market.id)
+        return held is not None and held.closed_at != closing(market)
 
 
 class SpoolSegment(NamedTuple):

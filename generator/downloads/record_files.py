@@ -10,7 +10,7 @@ from arro3 import core
 
 from generator.downloads import parquet, records
 from generator.downloads.pipes import FilePipe, WrittenTable
-from generator.downloads.records import Rows
+from generator.downloads.records import Records
 
 #: Rows of a row group: a reader of one market or of one week should fetch little.
 ROWS_PER_GROUP: Final = 20_000
@@ -19,7 +19,7 @@ _COMPRESSION: Final = "zstd(1)"
 _ID: Final = re.compile(rb"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
-def written(write: Callable[[bytes], object], rows: Iterable[Rows], table: str) -> WrittenTable:
+def written(write: Callable[[bytes], object], rows: Iterable[Records], table: str) -> WrittenTable:
     """Write a file with these records of a table, in their order.
 
     Errors as for `parquet.markets`.
@@ -34,14 +34,14 @@ def written(write: Callable[[bytes], object], rows: Iterable[Rows], table: str) 
     )
 
 
-def batch(table: str, rows: Rows) -> core.RecordBatch:
+def batch(table: str, rows: Records) -> core.RecordBatch:
     """Records as Arrow has them. Raises ValueError for a row that the table cannot have."""
     schema = parquet.columns_of(table)
     with parquet.explained("not rows of this table"):
         return core.RecordBatch.from_arrays([_array(rows, column) for column in schema], schema=schema)
 
 
-def check(table: str, rows: Rows) -> None:
+def check(table: str, rows: Records) -> None:
     """Raise ValueError unless these are rows that the table can have, in order."""
     batch(table, rows)
     columns = [rows[name] for name in rows.dtype.names or ()]
@@ -53,7 +53,7 @@ def check(table: str, rows: Rows) -> None:
         raise ValueError("rows that are not in order")
 
 
-def _array(rows: Rows, column: Any) -> core.Array:
+def _array(rows: Records, column: Any) -> core.Array:
     values = rows[column.name]
     if column.name == records.OWNER:
         # Rows of a market lie together, and a text takes longer than its number.
@@ -66,7 +66,7 @@ def _array(rows: Rows, column: Any) -> core.Array:
     return core.Array.from_numpy(np.ascontiguousarray(values)).cast(column.type)
 
 
-def rows(file: BinaryIO, table: str, without: Collection[str] = ()) -> Iterator[Rows]:
+def rows(file: BinaryIO, table: str, without: Collection[str] = ()) -> Iterator[Records]:
     """The rows of a file, in its order, but for those of the markets that are left out.
 
     `file` and errors are those of `parquet.without`.

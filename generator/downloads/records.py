@@ -19,7 +19,7 @@ from generator.downloads import parquet
 from generator.downloads.histories import Extent
 
 #: Records of one table.
-Rows: TypeAlias = npt.NDArray[np.void]
+Records: TypeAlias = npt.NDArray[np.void]
 Numbers: TypeAlias = npt.NDArray[Any]
 #: A row's place in the order of its table.
 _Place: TypeAlias = tuple[int, bytes, int, float | bytes]
@@ -50,7 +50,7 @@ TIES: Final = {"history": "prob", "fills": "id"}
 _DIGEST_BYTES: Final = 12
 
 
-def of(table: str, rows: Sequence[Sequence[Any]], columns: Sequence[str]) -> Rows:
+def of(table: str, rows: Sequence[Sequence[Any]], columns: Sequence[str]) -> Records:
     """Records of valid rows in wire values; `columns` names the values of a row in order. Others are empty."""
     found = np.zeros(len(rows), TYPES[table])
     for name, shown in zip(columns, zip(*rows, strict=True), strict=bool(rows)):
@@ -58,7 +58,7 @@ def of(table: str, rows: Sequence[Sequence[Any]], columns: Sequence[str]) -> Row
     return found
 
 
-def of_bytes(table: str, content: bytes) -> Rows:
+def of_bytes(table: str, content: bytes) -> Records:
     """The records whose bytes these are. Raises ValueError if there is a part of one."""
     return np.frombuffer(content, TYPES[table])
 
@@ -69,7 +69,7 @@ def milliseconds(times: Sequence[str]) -> Numbers:
     return np.array(times, "S23").astype("M8[ms]").astype(np.int64)
 
 
-def months(table: str, rows: Rows) -> Numbers:
+def months(table: str, rows: Records) -> Numbers:
     """The month of each row, as a number."""
     return np.asarray(rows[TIMES[table]].astype("M8[ms]").astype("M8[M]").astype(np.int64))
 
@@ -86,10 +86,15 @@ def runs(values: Numbers) -> Numbers:
     return np.flatnonzero(np.concatenate([[True], values[1:] != values[:-1]]))
 
 
-def in_order(table: str, rows: Rows) -> Rows:
+def in_order(table: str, rows: Records) -> Records:
     """The rows in order."""
     keys = [rows[TIMES[table]], _numbered(rows[OWNER]), months(table, rows)]
     return rows[np.lexsort([rows[TIES[table]], *keys] if table in TIES else keys)]
+
+
+def together(table: str, rows: Sequence[Records]) -> Records:
+    """The rows of several records in one order; each is in order already."""
+    return rows[0] if len(rows) == 1 else in_order(table, np.concatenate(rows))
 
 
 def _numbered(owners: Numbers) -> Numbers:
@@ -99,27 +104,27 @@ def _numbered(owners: Numbers) -> Numbers:
     return np.repeat(numbers, np.diff(heads, append=len(owners)))
 
 
-def owners(rows: Rows) -> list[str]:
+def owners(rows: Records) -> list[str]:
     """The ids of the markets of these rows, each once for every run of its rows."""
     return [owner.decode() for owner in rows[OWNER][runs(rows[OWNER])].tolist()]
 
 
-def extent(rows: Rows) -> Extent:
+def extent(rows: Records) -> Extent:
     """How many rows of a market these are, and their digest."""
     digest = hashlib.blake2b(rows.tobytes(), digest_size=_DIGEST_BYTES)
     return Extent(len(rows), digest.hexdigest() if len(rows) else "")
 
 
-def without(rows: Rows, ids: Collection[str]) -> Rows:
+def without(rows: Records, ids: Collection[str]) -> Records:
     """The rows that are not of these markets."""
     if not ids:
         return rows
     stays = np.array([owner not in ids for owner in owners(rows)], bool)
-    remaining: Rows = rows[np.repeat(stays, np.diff(runs(rows[OWNER]), append=len(rows)))]
+    remaining: Records = rows[np.repeat(stays, np.diff(runs(rows[OWNER]), append=len(rows)))]
     return remaining
 
 
-def merged(table: str, sources: Sequence[Iterable[Rows]]) -> Iterator[Rows]:
+def merged(table: str, sources: Sequence[Iterable[Records]]) -> Iterator[Records]:
     """The rows of several sources in one order; each is in order already. A piece of each is in memory."""
     if len(sources) == 1:
         yield from sources[0]
@@ -128,24 +133,24 @@ def merged(table: str, sources: Sequence[Iterable[Rows]]) -> Iterator[Rows]:
     heads = [next(source, None) for source in remaining]
     while any(head is not None for head in heads):
         limit = min(_place(table, head, len(head) - 1) for head in heads if head is not None)
-        ready = list[Rows]()
+        ready = list[Records]()
         for number, head in enumerate(heads):
             if head is not None:
                 stop = bisect_right(range(len(head)), limit, key=partial(_place, table, head))
                 ready.append(head[:stop])
                 heads[number] = head[stop:] if stop < len(head) else next(remaining[number], None)
         ready = [rows for rows in ready if len(rows)]
-        yield ready[0] if len(ready) == 1 else in_order(table, np.concatenate(ready))
+        yield together(table, ready)
 
 
-def _place(table: str, rows: Rows, number: int) -> _Place:
+def _place(table: str, rows: Records, number: int) -> _Place:
     row = rows[number]
     time = int(row[TIMES[table]])
     month = int(np.datetime64(time, "ms").astype("M8[M]").astype(np.int64))
     return month, bytes(row[OWNER]), time, row[TIES[table]] if table in TIES else b""
 
 
-def values(table: str, rows: Rows) -> Iterator[tuple[Any, ...]]:
+def values(table: str, rows: Records) -> Iterator[tuple[Any, ...]]:
     """The values of rows of candles or closes, on the wire, without their markets."""
     stamps = np.datetime_as_string(rows[TIMES[table]].astype("M8[ms]")).tolist()
     for stamp, (_, _, *others) in zip(stamps, rows.tolist(), strict=True):

@@ -16,12 +16,10 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-import numpy as np
-
 from generator.api.downloads import FIELDS, TABLES, DumpHead, PeriodFile
 from generator.downloads import candles, parquet, partitions, record_files, records
 from generator.downloads.histories import LaterRow, NewHistories, SpoolSegment
-from generator.downloads.records import Rows
+from generator.downloads.records import Records
 from generator.downloads.side_file import HistoryState
 from generator.site import histories_in_place
 from generator.site.listed import Listed
@@ -41,7 +39,7 @@ class _Source(NamedTuple):
 
     first: str
     last: str
-    rows: Iterable[Rows]
+    rows: Iterable[Records]
 
 
 @dataclass(frozen=True)
@@ -78,7 +76,8 @@ class FullHistories:
         """The markets that the files in place may have, and the new ones must not."""
         takedown = self.listed.takedown
         taken_down = takedown.gone if takedown else frozenset[str]()
-        return taken_down.union(known.markets.keys() - frozenset(self.listed.ids) if known else ())
+        held = {key for key, entry in known.markets.items() if not entry.is_member} if known else frozenset[str]()
+        return taken_down.union(held - frozenset(self.listed.ids))
 
     def _state(self, known: HistoryState | None, tables: Mapping[str, Sequence[PeriodFile]]) -> HistoryState | None:
         """What the files hold now; None if that is not known, so that all are made again."""
@@ -86,17 +85,21 @@ class FullHistories:
         if self.damaged or (known is None and (new is None or not new.is_first)):
             return None
         before = known.markets if known and not (new and new.is_first) else {}
-        entries, listed = {**before, **(new.entries if new else {})}, frozenset(self.listed.ids)
+        entries = {**before, **(new.entries if new else {})}
+        listed, shown = frozenset(self.listed.ids), self.listed.catalog.ids()
         as_of = known.as_of if known and new is None else self.listed.as_of
         return HistoryState(
             as_of=as_of,
             tables=TABLES,
             files=tuple(name for table in TABLES for name in _names(tables[table])),
-            # A market that is not listed, such as a member of an FX family, has to be read in full when it is.
-            markets={key: entry.as_of(as_of) for key, entry in sorted(entries.items()) if key in listed},
+            markets={
+                key: entry.as_of(as_of)
+                for key, entry in sorted(entries.items())
+                if key in (shown if entry.is_member else listed)
+            },
         )
 
-    def _due(self, known: HistoryState | None, new: NewHistories) -> Mapping[tuple[str, str], Rows]:
+    def _due(self, known: HistoryState | None, new: NewHistories) -> Mapping[tuple[str, str], Records]:
         """Rows that are over now, of markets that were not read or have the rows of before, by table and month."""
         found = defaultdict[tuple[str, str], list[tuple[str, LaterRow]]](list)
         if known is None or new.is_first:
@@ -113,7 +116,7 @@ class FullHistories:
         return self.before.periods(table) if self.before else ()
 
     def _with_new(
-        self, table: str, new: NewHistories, due: Mapping[tuple[str, str], Rows], leaving: AbstractSet[str]
+        self, table: str, new: NewHistories, due: Mapping[tuple[str, str], Records], leaving: AbstractSet[str]
     ) -> Iterator[PeriodFile]:
         """The files of a table with the new rows and those that are due, and without those of markets that leave."""
         before = [] if new.is_first else self._before(table)
@@ -132,7 +135,7 @@ class FullHistories:
                 yield from self._of_period(f"{table}/period={period}", files[period], added[period], leaving)
 
     def _sources(
-        self, table: str, new: NewHistories, due: Mapping[tuple[str, str], Rows]
+        self, table: str, new: NewHistories, due: Mapping[tuple[str, str], Records]
     ) -> Iterator[tuple[str, _Source]]:
         """The new rows of a table, by month."""
         months = defaultdict[str, list[SpoolSegment]](list)
@@ -189,7 +192,7 @@ class FullHistories:
         with self.files.folder.open_newest(file.key) as opened:
             return parquet.has_any(opened, ids)
 
-    def _rows(self, file: PeriodFile, leaving: AbstractSet[str]) -> Iterator[Rows]:
+    def _rows(self, file: PeriodFile, leaving: AbstractSet[str]) -> Iterator[Records]:
         with self.files.folder.open_newest(file.key) as opened:
             yield from record_files.rows(opened, file.folder.rpartition("/")[0], leaving)
 
@@ -206,34 +209,30 @@ def _months(period: str) -> tuple[str, str]:
     return (period, period) if len(period) == _MONTH else (period + _FIRST_MONTH, period + _LAST_MONTH)
 
 
-def _rows(table: str, later: Iterable[tuple[str, LaterRow]]) -> Rows:
+def _rows(table: str, later: Iterable[tuple[str, LaterRow]]) -> Records:
     """The rows of these markets (ids)."""
     values = [(market_id, row.time, *row.values) for market_id, row in later]
     return records.in_order(table, records.of(table, values, (records.OWNER, *records.COLUMNS[table])))
 
 
-def _spooled(segments: Sequence[SpoolSegment]) -> Iterator[Rows]:
+def _spooled(segments: Sequence[SpoolSegment]) -> Iterator[Records]:
     """The rows of segments of one table and month, in order; those that overlap are in memory together."""
-    group, last = list[Rows](), ""
+    group, last = list[Records](), ""
     for segment in sorted(segments, key=lambda one: (one.first, one.last)):
         if group and last < segment.first:
-            yield _together(segment.table, group)
+            yield records.together(segment.table, group)
             group = []
         group.append(_read(segment))
         last = max(last, segment.last)
-    yield _together(segments[0].table, group)
+    yield records.together(segments[0].table, group)
 
 
-def _together(table: str, rows: Sequence[Rows]) -> Rows:
-    return rows[0] if len(rows) == 1 else records.in_order(table, np.concatenate(rows))
-
-
-def _read(segment: SpoolSegment) -> Rows:
+def _read(segment: SpoolSegment) -> Records:
     with Path(segment.path).open("rb") as file:
         return records.of_bytes(segment.table, os.pread(file.fileno(), segment.size, segment.offset))
 
 
-def _in_order(table: str, sources: Sequence[_Source]) -> Iterator[Rows]:
+def _in_order(table: str, sources: Sequence[_Source]) -> Iterator[Records]:
     """The rows of several sources in one order; those of months that no other has pass as they are."""
     group, last = list[_Source](), ""
     for source in sorted(sources, key=lambda one: one[:2]):

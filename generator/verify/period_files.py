@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, TypeAlias
 
-import numpy as np
 from pydantic_core import from_json
 
 from generator.api import contract, keys
@@ -157,8 +156,11 @@ def _unlike_made(asked: Inquiry, head: DumpHead, table: str, rows: _MarketRows) 
         closing = candles.closed_at(market["closeTime"], market["resolvedAt"])
     elif table == CLOSES and stored:  # the market may close at another instant by now
         closing = stored[0].timestamp
-    raw = {name: _grouped(name, found) for name, found in zip(THINNED, (rows.points, rows.fills), strict=True)}
-    derived = derivation.derived(np.array([market_id], records.ID), raw, [closing], as_of)[table]
+    raw = {
+        name: Grouped.of_one(name, records.of(name, made_of, ("timestamp", *_MADE_OF[name])))
+        for name, made_of in zip(THINNED, (rows.points, rows.fills), strict=True)
+    }
+    derived = derivation.derived(raw, [closing], as_of)[table]
     final = records.values(table, derived.rows[derivation.are_over(derived, as_of)])
     made = [_plain(dict(zip(records.COLUMNS[table], row, strict=True))) for row in final]
     if made != stored:
@@ -166,12 +168,6 @@ def _unlike_made(asked: Inquiry, head: DumpHead, table: str, rows: _MarketRows) 
         flaw = f"that of {min(times)} is not what its points and trades make" if times else "one is there twice"
         text = f"its rows of market {market_id} in {table} differ: {flaw}"
         yield Mismatch(Verdict.WRONG, f"/{keys.head(keys.DUMPS)}", text)
-
-
-def _grouped(table: str, sources: Sequence[_Source]) -> Grouped:
-    """The points or fills of one market."""
-    rows = records.of(table, sources, ("timestamp", *_MADE_OF[table]))
-    return Grouped.of(table, rows, np.zeros(len(rows), np.int64), 1)
 
 
 class _PlainRow(NamedTuple):
