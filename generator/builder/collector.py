@@ -1,6 +1,6 @@
 """Collects every point and fill of the markets that are read, sorted, and candles, for the files of full histories.
 
-Records go into a file without a name, so a part can be rendered on any machine. Markets are taken in groups, as NumPy is
+Rows go into a file without a name, so a part can be rendered on any machine. Markets are taken in groups, as NumPy is
 fast with many rows at once; no more than a group, or one larger market, is in memory.
 """
 
@@ -99,7 +99,7 @@ class Collector:
         skipped = {table: found.starts[:-1].copy() for table, found in group.raw.items()}
         for number, (market, held) in enumerate(zip(group.markets, group.held(made, self._as_of), strict=True)):
             before = self._before.entries.get(market.market_id, NOTHING_HELD)
-            kinds[number] = kind = self._kind(before, held, group, number)
+            kinds[number] = kind = self._became(before, held, group, number)
             is_same = kind == _UNCHANGED
             self._found.entries[market.market_id] = before._replace(version=market.version) if is_same else held
             if kind == _REPLACED:
@@ -115,7 +115,7 @@ class Collector:
             is_over = derivation.are_over(found, self._as_of) & (kind_of_row != _UNCHANGED)
             self._spool.add(found.only(is_over & ~was_over))
 
-    def _kind(self, before: HeldRows, now: HeldRows, group: "_Group", number: int) -> int:
+    def _became(self, before: HeldRows, now: HeldRows, group: "_Group", number: int) -> int:
         """What became of a market's rows since `before`."""
         if not before.has_any:
             return _NEW

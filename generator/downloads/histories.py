@@ -41,7 +41,7 @@ class LaterRow(NamedTuple):
 
     table: str
     time: str
-    values: tuple[float | None, ...]
+    values: tuple[int | float | None, ...]
 
     def is_over(self, as_of: str) -> bool:
         """Whether it belongs to the files by then."""
