@@ -56,6 +56,8 @@ class Grouped(NamedTuple):
 
     def only(self, chosen: Numbers) -> "Grouped":
         """Some of the rows, of the same markets; `chosen` has a truth value for each row."""
+        if chosen.all():
+            return self
         return Grouped.of(self.table, self.rows[chosen], self.owners[chosen], len(self.starts) - 1)
 
 

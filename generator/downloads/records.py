@@ -111,7 +111,7 @@ def owners(rows: Records) -> list[str]:
 
 def extent(rows: Records) -> Extent:
     """How many rows of a market these are, and their digest."""
-    digest = hashlib.blake2b(rows.tobytes(), digest_size=_DIGEST_BYTES)
+    digest = hashlib.blake2b(np.ascontiguousarray(rows).view(np.uint8).data, digest_size=_DIGEST_BYTES)
     return Extent(len(rows), digest.hexdigest() if len(rows) else "")
 
 
