@@ -143,16 +143,20 @@ def rows(file: BinaryIO, ids: Collection[str] | None = None) -> Iterator[bytes]:
             yield from text.getvalue().splitlines()
 
 
-def values(file: BinaryIO, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+def values(file: BinaryIO, columns: Sequence[str], since: int | None = None) -> Iterator[tuple[Any, ...]]:
     """The values of these columns, a tuple for each row of a file, in its order; times in milliseconds since 1970.
 
-    It takes two fifths of the time of `rows` with their JSON. `file` and errors are those of `without`.
+    With `since`, candles that start earlier are left out. It takes two fifths of the time of `rows` with their JSON.
+    `file` and errors are those of `without`.
     """
     core, _ = _libraries()
     number = core.DataType.int64()
     for batch in batches(file):
         with explained("not such a table"):
             found = [batch.column(name) for name in columns]
+            if since is not None:
+                (late,) = (batch.column("start").cast(number).to_numpy() >= since).nonzero()
+                found = [column.take(late) for column in found]
         yield from zip(
             *((one.cast(number) if core.DataType.is_timestamp(one.type) else one).to_pylist() for one in found),
             strict=True,
