@@ -1,45 +1,47 @@
 """Collects every point and fill of the markets that are read, sorted, and candles, for the files of full histories.
 
-Lines go into a file without a name, so a part can be rendered on any machine. A market with very many rows is sorted in
-pieces on the disk. What remains in memory, when files are put together, are the rows of one market and month.
+Rows go into a file without a name, so a part can be rendered on any machine. Markets are taken in groups, as NumPy is
+fast with many rows at once; no more than a group, or one larger market, is in memory.
 """
 
-import heapq
-import marshal
 import tempfile
-from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from hashlib import blake2b
-from itertools import groupby, islice
-from operator import itemgetter
-from typing import IO, Any, Final, NamedTuple, Self, TypeAlias
+from itertools import pairwise
+from typing import IO, Any, Final, NamedTuple, TypeAlias
 
-from generator.api.downloads import CLOSES
-from generator.downloads import candles, table_rows
-from generator.downloads.candles import TableColumns
+import numpy as np
+
+from generator.api.downloads import CLOSES, THINNED
+from generator.downloads import derivation, histories, records
+from generator.downloads.derivation import Grouped
 from generator.downloads.histories import (
     NOTHING_HELD,
-    Extent,
     HeldRows,
     LastHistories,
     LaterRow,
     NewHistories,
     SpoolSegment,
 )
+from generator.downloads.records import Numbers, Records
+from generator.markets.fills import Fill
 from generator.markets.market import Market
 
 #: The values of a row, its time first.
 _Row: TypeAlias = Sequence[Any]
 
-#: Rows of one market that are sorted in memory.
-PIECE: Final = 100_000
-#: Bytes of lines that are held before they are written, sorted.
+#: Rows of a group, more or less; so many become records at a time.
+GROUP: Final = 50_000
+#: Bytes of rows that are held before they are written.
 ROOM: Final = 16_000_000
-_BATCH: Final = 2_000
-_DIGEST_BYTES: Final = 12
-_TIME: Final = itemgetter(0)
-_ID: Final = itemgetter(1)
+#: The number of all markets that are left out.
+_NOBODY: Final = -1
+#: What became of the rows of a market.
+_NEW, _UNCHANGED, _GOES_ON, _REPLACED = range(4)
+#: One for every four bytes of an id: odd, and without a pattern.
+_FACTORS: Final = np.array([(0x9E3779B97F4A7C15 * number | 1) % 2**64 for number in range(1, 10)], np.uint64)
+#: The values of the rows that are collected, in order.
+_VALUES: Final[Mapping[str, Sequence[str]]] = {"history": ("timestamp", "prob"), "fills": Fill._fields}
 
 
 class Collector:
@@ -56,7 +58,8 @@ class Collector:
         self._begin()
 
     def _begin(self) -> None:
-        self._points, self._fills = _Sorted(), _Sorted(_order_by_id)
+        self._markets = list[_Collected]()
+        self._points, self._fills = (_Taken(table) for table in THINNED)
 
     def points(self, rows: Iterable[_Row]) -> None:
         """Take points: time and probability."""
@@ -68,246 +71,206 @@ class Collector:
 
     def finish(self, market: Market) -> None:
         """End the market; of a member of an FX family, the files hold nothing."""
-        points, fills = self._points, self._fills
-        self._begin()
         version = market.fingerprint.version if market.fingerprint else None
-        with points, fills, _once(fills) as unique:
-            if market.fx is not None:
-                self._found.entries[market.id] = HeldRows(version)
-                return
-            raw = {"history": _Lines("history", points), "fills": _Lines("fills", unique)}
-            closing = candles.closed_at(market.close_time, market.resolved_at)
-            before = self._before.entries.get(market.id, NOTHING_HELD)
-            if (
-                before.has_any
-                and closing == before.closed_at
-                and all(lines.are(getattr(before, table)) for table, lines in raw.items())
-            ):
-                self._found.entries[market.id] = before._replace(version=version)
-                return
-            made = candles.derived(closing, self._as_of, _batches(points), _batches(unique))
-            close = _later(CLOSES, made[CLOSES])
-            is_kept = before.has_any and self._has_gone_on(before, raw, close)
-            if before.has_any and not is_kept:
-                self._found.replaced.append(market.id)
-                before = NOTHING_HELD
-            extents = {
-                table: lines.pass_on(self._spool, market.id, getattr(before, table).rows)
-                for table, lines in raw.items()
-            }
-            last = self._before.as_of if is_kept else ""
-            later = [row for table in made for row in self._pass_on(market.id, table, made[table], last)]
-            self._found.entries[market.id] = HeldRows(
-                version, **extents, later=tuple(later), closed_at=closing, close=close
-            )
-
-    def _has_gone_on(self, before: HeldRows, raw: Mapping[str, "_Lines"], close: tuple[LaterRow, ...]) -> bool:
-        """Whether the market has the rows that the files hold, and others only of periods that were not over then."""
-        last = self._before.as_of
-        for table, lines in raw.items():
-            extent = getattr(before, table)
-            time = lines.time_at(extent.rows)
-            if not lines.begin_with(extent) or (time and candles.is_over(candles.HOURS, time, last)):
-                return False
-        then, now = ([row for row in rows if row.is_over(last)] for rows in (before.close, close))
-        return then == now
-
-    def _pass_on(self, market_id: str, table: str, columns: TableColumns, last: str) -> Sequence[LaterRow]:
-        """Put rows of candles or closes into the spool that are over, but were not at the instant `last`.
-
-        Returns the candles that are not over.
-        """
-        start, stop = (candles.over(table, columns[0], instant) for instant in (last, self._as_of))
-        over = [column[start:stop] for column in columns]
-        self._spool.add_rows(table, market_id, over[0], table_rows.encoded(table, over))
-        return () if table == CLOSES else _later(table, [column[stop:] for column in columns])
+        closing = histories.closing(market)
+        number = len(self._markets) if closing else _NOBODY
+        self._points.end(number)
+        self._fills.end(number)
+        if closing:
+            self._markets.append(_Collected(market.id, version, closing))
+        else:
+            self._found.entries[market.id] = HeldRows(version)
+        if self._points.count + self._fills.count >= GROUP or len(self._markets) == derivation.MOST_MARKETS:
+            self._pass_on()
 
     def close(self) -> tuple[NewHistories, IO[bytes]]:
-        """All that was collected, and the spool with its lines."""
+        """All that was collected, and the spool with its rows."""
+        self._pass_on()
         self._found.segments = self._spool.close()
         return self._found, self._spool.file
 
+    def _pass_on(self) -> None:
+        """Put what is new of the collected markets into the spool, and begin anew."""
+        if self._markets:
+            self._add(_Group.of(self._markets, (self._points, self._fills)))
+        self._begin()
 
-def _later(table: str, columns: Sequence[Sequence[Any]]) -> tuple[LaterRow, ...]:
-    return tuple(LaterRow(table, text.decode()) for text in table_rows.encoded(table, columns))
+    def _add(self, group: "_Group") -> None:
+        made = group.derived(self._as_of)
+        kinds = np.empty(len(group.markets), np.int8)
+        skipped = {table: found.starts[:-1].copy() for table, found in group.raw.items()}
+        for number, (market, held) in enumerate(zip(group.markets, group.held(made, self._as_of), strict=True)):
+            before = self._before.entries.get(market.market_id, NOTHING_HELD)
+            kinds[number] = kind = self._became(before, held, group, number)
+            is_same = kind == _UNCHANGED
+            self._found.entries[market.market_id] = before._replace(version=market.version) if is_same else held
+            if kind == _REPLACED:
+                self._found.replaced.append(market.market_id)
+            if kind in (_UNCHANGED, _GOES_ON):
+                for table, starts in skipped.items():
+                    starts[number] += getattr(before, table).rows
+        for table, found in group.raw.items():
+            self._spool.add(found.only(np.arange(len(found.rows)) >= skipped[table][found.owners]))
+        for found in made.values():
+            kind_of_row = kinds[found.owners]
+            was_over = derivation.are_over(found, self._before.as_of) & (kind_of_row == _GOES_ON)
+            is_over = derivation.are_over(found, self._as_of) & (kind_of_row != _UNCHANGED)
+            self._spool.add(found.only(is_over & ~was_over))
+
+    def _became(self, before: HeldRows, now: HeldRows, group: "_Group", number: int) -> int:
+        """What became of a market's rows since `before`."""
+        if not before.has_any:
+            return _NEW
+        if now._replace(version=before.version, later=before.later, close=before.close) == before:
+            return _UNCHANGED
+        last = self._before.as_of
+        for table, found in group.raw.items():
+            rows, extent = found.of_market(number), getattr(before, table)
+            times = found.times[found.starts[number] + extent.rows : found.starts[number + 1]]
+            is_late = len(times) and times[0] < derivation.hour_of(last)
+            if is_late or records.extent(rows[: extent.rows]) != extent:
+                return _REPLACED
+        then, closed = ([row for row in rows if row.is_over(last)] for rows in (before.close, now.close))
+        return _GOES_ON if then == closed else _REPLACED
 
 
-class _Sorted:
-    """Rows in order, as often as they are asked for; no more than PIECE of them are in memory while they come."""
+class _Collected(NamedTuple):
+    """A market whose rows were taken."""
 
-    def __init__(self, order: Any = None) -> None:
-        self._order = order
-        self.unsorted = list[_Row]()
-        self._pieces = list[IO[bytes]]()
+    market_id: str
+    version: str | None
+    closing: str
 
-    def __enter__(self) -> Self:
-        return self
 
-    def __exit__(self, *_: object) -> None:
-        for piece in self._pieces:
-            piece.close()
+class _Group(NamedTuple):
+    """Markets, ascending by id, with these ids; their points and fills by table."""
 
-    @property
-    def in_memory(self) -> bool:
-        """Whether all of them are."""
-        return not self._pieces
+    markets: Sequence[_Collected]
+    ids: Numbers
+    raw: Mapping[str, Grouped]
 
-    def has_all_once(self) -> bool:
-        """Whether no two rows have the same id, as far as one can tell in memory."""
-        return self.in_memory and len({*map(_ID, self.unsorted)}) == len(self.unsorted)
+    @classmethod
+    def of(cls, collected: Sequence[_Collected], taken: Iterable["_Taken"]) -> "_Group":
+        """Group what was taken of these markets, in this order."""
+        # A database may sort ids in another order than we do.
+        places = sorted(range(len(collected)), key=lambda place: collected[place].market_id)
+        markets = [collected[place] for place in places]
+        ids = np.array([market.market_id for market in markets], records.ID)
+        return cls(markets, ids, {one.table: one.grouped(places, ids) for one in taken})
+
+    def derived(self, as_of: str) -> dict[str, Grouped]:
+        """Candles and closes."""
+        found = derivation.derived(self.raw, [market.closing for market in self.markets], as_of)
+        for table in found.values():
+            table.rows[records.OWNER] = self.ids[table.owners]
+        return found
+
+    def held(self, made: Mapping[str, Grouped], as_of: str) -> Iterator[HeldRows]:
+        """What the files would hold of each market, if they had all that is over."""
+        later = _later(
+            found.only(~derivation.are_over(found, as_of)) for table, found in made.items() if table != CLOSES
+        )
+        closes = _later([made[CLOSES]])
+        for number, market in enumerate(self.markets):
+            extents = {table: records.extent(found.of_market(number)) for table, found in self.raw.items()}
+            yield HeldRows(
+                market.version, **extents, later=(*later[number],), closed_at=market.closing, close=(*closes[number],)
+            )
+
+
+def _later(tables: Iterable[Grouped]) -> Mapping[int, list[LaterRow]]:
+    """These rows by the number of their market."""
+    found = defaultdict[int, list[LaterRow]](list)
+    for table in tables:
+        for number, row in zip(table.owners.tolist(), records.values(table.table, table.rows), strict=True):
+            found[number].append(LaterRow(table.table, row[0], row[1:]))
+    return found
+
+
+class _Taken:
+    """The rows of one table that were taken, of one market after the other; `count` is their number."""
+
+    def __init__(self, table: str) -> None:
+        self.table = table
+        self.count = 0
+        self._rows = list[_Row]()
+        self._pieces = list[Records]()
+        self._ended = 0
+        self._markets = list[tuple[int, int]]()
 
     def add(self, rows: Iterable[_Row]) -> None:
         """Add rows."""
-        self.unsorted += rows
-        if len(self.unsorted) < PIECE:
-            return
-        self.unsorted.sort(key=self._order)
-        piece = tempfile.TemporaryFile()  # noqa: SIM115 - `__exit__` closes it
-        for start in range(0, len(self.unsorted), _BATCH):
-            marshal.dump(self.unsorted[start : start + _BATCH], piece)
-        self._pieces.append(piece)
-        self.unsorted = []
+        before = len(self._rows)
+        self._rows += rows
+        self.count += len(self._rows) - before
+        if len(self._rows) >= GROUP:
+            self._convert()
 
-    def __iter__(self) -> Iterator[_Row]:
-        self.unsorted.sort(key=self._order)
-        if self.in_memory:
-            return iter(self.unsorted)
-        return heapq.merge(*map(_read, self._pieces), self.unsorted, key=self._order)
+    def _convert(self) -> None:
+        # Records take less memory than objects.
+        self._pieces.append(records.of(self.table, self._rows, _VALUES[self.table]))
+        self._rows = []
 
+    def end(self, number: int) -> None:
+        """Those since the last end are of the market with this number."""
+        self._markets.append((number, self.count - self._ended))
+        self._ended = self.count
 
-def _read(piece: IO[bytes]) -> Iterator[_Row]:
-    piece.seek(0)
-    while True:
-        try:
-            yield from marshal.load(piece)  # noqa: S302 - this process wrote it, into a file without a name
-        except EOFError:
-            return
-
-
-def _order_by_id(fill: _Row) -> Any:
-    time, fill_id, amount, shares, price = fill
-    return fill_id, time, amount, shares, price is None, price or 0.0
-
-
-@contextmanager
-def _once(fills: _Sorted) -> Iterator[_Sorted]:
-    """Each id once, by time: the newest fill that has it, and of several the first."""
-    with _Sorted() as found:
-        if fills.has_all_once():
-            found.add(fills.unsorted)
-        else:
-            for _, same in groupby(fills, key=_ID):
-                rows = [*same]
-                newest = max(map(_TIME, rows))
-                found.add([next(row for row in rows if row[0] == newest)])
-        yield found
+    def grouped(self, order: Sequence[int], ids: Numbers) -> Grouped:
+        """The rows of the markets with these numbers, in this order, and with these `ids`; each fill once."""
+        self._convert()
+        rows, self._pieces = np.concatenate(self._pieces), []
+        numbers, counts = np.array(self._markets).T
+        places = np.full(len(order) + 1, _NOBODY)  # the last one is that of number -1
+        places[order] = np.arange(len(order))
+        owners = np.repeat(places[numbers], counts)
+        if (is_left_out := owners == _NOBODY).any():
+            rows, owners = rows[~is_left_out], owners[~is_left_out]
+        if self.table == "fills" and _may_repeat(rows["id"]):
+            newest = _newest(rows, owners)
+            rows, owners = rows[newest], owners[newest]
+        rows[records.OWNER] = ids[owners]
+        ascending = derivation.ascending(self.table, rows, owners)
+        return Grouped.of(self.table, rows[ascending], owners[ascending], len(order))
 
 
-def _batches(rows: Iterable[_Row]) -> Iterator[list[_Row]]:
-    remaining = iter(rows)
-    while batch := [*islice(remaining, _BATCH)]:
-        yield batch
+def _may_repeat(ids: Numbers) -> bool:
+    """Whether an id may be there twice: if two have the same sum."""
+    pieces = np.ascontiguousarray(ids).view("<u4").reshape(-1, len(_FACTORS)).astype(np.uint64)
+    return len(np.unique(pieces @ _FACTORS)) < len(ids)
 
 
-class _Lines:
-    """The rows of one market in a table, encoded."""
-
-    def __init__(self, table: str, rows: _Sorted) -> None:
-        self._table = table
-        # Nearly all markets have few, which need not be encoded twice.
-        self._batches = [*_encoded(table, rows)] if rows.in_memory else _Again(table, rows)
-
-    def begin_with(self, before: Extent) -> bool:
-        """Whether the oldest rows are these."""
-        return self._extent(before.rows) == before if before.rows else True
-
-    def _extent(self, limit: int) -> Extent:
-        digest, count = blake2b(digest_size=_DIGEST_BYTES), 0
-        for _, texts in self._batches:
-            part = texts[: limit - count]
-            count += len(part)
-            digest.update(b"\n".join([*part, b""]))
-            if count == limit:
-                break
-        return Extent(count, digest.hexdigest() if count else "")
-
-    def are(self, before: Extent) -> bool:
-        """Whether the rows are these, and no more."""
-        return not self.time_at(before.rows) and self.begin_with(before)
-
-    def time_at(self, place: int) -> str:
-        """The time of the row that so many others are before; '' if there are no more."""
-        for times, _ in self._batches:
-            if place < len(times):
-                return times[place]
-            place -= len(times)
-        return ""
-
-    def pass_on(self, spool: "_Spool", market_id: str, skip: int) -> Extent:
-        """Put all rows but the oldest ones into the spool; return the extent of all."""
-        digest, count = blake2b(digest_size=_DIGEST_BYTES), 0
-        for times, texts in self._batches:
-            digest.update(b"\n".join([*texts, b""]))
-            start = min(len(texts), max(0, skip - count))
-            count += len(texts)
-            spool.add_rows(self._table, market_id, times[start:], texts[start:])
-        return Extent(count, digest.hexdigest() if count else "")
-
-
-def _encoded(table: str, rows: _Sorted) -> Iterator[tuple[Sequence[str], list[bytes]]]:
-    """The times and texts of rows, batch by batch."""
-    for batch in _batches(rows):
-        times, *values = zip(*batch, strict=True)
-        columns = [times, *values] if table == "history" else [*values, times]
-        yield times, table_rows.encoded(table, columns)
-
-
-class _Again(NamedTuple):
-    """Encodes rows as often as they are asked for."""
-
-    table: str
-    rows: _Sorted
-
-    def __iter__(self) -> Iterator[Any]:
-        return _encoded(self.table, self.rows)
+def _newest(fills: Records, owners: Numbers) -> Numbers:
+    """Where each id of a market is once: the newest fill that has it, and of several the first."""
+    prices, shares, amounts = fills["price"], fills["shares"], fills["amount"]
+    order = np.lexsort(
+        [np.nan_to_num(prices), np.isnan(prices), shares, amounts, -fills["timestamp"], fills["id"], owners]
+    )
+    ids, owners = fills["id"][order], owners[order]
+    newest: Numbers = order[np.append([True], (ids[1:] != ids[:-1]) | (owners[1:] != owners[:-1]))]
+    return newest
 
 
 class _Spool:
-    """Lines of many markets, in a file, in segments of one table and month each."""
+    """Rows of many markets, in a file, in segments of one table and month each."""
 
     def __init__(self) -> None:
         self.file: IO[bytes] = tempfile.SpooledTemporaryFile(ROOM)  # noqa: SIM115
-        self._held: dict[tuple[str, str], list[tuple[str, bytes]]] = {}
-        self._size = 0
         self._segments = list[SpoolSegment]()
 
-    def add_rows(self, table: str, market_id: str, times: Sequence[str], texts: Sequence[bytes]) -> None:
-        """Add encoded rows of a market, in order of their times."""
-        start = 0
-        while start < len(texts):
-            month = times[start][: table_rows.MONTH]
-            stop = bisect_left(times, f"{month}~", start)
-            self._add(table, month, market_id, table_rows.lines(market_id, texts[start:stop]))
-            start = stop
-
-    def _add(self, table: str, month: str, market_id: str, text: bytes) -> None:
-        self._held.setdefault((table, month), []).append((market_id, text))
-        self._size += len(text)
-        if self._size >= ROOM:
-            self._write()
-
-    def _write(self) -> None:
-        for (table, month), held in sorted(self._held.items()):
-            # A database may sort ids in another order than we do.
-            held.sort(key=itemgetter(0))
-            text = b"".join([part for _, part in held])
-            offset = self.file.tell()
-            self.file.write(text)
-            self._segments.append(SpoolSegment(table, month, held[0][0], held[-1][0], offset, len(text)))
-        self._held, self._size = {}, 0
+    def add(self, found: Grouped) -> None:
+        """Add rows."""
+        months = records.months(found.table, found.rows)
+        order = np.argsort(months, kind="stable")
+        heads = records.runs(months[order])
+        for start, stop in pairwise([*heads.tolist(), len(order)]):
+            rows = found.rows[order[start:stop]]
+            first, last = (rows[place][records.OWNER].decode() for place in (0, -1))
+            month, offset = records.month(months[order[start]]), self.file.tell()
+            size = self.file.write(rows.tobytes())
+            self._segments.append(SpoolSegment(found.table, month, first, last, offset, size))
 
     def close(self) -> list[SpoolSegment]:
-        """Write what is held; return where everything is."""
-        self._write()
+        """Where everything is."""
         self.file.seek(0)
         return self._segments

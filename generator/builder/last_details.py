@@ -12,7 +12,6 @@ from generator import program
 from generator.api import contract, keys
 from generator.config.settings import Config
 from generator.config.shape import shaping
-from generator.downloads import candles
 from generator.downloads.histories import HeldRows, LastHistories
 from generator.markets import columns
 from generator.markets.fingerprint import Fingerprint
@@ -151,7 +150,7 @@ class LastDetails:
             market.id: EarlierMarket(Versions(rows[market.id].version, rows[market.id].row), market)
             for market in markets
             if self._is_untouched(keys.details(market.id, market.slug), rows[market.id])
-            and not histories.has_other_close(market.id, candles.closed_at(market.close_time, market.resolved_at))
+            and not histories.has_other_close(market)
         }
         return EarlierMarkets(now, found, categories, sample.has)
 

@@ -7,14 +7,13 @@ task and the database, so a task may run twice, or again elsewhere after its wor
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import IO, Any, NamedTuple, TypeAlias
+from importlib import import_module
+from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from generator.api import contract, keys, times
 from generator.builder import last_details, notices
-from generator.builder.collector import Collector
 from generator.builder.last_details import Fate, InPlace, Sample
 from generator.config.settings import Config
-from generator.downloads import candles
 from generator.downloads.histories import LastHistories, NewHistories
 from generator.findings import Finding
 from generator.markets import detail
@@ -32,6 +31,11 @@ from generator.source.survey import Facts
 from generator.tree import manifest
 from generator.tree.fingerprints import Made
 
+if TYPE_CHECKING:
+    from generator.builder.collector import Collector
+
+#: The module that collects full histories. Most sites have none, and need no NumPy.
+COLLECTOR: Final = "generator.builder.collector"
 #: Returns a reader that reports bad rows to this quarantine.
 OpenReader: TypeAlias = Callable[[Quarantine], Reader]
 
@@ -148,7 +152,7 @@ def details(
     config: Config,
     latest: str,
     quarantine: Quarantine,
-    collector: Collector | None = None,
+    collector: "Collector | None" = None,
 ) -> Iterator[tuple[Detail, list[Finding]]]:
     """Make the details of these rows, each with the remarks about it; bad rows go to `quarantine`."""
     for rows in found:
@@ -165,7 +169,9 @@ class _Details:
         self._found = found
         self._made = made
         self._audited: set[str] = set()
-        self._collector = Collector(task.histories, times.instant(task.as_of)) if task.histories else None
+        self._collector: Collector | None = None
+        if task.histories:
+            self._collector = import_module(COLLECTOR).Collector(task.histories, times.instant(task.as_of))
 
     def add(self) -> None:
         """Keep, update or read each."""
@@ -186,13 +192,8 @@ class _Details:
         if fate is not Fate.READ and self._task.sample.has(market.id):
             self._audited.add(market.id)
             return Fate.READ
-        return Fate.READ if self._has_other_close(market) else fate
-
-    def _has_other_close(self, market: Market) -> bool:
         histories = self._task.histories
-        return histories is not None and histories.has_other_close(
-            market.id, candles.closed_at(market.close_time, market.resolved_at)
-        )
+        return Fate.READ if histories is not None and histories.has_other_close(market) else fate
 
     def _update(self, markets: Mapping[Any, Market]) -> None:
         for place, key in enumerate(self._found.keys if markets else ()):

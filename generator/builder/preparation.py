@@ -22,13 +22,14 @@ from generator.config.settings import Config
 from generator.cost.sizes import Change, Site
 from generator.downloads import parquet, partitions
 from generator.downloads.histories import HeldRows, LastHistories, NewHistories
+from generator.downloads.side_file import HistoryState
 from generator.errors import FalseVersionsError, GuardError
 from generator.filesystem import WriteAhead
 from generator.findings import Finding
 from generator.markets import detail, row_validation
 from generator.markets.quarantine import Quarantine
 from generator.progress import Progress, Stopwatch
-from generator.site import documents, full_histories, worker_pool
+from generator.site import documents, histories_in_place, worker_pool
 from generator.site.catalog import Catalog
 from generator.site.make import Details, Made, Maker, Outline
 from generator.source.address import shape
@@ -164,7 +165,7 @@ class Preparation:
             return None
         if self.overrides.full:
             return LastHistories()
-        state, as_of = full_histories.in_place(self.folder), times.instant(self.clock.as_of)
+        state, as_of = self._history_state, times.instant(self.clock.as_of)
         if state is None:
             return LastHistories()
         # What a false version kept from being read is missing in them, too.
@@ -172,8 +173,12 @@ class Preparation:
             return None
         if as_of < state.as_of:  # candles may be of periods that are not over yet
             return LastHistories()
-        is_undamaged = full_histories.are_undamaged(self.folder)
+        is_undamaged = histories_in_place.are_undamaged(self.folder)
         return LastHistories(state.markets, state.as_of) if is_undamaged else LastHistories()
+
+    @cached_property
+    def _history_state(self) -> HistoryState | None:
+        return histories_in_place.in_place(self.folder)
 
     def _sample(self) -> Sample:
         return EVERY_DETAIL if self.suspects else Sample.chosen(self.config.source.audit)
@@ -226,7 +231,7 @@ class Preparation:
 
     def _held(self, catalog: Catalog, new: NewHistories | None) -> dict[str, tuple[HeldRows, HeldRows]]:
         """What files of full histories hold of each market that stays listed, and will; empty if they stay."""
-        last = full_histories.in_place(self.folder) if new else None
+        last = self._history_state if new else None
         if new is None or last is None:
             return {}
         listed = {market.id for market in catalog.listed()}

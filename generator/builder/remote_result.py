@@ -5,9 +5,10 @@ within JSON, they would take longer to encode and to parse than everything else.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from io import BytesIO
 from itertools import chain, repeat
-from typing import Annotated, Any, Final, get_type_hints
+from typing import IO, Annotated, Any, Final, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, GetPydanticSchema, ValidationError
 
@@ -15,9 +16,8 @@ from generator.api import keys, slugs
 from generator.api.downloads import CANDLES, CLOSES
 from generator.builder.last_details import InPlace
 from generator.builder.part_rendering import NewMarketObject, ReadDetail, RenderedPart, Task
-from generator.downloads import table_rows
-from generator.downloads.histories import HeldRows, NewHistories
-from generator.downloads.table_rows import PLACES
+from generator.downloads import parquet
+from generator.downloads.histories import HeldRows, NewHistories, SpoolSegment
 from generator.errors import ClusterError
 from generator.findings import Finding
 from generator.markets import columns
@@ -47,7 +47,7 @@ class _Head(BaseModel):
     remarks: list[Finding]
     altered: list[str]
     false_versions: list[str]
-    #: The lines of its segments follow the bodies.
+    #: The rows of its segments follow the bodies.
     histories: NewHistories | None
 
 
@@ -154,33 +154,42 @@ def _check_histories(part: RenderedPart, task: Task) -> None:
     found, read = part.histories, {detail.market_id for detail in part.details}
     if found.is_first != task.histories.is_first or found.entries.keys() != read or not read.issuperset(found.replaced):
         raise ValueError("histories of other markets")
+    _check_rows(found.segments, part.spool, read)
+    for held in found.entries.values():
+        _check_later_rows(held)
+
+
+def _check_rows(segments: Iterable[SpoolSegment], spool: IO[bytes], read: AbstractSet[str]) -> None:
+    """Raise ValueError unless the spool has just these segments, with rows of the markets that were read."""
+    from generator.downloads import record_files, records  # noqa: PLC0415 - most sites need no NumPy
+
     end = 0
-    for segment in found.segments:
-        place_of = PLACES.get(segment.table)
-        if segment.offset != end or segment.path or segment.size <= 0 or place_of is None:
+    for segment in segments:
+        if segment.offset != end or segment.path or segment.size <= 0 or segment.table not in records.TYPES:
             raise ValueError("segments of histories that are none")
         end += segment.size
-        # Line by line: a place takes several times the memory of its line.
-        while part.spool.tell() < end:
-            line = part.spool.readline(end - part.spool.tell())
-            month, owner, *_ = place_of(line)
-            if month != segment.month or owner not in read or not line.endswith(b"\n") or line.count(b"{") > 1:
-                raise ValueError("rows of other markets")
-    if part.spool.read(1):
-        raise ValueError("the lines of histories are too long")
-    part.spool.seek(0)
-    for market_id, held in found.entries.items():
-        _check_later_rows(market_id, held)
+        rows = records.of_bytes(segment.table, spool.read(segment.size))
+        record_files.check(segment.table, rows)
+        owners = records.owners(rows)
+        if {*owners} - read or (owners[0], owners[-1]) != (segment.first, segment.last):
+            raise ValueError("rows of other markets")
+        if {*map(records.month, records.months(segment.table, rows))} != {segment.month}:
+            raise ValueError("rows of another month")
+    if spool.read(1):
+        raise ValueError("the rows of histories are too long")
+    spool.seek(0)
 
 
-def _check_later_rows(market_id: str, held: HeldRows) -> None:
-    """Raise ValueError unless these are candles and closes of the market: a later build puts them into the files."""
+def _check_later_rows(held: HeldRows) -> None:
+    """Raise ValueError unless these are candles and closes: a later build puts them into the files."""
     for tables, rows in ((CANDLES, held.later), ((CLOSES,), held.close)):
-        for row in rows:
-            line = table_rows.lines(market_id, [row.text.encode()])
-            if row.table not in tables or line.count(b"\n") != 1 or line.count(b"{") != 1:
-                raise ValueError("later rows of histories that are none")
-            PLACES[row.table](line)
+        for table, time, values in rows:
+            try:
+                model = parquet.MODELS[table if table in tables else ""]
+                names = (field.alias for field in model.model_fields.values())
+                model.model_validate(dict(zip(names, (time, *values), strict=True)))
+            except (KeyError, ValueError) as error:
+                raise ValueError("later rows of histories that are none") from error
 
 
 def _check_texts(head: _Head) -> None:

@@ -6,14 +6,27 @@ row came late, was edited or deleted, all its rows are passed on, and replace th
 made of the same rows, and passed on once they are over, be it that the market is read then or not.
 """
 
-import heapq
-from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
-from generator.downloads import candles, table_rows
+from generator.downloads import candles
+
+
+class _Market(Protocol):
+    @property
+    def id(self) -> str: ...
+    @property
+    def close_time(self) -> str: ...
+    @property
+    def resolved_at(self) -> str | None: ...
+    @property
+    def fx(self) -> object | None: ...
+
+
+def closing(market: _Market) -> str:
+    """When a market closes, if the files hold its rows; '' for a member of an FX family, of which they hold none."""
+    return "" if market.fx else candles.closed_at(market.close_time, market.resolved_at)
 
 
 class Extent(NamedTuple):
@@ -24,26 +37,22 @@ class Extent(NamedTuple):
 
 
 class LaterRow(NamedTuple):
-    """A row of a table, encoded without its market, that is final if the market stays as it is until it is over."""
+    """A row of a table, its time and its other values, that is final if the market stays as it is until it is over."""
 
     table: str
-    text: str
+    time: str
+    values: tuple[int | float | None, ...]
 
     def is_over(self, as_of: str) -> bool:
         """Whether it belongs to the files by then."""
         return candles.is_over(self.table, self.time, as_of)
-
-    @property
-    def time(self) -> str:
-        """The time by which it is in order."""
-        return table_rows.first_text(self.text)
 
 
 class HeldRows(NamedTuple):
     """What the files hold of a market: its rows as of this version; None if the database tells none.
 
     `later` are the candles of periods that were not over, `close` is its row of closes, at the instant `closed_at`,
-    which may be to come; it has none if no price is known.
+    which may be to come; it has none if no price is known. A member of an FX family has no rows, and no such instant.
     """
 
     version: str | None
@@ -52,6 +61,11 @@ class HeldRows(NamedTuple):
     later: tuple[LaterRow, ...] = ()
     closed_at: str = ""
     close: tuple[LaterRow, ...] = ()
+
+    @property
+    def is_member(self) -> bool:
+        """Whether it is a member of an FX family."""
+        return not self.closed_at
 
     @property
     def has_any(self) -> bool:
@@ -89,14 +103,17 @@ class LastHistories:
         """What they hold of these markets."""
         return LastHistories({key: self.entries[key] for key in ids if key in self.entries}, self.as_of)
 
-    def has_other_close(self, market_id: str, closed_at: str) -> bool:
-        """Whether they have, or will have, the market's price at another instant than this one, that of its close."""
-        held = self.entries.get(market_id)
-        return held is not None and held.closed_at != closed_at
+    def has_other_close(self, market: _Market) -> bool:
+        """Whether they have, or will have, the market's price at another instant than that of its close.
+
+        So it is with one that joined or left an FX family since.
+        """
+        held = self.entries.get(market.id)
+        return held is not None and held.closed_at != closing(market)
 
 
 class SpoolSegment(NamedTuple):
-    """Lines of one table and month, in order: where they are in a spool, and the first and last of their markets."""
+    """Rows of one table and month, in order: where they are in a spool, and the first and last of their markets."""
 
     table: str
     month: str
@@ -109,7 +126,7 @@ class SpoolSegment(NamedTuple):
 
 @dataclass
 class NewHistories:
-    """What was read: entries by market id, markets whose rows replace all that the files hold, and where lines are.
+    """What was read: entries by market id, markets whose rows replace all that the files hold, and where rows are.
 
     `is_first`: nothing was known of the files in place, so these are all rows of all markets.
     """
@@ -129,41 +146,7 @@ class NewHistories:
         return others
 
     def stored_at(self, path: str) -> "NewHistories":
-        """The same, with its lines in this file."""
+        """The same, with its rows in this file."""
         return NewHistories(
             self.is_first, self.entries, self.replaced, [segment._replace(path=path) for segment in self.segments]
         )
-
-
-def texts(segments: Sequence[SpoolSegment], read: Callable[[SpoolSegment], bytes]) -> Iterator[bytes]:
-    """The lines of segments of one table and month, in order; those that overlap are in memory together."""
-    for group in _overlapping(sorted(segments, key=lambda one: (one.first, one.last, one.path, one.offset))):
-        yield from _interleaved([*map(read, sorted(group, key=lambda one: (one.path, one.offset)))])
-
-
-def _overlapping(segments: Sequence[SpoolSegment]) -> Iterator[list[SpoolSegment]]:
-    group = list[SpoolSegment]()
-    for segment in segments:
-        if group and max(one.last for one in group) < segment.first:
-            yield group
-            group = []
-        group.append(segment)
-    if group:
-        yield group
-
-
-def _interleaved(texts: Sequence[bytes]) -> Iterator[bytes]:
-    """The lines of texts that are in order by market; a market that two of them have goes on in the later one."""
-    heads = [(table_rows.owner_at(text, 0), number, 0) for number, text in enumerate(texts)]
-    heapq.heapify(heads)
-    while heads:
-        owner, number, start = heapq.heappop(heads)
-        text, stop = texts[number], len(texts[number])
-        if heads:
-            # A database may sort ids in another order than we do, so a few markets lie among those of other parts.
-            bisect = bisect_left if owner < heads[0][0] else bisect_right
-            place_of = partial(table_rows.owner_at, text)
-            stop = bisect(range(len(text)), heads[0][0], start, key=place_of)
-        yield text[start:stop]
-        if stop < len(text):
-            heapq.heappush(heads, (table_rows.owner_at(text, stop), number, stop))

@@ -19,27 +19,23 @@ from pydantic import BaseModel
 from generator.api import contract
 from generator.api.contract import Variant
 from generator.api.downloads import CANDLES, CLOSES
-from generator.downloads import candles, market_lines, table_rows
-from generator.downloads.text_pipe import TextPipe, WrittenTable
+from generator.downloads import candles, market_lines
+from generator.downloads.pipes import FilePipe, TextPipe, WrittenTable
 from generator.errors import ConfigError
 
 _Write: TypeAlias = Callable[[bytes], object]
 
 #: The column that a file is sorted by, of markets and of what belongs to them.
 MARKET: Final = "id"
-OWNER: Final = table_rows.OWNER
+OWNER: Final = "marketId"
 #: The column with the address of a market's page.
 URL: Final = "url"
 #: Rows of a row group: the least that a reader can skip by a file's statistics, and the most that is held in memory.
 MARKETS_PER_GROUP: Final = 25_000
 ROWS_PER_GROUP: Final = 100_000
-#: The same in files of a period, of which a reader of one market or of one week should fetch little.
-ROWS_PER_PERIOD_GROUP: Final = 20_000
 #: Rows decoded at a time.
 _BATCH: Final = 10_000
 _COMPRESSION: Final = "zstd(6)"
-#: Of periods, which are many rows: higher levels take up to three times the time, and save a tenth of points at most.
-_PERIOD_COMPRESSION: Final = "zstd(1)"
 #: In the form that readers take apart; with another, Java's ignore the statistics of texts. The program's own version
 #: would give every file a new name with every release.
 _CREATED_BY: Final = "public-markets version 1"
@@ -63,7 +59,7 @@ def markets(
     ValueError if a line is no market, ConfigError without the extra, and whatever `lines` and `write` raise; the file
     is worthless then.
     """
-    schema = _columns(None, variant, linked=url_of is not None)
+    schema = columns_of(None, variant, linked=url_of is not None)
     fitting = map(_fitting, lines)
     rows = map(partial(_linked, url_of), fitting) if url_of else fitting
     return _written(write, (row + b"\n" for row in rows), schema, MARKETS_PER_GROUP)
@@ -74,7 +70,7 @@ def history(write: _Write, details: Iterable[bytes]) -> WrittenTable:
 
     Columns: marketId, timestamp, prob; sorted by marketId, then as in `probHistory`, by time. Errors as for `markets`.
     """
-    return _written(write, map(_points, details), _columns("history"), ROWS_PER_GROUP)
+    return _written(write, map(_points, details), columns_of("history"), ROWS_PER_GROUP)
 
 
 def fills(write: _Write, details: Iterable[bytes]) -> WrittenTable:
@@ -83,24 +79,16 @@ def fills(write: _Write, details: Iterable[bytes]) -> WrittenTable:
     Columns: marketId, id, amount, shares, price, timestamp; sorted by marketId, then by time: `recentFills` in reverse.
     Errors as for `markets`.
     """
-    return _written(write, map(_fills, details), _columns("fills"), ROWS_PER_GROUP)
+    return _written(write, map(_fills, details), columns_of("fills"), ROWS_PER_GROUP)
 
 
 #: What a row of each table is, and without a table that of a market.
-_MODELS: Final[Mapping[str | None, type[BaseModel]]] = {
+MODELS: Final[Mapping[str | None, type[BaseModel]]] = {
     None: contract.PublicMarketDetailMarket, "history": contract.ProbabilityPoint, "fills": contract.PublicRecentFill,
     **dict.fromkeys(CANDLES, candles.Candle), CLOSES: candles.Close,
 }  # fmt: skip
 #: What makes a file of each table of a dump from details.
 WRITERS: Final[Mapping[str, Callable[[_Write, Iterable[bytes]], WrittenTable]]] = {"history": history, "fills": fills}
-
-
-def table(write: _Write, texts: Iterable[bytes], name: str) -> WrittenTable:
-    """Write a file with these rows of a table, JSON lines in pieces of whole lines (see `table_rows`), in their order.
-
-    Errors as for `markets`.
-    """
-    return _written(write, texts, _columns(name), ROWS_PER_PERIOD_GROUP, _PERIOD_COMPRESSION)
 
 
 def without(write: _Write, file: BinaryIO, ids: Collection[str]) -> WrittenTable | None:
@@ -119,20 +107,12 @@ def without(write: _Write, file: BinaryIO, ids: Collection[str]) -> WrittenTable
 
 def has_any(file: BinaryIO, ids: Collection[str]) -> bool:
     """Whether a file has rows of any of these markets. `file` and errors are those of `without`."""
-    return any(_rows_of(ids, batch.column(0)) for batch in _batches(_opened(file)))
-
-
-def texts(file: BinaryIO, without: Collection[str] = ()) -> Iterator[bytes]:
-    """The rows of a file as JSON lines, in pieces of whole lines, but for those of the markets that are left out.
-
-    `file` and errors are those of `without`.
-    """
-    yield from _text_without(_batches(_opened(file)), without)
+    return any(_rows_of(ids, batch.column(0)) for batch in batches(file))
 
 
 def ids(file: BinaryIO) -> set[str]:
     """The ids of the markets that a file has rows of. `file` and errors are those of `without`."""
-    return {value for batch in _batches(_opened(file)) for value in batch.column(0).to_pylist()}
+    return {value for batch in batches(file) for value in batch.column(0).to_pylist()}
 
 
 def require_columns(file: BinaryIO, table: str | None, variant: Variant) -> None:
@@ -143,7 +123,7 @@ def require_columns(file: BinaryIO, table: str | None, variant: Variant) -> None
     reading = _opened(file)
     columns = [(column.name, str(column.type), column.nullable) for column in reading.schema]
     is_linked = table is None and any(name == URL for name, _, _ in columns)
-    wanted = _columns(table, variant, linked=is_linked)
+    wanted = columns_of(table, variant, linked=is_linked)
     if columns != [(column.name, str(column.type), column.nullable) for column in wanted]:
         raise ValueError(f"columns {', '.join(name for name, _, _ in columns):.100}")
 
@@ -154,25 +134,29 @@ def rows(file: BinaryIO, ids: Collection[str] | None = None) -> Iterator[bytes]:
     `file` and errors are those of `without`.
     """
     _, files = _libraries()
-    for batch in _batches(_opened(file)):
+    for batch in batches(file):
         whole = [(0, batch.num_rows)]
         for start, stop in whole if ids is None else _rows_of(ids, batch.column(0)):
             text = io.BytesIO()
-            with _explained("damaged Parquet file"):
+            with explained("damaged Parquet file"):
                 files.write_ndjson(batch.slice(start, stop - start), text)
             yield from text.getvalue().splitlines()
 
 
-def values(file: BinaryIO, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+def values(file: BinaryIO, columns: Sequence[str], since: int | None = None) -> Iterator[tuple[Any, ...]]:
     """The values of these columns, a tuple for each row of a file, in its order; times in milliseconds since 1970.
 
-    It takes two fifths of the time of `rows` with their JSON. `file` and errors are those of `without`.
+    With `since`, candles that start earlier are left out. It takes two fifths of the time of `rows` with their JSON.
+    `file` and errors are those of `without`.
     """
     core, _ = _libraries()
     number = core.DataType.int64()
-    for batch in _batches(_opened(file)):
-        with _explained("not such a table"):
+    for batch in batches(file):
+        with explained("not such a table"):
             found = [batch.column(name) for name in columns]
+            if since is not None:
+                (late,) = (batch.column("start").cast(number).to_numpy() >= since).nonzero()
+                found = [column.take(late) for column in found]
         yield from zip(
             *((one.cast(number) if core.DataType.is_timestamp(one.type) else one).to_pylist() for one in found),
             strict=True,
@@ -191,10 +175,10 @@ def _libraries() -> tuple[ModuleType, ModuleType]:
 
 
 @cache
-def _columns(table: str | None, variant: Variant = "extended", *, linked: bool = False) -> Any:
+def columns_of(table: str | None, variant: Variant = "extended", *, linked: bool = False) -> Any:
     """The columns of a table, or without a `table` those of markets; `linked`: last an address."""
     core, _ = _libraries()
-    model = _MODELS[table]
+    model = MODELS[table]
     leave_out = contract.EXTENDED_PROPERTIES if table is None and variant == "core" else ()
     url = [core.Field(URL, core.DataType.string(), nullable=True)] if linked else []
     owner = [core.Field(OWNER, core.DataType.string(), nullable=False)] if table else []
@@ -270,15 +254,19 @@ def _owned(detail: bytes, elements: Sequence[bytes]) -> bytes:
     return start + (b"}\n" + start).join(elements) + b"}\n" if elements else b""
 
 
-def _written(
-    write: _Write, texts: Iterable[bytes], schema: Any, rows_per_group: int, compression: str = _COMPRESSION
-) -> WrittenTable:
+def _written(write: _Write, texts: Iterable[bytes], schema: Any, rows_per_group: int) -> WrittenTable:
     """Write a file of JSON lines, which may come in any pieces."""
     _, files = _libraries()
     pipe = TextPipe(texts, write)
+    return piped(pipe, lambda: files.read_json(pipe, schema, batch_size=_BATCH), rows_per_group, _COMPRESSION)
+
+
+def piped(pipe: FilePipe, open_rows: Callable[[], Any], rows_per_group: int, compression: str) -> WrittenTable:
+    """Write the rows that Arrow reads into the pipe. Raises ValueError if they do not fit, and what failed in it."""
+    _, files = _libraries()
     try:
         files.write_parquet(
-            files.read_json(pipe, schema, batch_size=_BATCH),
+            open_rows(),
             pipe,
             compression=compression,
             created_by=_CREATED_BY,
@@ -296,13 +284,18 @@ def _written(
 def _opened(file: BinaryIO) -> Any:
     _, files = _libraries()
     file.seek(0)
-    with _explained("not a Parquet file"):
+    with explained("not a Parquet file"):
         return files.read_parquet(file, batch_size=_BATCH)
+
+
+def batches(file: BinaryIO) -> Iterator[Any]:
+    """The rows of a file as Arrow reads them, piece by piece. `file` and errors are those of `without`."""
+    return _batches(_opened(file))
 
 
 def _batches(reading: Any) -> Iterator[Any]:
     while True:
-        with _explained("damaged Parquet file"):
+        with explained("damaged Parquet file"):
             batch = next(reading, None)
         if batch is None:
             return
@@ -310,7 +303,7 @@ def _batches(reading: Any) -> Iterator[Any]:
 
 
 @contextmanager
-def _explained(what: str) -> Iterator[None]:
+def explained(what: str) -> Iterator[None]:
     """Turn errors of Rust into ValueError, also its panics, which are no Exception in Python."""
     try:
         yield

@@ -21,7 +21,6 @@ from generator.models import replaced
 from generator.site import archive, archive_index
 from generator.site.archive import StagedArchive
 from generator.site.change_feed import ChangeFeed, NewState
-from generator.site.full_histories import FullHistories
 from generator.site.listed import Listed
 from generator.site.parquet_files import ParquetFiles
 from generator.tree import files, staging
@@ -137,6 +136,8 @@ class _Downloads:
         known, state = self._side_file.partitions, None
         made = ParquetFiles(self._files, self._config, self._listed, self._before, known)
         if self._config.has_full_histories:
+            from generator.site.full_histories import FullHistories  # noqa: PLC0415 - most sites need no NumPy
+
             full = FullHistories(self._files, self._config.files_url, self._listed, self._before)
             histories, state = full.made(self._side_file.histories)
             found = made.with_markets(replaced(head, **histories))

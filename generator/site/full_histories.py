@@ -6,7 +6,6 @@ file of their period. Hours are dropped in whole months. Which rows are new, a b
 that is no longer listed leaves the files at once.
 """
 
-import hashlib
 import os
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -18,54 +17,29 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from generator.api.downloads import FIELDS, TABLES, DumpHead, PeriodFile
-from generator.downloads import candles, histories, parquet, partitions, side_file, table_rows
-from generator.downloads.histories import NewHistories, SpoolSegment
+from generator.downloads import candles, parquet, partitions, record_files, records
+from generator.downloads.histories import LaterRow, NewHistories, SpoolSegment
+from generator.downloads.records import Records
 from generator.downloads.side_file import HistoryState
+from generator.site import histories_in_place
 from generator.site.listed import Listed
-from generator.tree import files as names
 from generator.tree.download import NewFiles
-from generator.tree.workplace import Workplace
 
 #: Parts of a running month; more are put together. So five years take a reader of everything fewer than 150 requests.
 MOST_PARTS: Final = 8
 #: Bytes of the files that are put together, at most: a file is uploaded in one request, which lasts 70 s.
 MOST_BYTES: Final = 64_000_000
+_MONTH: Final = len("2026-10")
 _FIRST_MONTH: Final = "-01"
 _LAST_MONTH: Final = "-12"
 
 
-def in_place(folder: Workplace) -> HistoryState | None:
-    """What the files that readers find hold; None if there are none, or not those that the last build left."""
-    state = side_file.decoded(folder.read(names.DUMP_PARTS)).histories
-    return state if _is_of(state, DumpHead.found_by(folder.read), folder) else None
-
-
-def _is_of(state: HistoryState | None, head: DumpHead | None, folder: Workplace) -> bool:
-    if state is None or head is None or state.tables != TABLES:
-        return False
-    files = [file for table in TABLES for file in head.periods(table)]
-    return [file.name for file in files] == [*state.files] and all(folder.has(file.key) for file in files)
-
-
-def are_undamaged(folder: Workplace) -> bool:
-    """Whether the files in place have the bytes that the head tells of: a build is about to copy their rows."""
-    head = DumpHead.found_by(folder.read)
-    return head is not None and all(
-        _digest(file, folder) == file.sha256 for table in TABLES for file in head.periods(table)
-    )
-
-
-def _digest(file: PeriodFile, folder: Workplace) -> str:
-    with folder.path(file.key).open("rb") as opened:
-        return hashlib.file_digest(opened, "sha256").hexdigest()
-
-
 class _Source(NamedTuple):
-    """Rows in order, in pieces of whole lines, and the months that they begin and end with at most."""
+    """Rows in order, in pieces, and the months that they begin and end with at most."""
 
     first: str
     last: str
-    texts: Iterable[bytes]
+    rows: Iterable[Records]
 
 
 @dataclass(frozen=True)
@@ -84,7 +58,7 @@ class FullHistories:
 
     def made(self, state: HistoryState | None) -> tuple[dict[str, Any], HistoryState | None]:
         """The properties of the head, and the state of these files; `state` is that of the files in place."""
-        known = state if _is_of(state, self.before, self.files.folder) else None
+        known = state if histories_in_place.are_of(state, self.before, self.files.folder) else None
         new, gone = self.listed.histories, self._gone(known)
         if new is None:
             tables = {table: [*self._without(self._before(table), gone)] for table in TABLES}
@@ -102,7 +76,8 @@ class FullHistories:
         """The markets that the files in place may have, and the new ones must not."""
         takedown = self.listed.takedown
         taken_down = takedown.gone if takedown else frozenset[str]()
-        return taken_down.union(known.markets.keys() - frozenset(self.listed.ids) if known else ())
+        held = {key for key, entry in known.markets.items() if not entry.is_member} if known else frozenset[str]()
+        return taken_down.union(held - frozenset(self.listed.ids))
 
     def _state(self, known: HistoryState | None, tables: Mapping[str, Sequence[PeriodFile]]) -> HistoryState | None:
         """What the files hold now; None if that is not known, so that all are made again."""
@@ -110,19 +85,23 @@ class FullHistories:
         if self.damaged or (known is None and (new is None or not new.is_first)):
             return None
         before = known.markets if known and not (new and new.is_first) else {}
-        entries, listed = {**before, **(new.entries if new else {})}, frozenset(self.listed.ids)
+        entries = {**before, **(new.entries if new else {})}
+        listed, shown = frozenset(self.listed.ids), self.listed.catalog.ids()
         as_of = known.as_of if known and new is None else self.listed.as_of
         return HistoryState(
             as_of=as_of,
             tables=TABLES,
             files=tuple(name for table in TABLES for name in _names(tables[table])),
-            # A market that is not listed, such as a member of an FX family, has to be read in full when it is.
-            markets={key: entry.as_of(as_of) for key, entry in sorted(entries.items()) if key in listed},
+            markets={
+                key: entry.as_of(as_of)
+                for key, entry in sorted(entries.items())
+                if key in (shown if entry.is_member else listed)
+            },
         )
 
-    def _due(self, known: HistoryState | None, new: NewHistories) -> Mapping[tuple[str, str], bytes]:
+    def _due(self, known: HistoryState | None, new: NewHistories) -> Mapping[tuple[str, str], Records]:
         """Rows that are over now, of markets that were not read or have the rows of before, by table and month."""
-        found = defaultdict[tuple[str, str], list[bytes]](list)
+        found = defaultdict[tuple[str, str], list[tuple[str, LaterRow]]](list)
         if known is None or new.is_first:
             return {}
         for market_id in sorted(known.markets.keys() & frozenset(self.listed.ids)):
@@ -130,14 +109,14 @@ class FullHistories:
             if new.entries.get(market_id, held)._replace(version=held.version) != held:
                 continue  # whoever read it has passed them on
             for row in held.over(known.as_of, self.listed.as_of):
-                found[row.table, row.time[: table_rows.MONTH]].append(table_rows.lines(market_id, [row.text.encode()]))
-        return {place: b"".join(lines) for place, lines in found.items()}
+                found[row.table, row.time[:_MONTH]].append((market_id, row))
+        return {(table, month): _rows(table, later) for (table, month), later in found.items()}
 
     def _before(self, table: str) -> Sequence[PeriodFile]:
         return self.before.periods(table) if self.before else ()
 
     def _with_new(
-        self, table: str, new: NewHistories, due: Mapping[tuple[str, str], bytes], leaving: AbstractSet[str]
+        self, table: str, new: NewHistories, due: Mapping[tuple[str, str], Records], leaving: AbstractSet[str]
     ) -> Iterator[PeriodFile]:
         """The files of a table with the new rows and those that are due, and without those of markets that leave."""
         before = [] if new.is_first else self._before(table)
@@ -156,7 +135,7 @@ class FullHistories:
                 yield from self._of_period(f"{table}/period={period}", files[period], added[period], leaving)
 
     def _sources(
-        self, table: str, new: NewHistories, due: Mapping[tuple[str, str], bytes]
+        self, table: str, new: NewHistories, due: Mapping[tuple[str, str], Records]
     ) -> Iterator[tuple[str, _Source]]:
         """The new rows of a table, by month."""
         months = defaultdict[str, list[SpoolSegment]](list)
@@ -164,10 +143,10 @@ class FullHistories:
             if segment.table == table:
                 months[segment.month].append(segment)
         for month, segments in months.items():
-            yield month, _Source(month, month, histories.texts(segments, _read))
-        for (of_table, month), text in due.items():
+            yield month, _Source(month, month, _spooled(segments))
+        for (of_table, month), rows in due.items():
             if of_table == table:
-                yield month, _Source(month, month, [text])
+                yield month, _Source(month, month, [rows])
 
     def _of_period(
         self,
@@ -182,7 +161,7 @@ class FullHistories:
         if not new and [file.period for file in joined] == [period]:
             joined = []
         yield from self._without([file for file in files if file not in joined], leaving)
-        old = [_Source(*_months(file.period), self._texts(file, leaving)) for file in joined]
+        old = [_Source(*_months(file.period), self._rows(file, leaving)) for file in joined]
         yield from self._written(folder, [*old, *new])
 
     def _without(self, files: Iterable[PeriodFile], leaving: AbstractSet[str]) -> Iterator[PeriodFile]:
@@ -193,7 +172,7 @@ class FullHistories:
                 continue
             try:
                 has_any = bool(leaving) and self._has_any(file, leaving)
-                source = _Source(*_months(file.period), self._texts(file, leaving))
+                source = _Source(*_months(file.period), self._rows(file, leaving))
                 yield from self._written(file.folder, [source]) if has_any else [file.served_from(self.base_url)]
             except ValueError:
                 self.damaged.add(file.name)
@@ -203,7 +182,7 @@ class FullHistories:
         if not sources:
             return
         table = folder.rpartition("/")[0]
-        draft = self.files.draft(lambda write: parquet.table(write, _in_order(table, sources), table))
+        draft = self.files.draft(lambda write: record_files.written(write, _in_order(table, sources), table))
         if draft.content.rows:
             yield self.files.stage(draft, PeriodFile.of(draft.content, self.base_url, folder))
         else:
@@ -213,9 +192,9 @@ class FullHistories:
         with self.files.folder.open_newest(file.key) as opened:
             return parquet.has_any(opened, ids)
 
-    def _texts(self, file: PeriodFile, leaving: AbstractSet[str]) -> Iterator[bytes]:
+    def _rows(self, file: PeriodFile, leaving: AbstractSet[str]) -> Iterator[Records]:
         with self.files.folder.open_newest(file.key) as opened:
-            yield from parquet.texts(opened, leaving)
+            yield from record_files.rows(opened, file.folder.rpartition("/")[0], leaving)
 
 
 def _smallest(files: Iterable[PeriodFile]) -> list[PeriodFile]:
@@ -227,25 +206,43 @@ def _smallest(files: Iterable[PeriodFile]) -> list[PeriodFile]:
 
 def _months(period: str) -> tuple[str, str]:
     """The first month of a period, and its last."""
-    return (period, period) if len(period) == table_rows.MONTH else (period + _FIRST_MONTH, period + _LAST_MONTH)
+    return (period, period) if len(period) == _MONTH else (period + _FIRST_MONTH, period + _LAST_MONTH)
 
 
-def _read(segment: SpoolSegment) -> bytes:
+def _rows(table: str, later: Iterable[tuple[str, LaterRow]]) -> Records:
+    """The rows of these markets (ids)."""
+    values = [(market_id, row.time, *row.values) for market_id, row in later]
+    return records.in_order(table, records.of(table, values, (records.OWNER, *records.COLUMNS[table])))
+
+
+def _spooled(segments: Sequence[SpoolSegment]) -> Iterator[Records]:
+    """The rows of segments of one table and month, in order; those that overlap are in memory together."""
+    group, last = list[Records](), ""
+    for segment in sorted(segments, key=lambda one: (one.first, one.last)):
+        if group and last < segment.first:
+            yield records.together(segment.table, group)
+            group = []
+        group.append(_read(segment))
+        last = max(last, segment.last)
+    yield records.together(segments[0].table, group)
+
+
+def _read(segment: SpoolSegment) -> Records:
     with Path(segment.path).open("rb") as file:
-        return os.pread(file.fileno(), segment.size, segment.offset)
+        return records.of_bytes(segment.table, os.pread(file.fileno(), segment.size, segment.offset))
 
 
-def _in_order(table: str, sources: Sequence[_Source]) -> Iterator[bytes]:
+def _in_order(table: str, sources: Sequence[_Source]) -> Iterator[Records]:
     """The rows of several sources in one order; those of months that no other has pass as they are."""
     group, last = list[_Source](), ""
     for source in sorted(sources, key=lambda one: one[:2]):
         if group and source.first > last:
-            yield from table_rows.merged(table, [one.texts for one in group])
+            yield from records.merged(table, [one.rows for one in group])
             group = []
         group.append(source)
         last = max(last, source.last)
     if group:
-        yield from table_rows.merged(table, [one.texts for one in group])
+        yield from records.merged(table, [one.rows for one in group])
 
 
 def _names(files: Iterable[PeriodFile]) -> list[str]:

@@ -18,7 +18,6 @@ from generator.verify import parquet_file
 from generator.verify.inquiry import Inquiry, unlike
 from generator.verify.mismatches import Mismatch, Verdict
 from generator.verify.parquet_file import OpenedFile
-from generator.verify.period_files import PeriodFilesCheck
 from generator.wording import counted
 
 _Rows: TypeAlias = Sequence[Mapping[str, Any]]
@@ -45,6 +44,8 @@ class ParquetCheck:
             return
         yield from _of_markets(asked, head.parquet)
         if any(map(head.periods, THINNED)):
+            from generator.verify.period_files import PeriodFilesCheck  # noqa: PLC0415 - most sites need no NumPy
+
             yield from PeriodFilesCheck(self.ids)(asked, head)
             return
         seen: dict[str, set[str]] = {table: set() for table in THINNED}

@@ -12,7 +12,8 @@ from pydantic_core import from_json
 from generator.api import contract, keys
 from generator.api.contract import PublicMarketDetail
 from generator.api.downloads import CLOSES, TABLES, THINNED, DumpHead, PeriodFile
-from generator.downloads import candles, parquet, table_rows
+from generator.downloads import candles, derivation, parquet, records
+from generator.downloads.derivation import Grouped
 from generator.verify import parquet_file
 from generator.verify.inquiry import Inquiry
 from generator.verify.mismatches import Mismatch, Verdict
@@ -27,7 +28,8 @@ MOST_COMPARED: Final = 500
 #: Rows in memory of one table; if there are more, the markets that have most of them are not compared.
 MOST_ROWS: Final = 500_000
 #: What a plain row has beside its values.
-_NO_VALUES: Final = (parquet.OWNER, "id", *table_rows.TIMES.values())
+_NO_VALUES: Final = (parquet.OWNER, "id", *records.TIMES.values())
+_SECONDS: Final = len("2026-10-31T12:00:00Z")
 _NEVER: Final = "9999-12-31T23:59:59.999Z"
 #: The property of a detail that shows some rows of each table.
 _PROPERTIES: Final = {"history": "probHistory", "fills": "recentFills"}
@@ -53,7 +55,7 @@ class PeriodFilesCheck:
                     yield from [found] if found else []
                     continue
                 yield from parquet_file.withdrawn(asked, found)
-                flaws = [*_of_file(file, found, compared, table_rows.TIMES[table])]
+                flaws = [*_of_file(file, found, compared, records.TIMES[table])]
                 is_whole = is_whole and not flaws
                 yield from flaws
             if not is_whole:
@@ -142,7 +144,7 @@ def _unlike_detail(
 
 def _sources(table: str, rows: Iterable[_Row]) -> list[_Source]:
     """What candles and closes are made of: the time of each point or fill and these of its values, in order."""
-    return sorted((table_rows.in_full(row["timestamp"]), *(row[name] for name in _MADE_OF[table])) for row in rows)
+    return sorted((_in_full(row["timestamp"]), *(row[name] for name in _MADE_OF[table])) for row in rows)
 
 
 def _unlike_made(asked: Inquiry, head: DumpHead, table: str, rows: _MarketRows) -> Iterator[Mismatch]:
@@ -154,9 +156,13 @@ def _unlike_made(asked: Inquiry, head: DumpHead, table: str, rows: _MarketRows) 
         closing = candles.closed_at(market["closeTime"], market["resolvedAt"])
     elif table == CLOSES and stored:  # the market may close at another instant by now
         closing = stored[0].timestamp
-    columns = candles.derived(closing, as_of, [rows.points], [rows.fills])[table]
-    final = [*zip(*columns, strict=True)][: candles.over(table, columns[0], as_of)]
-    made = [_plain(dict(zip(table_rows.COLUMNS[table], row, strict=True))) for row in final]
+    raw = {
+        name: Grouped.of_one(name, records.of(name, made_of, ("timestamp", *_MADE_OF[name])))
+        for name, made_of in zip(THINNED, (rows.points, rows.fills), strict=True)
+    }
+    derived = derivation.derived(raw, [closing], as_of)[table]
+    final = records.values(table, derived.rows[derivation.are_over(derived, as_of)])
+    made = [_plain(dict(zip(records.COLUMNS[table], row, strict=True))) for row in final]
     if made != stored:
         times = {row.timestamp for row in {*made} ^ {*stored}}
         flaw = f"that of {min(times)} is not what its points and trades make" if times else "one is there twice"
@@ -173,6 +179,11 @@ class _PlainRow(NamedTuple):
 
 
 def _plain(row: _Row) -> _PlainRow:
-    time = next(row[name] for name in table_rows.TIMES.values() if name in row)
+    time = next(row[name] for name in records.TIMES.values() if name in row)
     values = {name: value for name, value in row.items() if name not in _NO_VALUES and value is not None}
-    return _PlainRow(table_rows.in_full(time), row.get("id", ""), tuple(sorted(values.items())))
+    return _PlainRow(_in_full(time), row.get("id", ""), tuple(sorted(values.items())))
+
+
+def _in_full(time: str) -> str:
+    """A time with its milliseconds, which Arrow leaves out if there are none."""
+    return time if len(time) > _SECONDS else time.replace("Z", ".000Z")

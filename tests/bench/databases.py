@@ -3,7 +3,7 @@
 import random
 import sqlite3
 from contextlib import AbstractContextManager, closing
-from datetime import timedelta
+from datetime import datetime, timedelta
 from itertools import count
 from pathlib import Path
 from typing import Final
@@ -42,14 +42,14 @@ _FILLS: Final = 1_000_000
 _VISIBLE: Final = "approval = 'approved' AND is_listed"
 
 
-def realistic(runner: Runner, markets: int) -> Path:
-    """The demo database with that many markets, created once: do not change it."""
+def realistic(runner: Runner, markets: int, as_of: datetime = AS_OF) -> Path:
+    """The demo database of then with that many markets, created once: do not change it."""
     folder = runner.options.databases or runner.root
-    path = folder / f"demo-{markets}.db"
+    path = folder / (f"demo-{markets}.db" if as_of == AS_OF else f"demo-{markets}-{as_of:%Y%m%d%H%M}.db")
     if not path.exists():
         say(f"generating {markets} markets")
         folder.mkdir(parents=True, exist_ok=True)
-        seed(path, as_of=AS_OF, markets=markets)
+        seed(path, as_of=as_of, markets=markets)
     return path
 
 

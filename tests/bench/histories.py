@@ -5,12 +5,14 @@ The first build, and that of the next day after some trades, without Parquet, wi
 
 import shutil
 from collections.abc import Iterator, Mapping
+from datetime import timedelta
 from typing import Any, Final
 
 from tests.bench import databases
 from tests.bench.changing import Built, built
 from tests.bench.runner import Runner, say
 from tests.bench.tables import TOOK, Goal, figures, ratio, table
+from tests.support.sites.builds import AS_OF
 
 MARKETS: Final = 20_000
 _SHARE: Final = 0.01
@@ -49,7 +51,7 @@ def run(runner: Runner) -> Iterator[str]:
 def one_round(runner: Runner, markets: int, kind: str) -> dict[str, Built]:
     """Build twice, with trades between."""
     database, output = runner.new("database"), runner.new("output")
-    shutil.copyfile(databases.realistic(runner, markets), database)
+    shutil.copyfile(databases.realistic(runner, markets, AS_OF + timedelta(minutes=_BUILDS[_FIRST])), database)
     databases.add_versions(database)
     found = {}
     for name, minutes in _BUILDS.items():

@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 from io import BytesIO
+from math import inf, nan
 from typing import Any, Final
 
 import pytest
@@ -13,6 +14,7 @@ from generator.builder.last_details import EVERY_DETAIL, InPlace
 from generator.builder.notices import Topic
 from generator.builder.part_rendering import NewMarketObject, ReadDetail, RenderedPart, Task
 from generator.config.settings import Config
+from generator.downloads import records
 from generator.downloads.histories import HeldRows, LastHistories, LaterRow, NewHistories, SpoolSegment
 from generator.errors import ClusterError
 from generator.findings import Finding
@@ -126,22 +128,26 @@ def test_a_part_that_nobody_asked_for_is_refused(sent: RenderedPart, reason: str
         remote_result.parsed(remote_result.encoded(sent), SLUGS, TASK)
 
 
-LINES = b"".join(
-    b'{"marketId":"%s","timestamp":"2026-0%d-01T00:00:00Z","prob":0.5}\n' % (market.encode(), month)
-    for month, market in ((1, FIRST), (1, SECOND), (2, FIRST))
-)
-SIZE = len(LINES) // 3
-#: Rows that hold another one.
-WITH_MARKET = LINES[: SIZE - 2] + b',"marketId":"%s"}\n' % BLOCKED.encode()
-WITH_ROW = LINES[: SIZE - 1] + LINES[:SIZE].replace(FIRST.encode(), BLOCKED.encode())
+def records_of(*rows: tuple[str, str, float], table: str = "history") -> bytes:
+    """Points of these markets, at these times."""
+    return records.of(table, rows, (records.OWNER, "timestamp", "prob")).tobytes()
+
+
+def point(market: str, month: int) -> tuple[str, str, float]:
+    return market, f"2026-0{month}-01T00:00:00.000Z", 0.5
+
+
+POINTS = ((FIRST, 1), (SECOND, 1), (FIRST, 2))
+ROWS = records_of(*(point(*one) for one in POINTS))
+SIZE = len(ROWS) // 3
 JANUARY = SpoolSegment("history", "2026-01", FIRST, SECOND, 0, 2 * SIZE)
 FEBRUARY = SpoolSegment("history", "2026-02", FIRST, FIRST, 2 * SIZE, SIZE)
 
 
-def with_histories(*segments: SpoolSegment, lines: bytes = LINES) -> bytes:
+def with_histories(*segments: SpoolSegment, rows: bytes = ROWS) -> bytes:
     entries = {FIRST: HeldRows("v"), SECOND: HeldRows("v")}
     found = NewHistories(is_first=True, entries=entries, segments=[*segments])
-    return remote_result.encoded(part(histories=found, spool=BytesIO(lines)))
+    return remote_result.encoded(part(histories=found, spool=BytesIO(rows)))
 
 
 def test_rows_of_histories_arrive_as_they_were_collected() -> None:
@@ -149,35 +155,42 @@ def test_rows_of_histories_arrive_as_they_were_collected() -> None:
     assert found.histories
     assert found.histories.segments == [JANUARY, FEBRUARY]
     assert found.spool
-    assert found.spool.read() == LINES
+    assert found.spool.read() == ROWS
 
 
 @pytest.mark.parametrize(
-    ("segments", "lines", "reason"),
+    ("segments", "rows", "reason"),
     [
-        ((JANUARY._replace(size=3 * SIZE),), LINES, "rows of other markets"),
-        ((JANUARY, FEBRUARY), LINES.replace(SECOND.encode(), BLOCKED.encode()), "rows of other markets"),
-        ((JANUARY, FEBRUARY), LINES[:-1] + b" ", "rows of other markets"),
-        ((JANUARY._replace(size=len(WITH_ROW)),), WITH_ROW, "rows of other markets"),
-        ((JANUARY, FEBRUARY._replace(table="markets")), LINES, "that are none"),
-        ((JANUARY, FEBRUARY._replace(offset=0)), LINES, "that are none"),
-        ((JANUARY, FEBRUARY._replace(path="/etc/passwd")), LINES, "that are none"),
-        ((JANUARY, FEBRUARY, FEBRUARY._replace(offset=3 * SIZE, size=0)), LINES, "that are none"),
-        ((JANUARY, FEBRUARY), LINES.replace(b"prob", b"rate"), "not a row of this table"),
-        ((JANUARY._replace(size=len(WITH_MARKET)),), WITH_MARKET, "not a row of this table"),
-        ((JANUARY, FEBRUARY), LINES + b"x", "too long"),
-        ((JANUARY, FEBRUARY), LINES[:-1], "too short"),
+        ((JANUARY._replace(size=3 * SIZE),), ROWS, "rows of other markets"),
+        ((JANUARY, FEBRUARY._replace(month="2026-03")), ROWS, "rows of another month"),
+        ((JANUARY, FEBRUARY), ROWS.replace(SECOND.encode(), BLOCKED.encode()), "rows of other markets"),
+        ((JANUARY._replace(last=FIRST), FEBRUARY), ROWS, "rows of other markets"),
+        (
+            (JANUARY, FEBRUARY),
+            ROWS.replace(SECOND.encode(), b"../" * 12),
+            "an id that is",
+        ),
+        ((JANUARY, FEBRUARY), ROWS[SIZE : 2 * SIZE] + ROWS[:SIZE] + ROWS[2 * SIZE :], "not in order"),
+        ((JANUARY, FEBRUARY), records_of((*point(FIRST, 1)[:2], inf)) + ROWS[SIZE:], "infinite"),
+        ((JANUARY, FEBRUARY), records_of((*point(FIRST, 1)[:2], nan)) + ROWS[SIZE:], "not rows of this table"),
+        ((JANUARY, FEBRUARY._replace(table="markets")), ROWS, "that are none"),
+        ((JANUARY, FEBRUARY._replace(offset=0)), ROWS, "that are none"),
+        ((JANUARY, FEBRUARY._replace(path="/etc/passwd")), ROWS, "that are none"),
+        ((JANUARY, FEBRUARY, FEBRUARY._replace(offset=3 * SIZE, size=0)), ROWS, "that are none"),
+        ((JANUARY, FEBRUARY._replace(size=SIZE - 1)), ROWS[:-1], "multiple of"),
+        ((JANUARY, FEBRUARY), ROWS + b"x", "too long"),
+        ((JANUARY, FEBRUARY), ROWS[:-1], "too short"),
     ],
 )
 def test_rows_of_histories_that_nobody_asked_for_are_refused(
-    segments: tuple[SpoolSegment, ...], lines: bytes, reason: str
+    segments: tuple[SpoolSegment, ...], rows: bytes, reason: str
 ) -> None:
     with pytest.raises(ClusterError, match=reason):
-        remote_result.parsed(with_histories(*segments, lines=lines), SLUGS, replace(TASK, histories=LastHistories()))
+        remote_result.parsed(with_histories(*segments, rows=rows), SLUGS, replace(TASK, histories=LastHistories()))
 
 
-CANDLE = LaterRow("candles/day", '"start":"2026-01-31T00:00:00.000Z","open":null,"volume":1e+300,"trades":1')
-CLOSE = LaterRow("closes", '"closedAt":"2026-03-01T12:00:00.000Z","prob":0.5,"probWeekBefore":null')
+CANDLE = LaterRow("candles/day", "2026-01-31T00:00:00.000Z", (None, None, None, None, 1e300, 1))
+CLOSE = LaterRow("closes", "2026-03-01T12:00:00.000Z", (0.5, None, None))
 
 
 def with_later(held: HeldRows) -> bytes:
@@ -197,15 +210,16 @@ def test_rows_that_are_not_over_arrive_as_they_were_collected() -> None:
         HeldRows("v", later=(CLOSE,)),
         HeldRows("v", close=(CANDLE,)),
         HeldRows("v", later=(CANDLE._replace(table="weeks"),)),
-        HeldRows("v", later=(CANDLE._replace(text=""),)),
-        HeldRows("v", later=(CANDLE._replace(text=CANDLE.text.replace("2026-01", "../../a")),)),
-        HeldRows("v", later=(CANDLE._replace(text=f'{CANDLE.text},"marketId":"{BLOCKED}"'),)),
-        HeldRows("v", close=(CLOSE._replace(text=f'{CLOSE.text}}}{{"marketId":"{BLOCKED}",{CLOSE.text}'),)),
-        HeldRows("v", close=(CLOSE._replace(text=f'{CLOSE.text}}}\n{{"marketId":"{BLOCKED}",{CLOSE.text}'),)),
+        HeldRows("v", later=(CANDLE._replace(values=()),)),
+        HeldRows("v", later=(CANDLE._replace(values=(*CANDLE.values, 1)),)),
+        HeldRows("v", later=(CANDLE._replace(values=(*CANDLE.values[:-1], -1)),)),
+        HeldRows("v", later=(CANDLE._replace(time="../../a"),)),
+        HeldRows("v", close=(CLOSE._replace(values=(None, None, None)),)),
+        HeldRows("v", close=(CLOSE._replace(values=(2.0, None, None)),)),
     ],
 )
 def test_a_row_that_a_later_build_could_not_put_into_the_files_is_refused(held: HeldRows) -> None:
-    with pytest.raises(ClusterError, match=r"later rows of histories that are none|not a row of this table"):
+    with pytest.raises(ClusterError, match=r"later rows of histories that are none"):
         remote_result.parsed(with_later(held), SLUGS, replace(TASK, histories=LastHistories()))
 
 

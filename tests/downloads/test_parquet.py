@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 from generator.api import contract
 from generator.api.contract import Variant
-from generator.downloads import parquet
+from generator.downloads import parquet, record_files, records
+from generator.downloads.candles import DAYS
 from generator.errors import ConfigError
 from tests.support.readers.parquet import rows
 from tests.support.sites.builds import VARIANTS
@@ -321,3 +322,14 @@ def test_without_the_extra_an_error_says_how_to_install_it(monkeypatch: pytest.M
     monkeypatch.setitem(sys.modules, "arro3", None)
     with pytest.raises(ConfigError, match=r"pip install 'public-markets\[parquet\]'"):
         parquet.require()
+
+
+def test_values_of_candles_are_those_since_a_time() -> None:
+    days = [(market_id(number), f"2026-01-0{day}T00:00:00.000Z", *[0.5] * 4, 1.0, day)
+            for number in (1, 2) for day in range(1, 5)]  # fmt: skip
+    body = io.BytesIO()
+    candles = records.of(DAYS, days, (parquet.OWNER, *records.COLUMNS[DAYS]))
+    assert record_files.written(body.write, [candles], DAYS).rows == 8
+    columns, whole = ("start", "trades"), [(day * 86_400_000 + 1_767_139_200_000, day) for day in range(1, 5)]
+    assert [*parquet.values(body, columns)] == whole * 2
+    assert [*parquet.values(body, columns, since=whole[2][0])] == whole[2:] * 2

@@ -1,16 +1,17 @@
 """`verify` compares full histories with details, and finds rows that are missing, differ, or are of withdrawn ones."""
 
 import io
-import re
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
 import pytest
 
 from generator.api.downloads import DumpHead
-from generator.downloads import parquet
+from generator.downloads import parquet, record_files, records
+from generator.downloads.records import Records
 from generator.verify import period_files
 from generator.verify.mismatches import Verdict
 from tests.bench import databases
@@ -24,7 +25,6 @@ SETTINGS: Final[dict[str, Any]] = {"layout": "chunks", "dumps__parquet": True, "
 OPTIONS: Final = tuple(
     part for name, value in SETTINGS.items() for part in ("--set", f"{name.replace('__', '.')}={value}")
 )
-Lines = list[bytes]
 
 
 @pytest.fixture(scope="module")
@@ -52,29 +52,38 @@ def proxy(port: int) -> Iterator[Proxy]:
         yield found
 
 
-def without_newest(lines: Lines) -> Lines:
-    newest = max(lines, key=lambda line: str(re.search(rb'"(timestamp|start|closedAt)":"[^"]*', line)))
-    return [line for line in lines if line != newest]
+def time_of(rows: Records) -> str:
+    """The column with the time of a row."""
+    return next(name for name in records.TIMES.values() if name in (rows.dtype.names or ()))
 
 
-def other_value(lines: Lines) -> Lines:
-    return [re.sub(rb'"(prob|shares|low)":[0-9.e-]+', rb'"\1":0.123', line) for line in lines]
+def without_newest(rows: Records) -> Records:
+    times = rows[time_of(rows)]
+    return np.delete(rows, int(np.argmax(times)))
 
 
-def twice(lines: Lines) -> Lines:
-    return [lines[0], *lines]
+def other_value(rows: Records) -> Records:
+    (name,) = {"prob", "shares", "low"}.intersection(rows.dtype.names or ())
+    rows[name] = 0.123
+    return rows
 
 
-def withdrawn(lines: Lines) -> Lines:
-    first = re.sub(rb'"marketId":"[^"]*"', b'"marketId":"00000000-0000-4000-8000-000000000000"', lines[0])
-    return [first, *lines]
+def twice(rows: Records) -> Records:
+    return np.concatenate([rows[:1], rows])
 
 
-def other_month(lines: Lines) -> Lines:
-    return [re.sub(rb'"(timestamp|start)":"\d{4}', rb'"\1":"2019', lines[0]), *lines[1:]]
+def withdrawn(rows: Records) -> Records:
+    first = rows[:1].copy()
+    first[records.OWNER] = b"00000000-0000-4000-8000-000000000000"
+    return np.concatenate([first, rows])
 
 
-FLAWS: Final[dict[str, tuple[str, Callable[[Lines], Lines], str, Verdict]]] = {
+def other_month(rows: Records) -> Records:
+    rows[time_of(rows)][:1] = records.milliseconds(["2019-01-01T00:00:00.000Z"])
+    return rows
+
+
+FLAWS: Final[dict[str, tuple[str, Callable[[Records], Records], str, Verdict]]] = {
     "a point is missing": ("history", without_newest, "in history differ", Verdict.WRONG),
     "a trade is missing": ("fills", without_newest, "in fills differ", Verdict.WRONG),
     "points differ": ("history", other_value, "is missing or differs", Verdict.WRONG),
@@ -108,8 +117,8 @@ def test_rows_that_are_not_those_of_details_are_named(folder: Path, proxy: Proxy
     head = DumpHead.found_by(lambda key: (folder / "output" / key).read_bytes())
     assert head
     file, body = head.periods(table)[-1], io.BytesIO()
-    lines = [*parquet.rows(io.BytesIO((folder / "output" / file.key).read_bytes()))]
-    parquet.table(body.write, [line + b"\n" for line in change(lines)], table)
+    rows = np.concatenate([*record_files.rows(io.BytesIO((folder / "output" / file.key).read_bytes()), table)])
+    record_files.written(body.write, [change(rows)], table)
     put_in_place(proxy, file, body.getvalue())
     found = in_parquet(proxy.url)
     assert [one for one in found if text in one.text and one.verdict == verdict], found

@@ -27,8 +27,9 @@ SHOWN_DAYS: Final = 90
 MOVERS: Final = 10
 #: What is shown as a move, at least: a tenth of a percentage point.
 LEAST_MOVE: Final = 0.001
-#: Reads the rows of files, by their keys: for each row a tuple of these columns, times in milliseconds since 1970.
-ReadRows: TypeAlias = Callable[[Sequence[str], Sequence[str]], Iterable[tuple[Any, ...]]]
+#: Reads the rows of files, by their keys: for each row a tuple of these columns, times in milliseconds since 1970; of
+#: candles, those that start at a time or later.
+ReadRows: TypeAlias = Callable[[Sequence[str], Sequence[str], int | None], Iterable[tuple[Any, ...]]]
 
 _DAY: Final = timedelta(days=1)
 _MILLISECOND: Final = timedelta(milliseconds=1)
@@ -106,18 +107,19 @@ def figures(head: DumpHead, catalog: Catalog, read: ReadRows, page: bytes | None
     raises.
     """
     as_of = head.history_as_of or head.as_of
-    days = files_since(head, DAYS, _day(as_of) - SHOWN_DAYS * _DAY)
-    hours = files_since(head, HOURS, _hour(as_of) - _DAY)
+    first_day, first_hour = _day(as_of) - SHOWN_DAYS * _DAY, _hour(as_of) - _DAY
+    days, hours = files_since(head, DAYS, first_day), files_since(head, HOURS, first_hour)
+    closes = files_since(head, CLOSES, _EPOCH)
     of = contract.encode([program, as_of, days, hours])
     found = _sealed_on(page, of) or CandleFigures(
-        volume_per_day(read(days, ("start", "volume", "trades")), as_of),
-        movers(read(hours, ("marketId", "start", "open", "close")), as_of),
+        volume_per_day(read(days, ("start", "volume", "trades"), _milliseconds(first_day)), as_of),
+        movers(read(hours, ("marketId", "start", "open", "close"), _milliseconds(first_hour)), as_of),
     )
     markets = catalog.by_id()
     resolutions = {market_id: market.resolution for market_id, market in markets.items()}
     return HistoryFigures(
         as_of=as_of,
-        calibration=calibration(read(files_since(head, CLOSES, _EPOCH), ("marketId", "probWeekBefore")), resolutions),
+        calibration=calibration(read(closes, ("marketId", "probWeekBefore"), None), resolutions),
         candles=found,
         questions={move.id: markets[move.id].item.question for move in found.moves if move.id in markets},
         seal=_seal(of, found.encoded()),

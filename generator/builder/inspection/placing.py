@@ -115,11 +115,13 @@ def _figures(folder: Output, head: DumpHead, catalog: Catalog) -> HistoryFigures
         return HistoryFigures(head.history_as_of or head.as_of, fault=str(error))
 
 
-def _rows(folder: Output, object_keys: Sequence[str], columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+def _rows(
+    folder: Output, object_keys: Sequence[str], columns: Sequence[str], since: int | None
+) -> Iterator[tuple[Any, ...]]:
     for key in object_keys:
         try:
             with folder.path(key).open("rb") as file:
-                yield from parquet.values(file, columns)
+                yield from parquet.values(file, columns, since)
         except ValueError as error:
             raise ValueError(f"{folder.path(key)}: {error}") from error
 

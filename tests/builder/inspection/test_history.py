@@ -162,8 +162,9 @@ class Tables:
         self.head = DumpHead(as_of=as_of, count=0, state="f" * 64, markets=markets, history_as_of=as_of, **files)
         self.read = list[str]()
 
-    def rows(self, object_keys: Sequence[str], columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+    def rows(self, object_keys: Sequence[str], columns: Sequence[str], since: int | None) -> Iterator[tuple[Any, ...]]:
         assert columns
+        assert (since is None) == ("probWeekBefore" in columns)
         self.read += [key.removeprefix(keys.chunk(keys.DUMPS, "")).rpartition("/")[0] for key in object_keys]
         yield from ()
 
