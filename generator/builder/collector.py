@@ -1,7 +1,7 @@
 """Collects every point and fill of the markets that are read, sorted, and candles, for the files of full histories.
 
 Rows go into a file without a name, so a part can be rendered on any machine. Markets are taken in groups, as NumPy is
-fast with many rows at once; no more than a group, or one larger market, is in memory.
+fast with many rows at once; a group, and one larger market with it, is what is in memory.
 """
 
 import tempfile
@@ -38,8 +38,6 @@ ROOM: Final = 16_000_000
 _NOBODY: Final = -1
 #: What became of the rows of a market.
 _NEW, _UNCHANGED, _GOES_ON, _REPLACED = range(4)
-#: One for every four bytes of an id: odd, and without a pattern.
-_FACTORS: Final = np.array([(0x9E3779B97F4A7C15 * number | 1) % 2**64 for number in range(1, 10)], np.uint64)
 #: The values of the rows that are collected, in order.
 _VALUES: Final[Mapping[str, Sequence[str]]] = {"history": ("timestamp", "prob"), "fills": Fill._fields}
 
@@ -226,18 +224,12 @@ class _Taken:
         owners = np.repeat(places[numbers], counts)
         if (is_left_out := owners == _NOBODY).any():
             rows, owners = rows[~is_left_out], owners[~is_left_out]
-        if self.table == "fills" and _may_repeat(rows["id"]):
+        if self.table == "fills" and len({*rows["id"].tolist()}) < len(rows):
             newest = _newest(rows, owners)
             rows, owners = rows[newest], owners[newest]
         rows[records.OWNER] = ids[owners]
-        ascending = derivation.ascending(self.table, rows, owners)
+        ascending = np.lexsort([rows[records.TIES[self.table]], rows[records.TIMES[self.table]], owners])
         return Grouped.of(self.table, rows[ascending], owners[ascending], len(order))
-
-
-def _may_repeat(ids: Numbers) -> bool:
-    """Whether an id may be there twice: if two have the same sum."""
-    pieces = np.ascontiguousarray(ids).view("<u4").reshape(-1, len(_FACTORS)).astype(np.uint64)
-    return len(np.unique(pieces @ _FACTORS)) < len(ids)
 
 
 def _newest(fills: Records, owners: Numbers) -> Numbers:

@@ -6,7 +6,6 @@ cluster only renders, and this process stages what it returns.
 
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack
-from importlib import import_module
 from typing import Final
 
 from generator.builder import part_rendering, remote_result
@@ -124,7 +123,7 @@ def _done(work: PartWork, part: Part, reader: Reader) -> StagedPart:
 def forked(work: PartWork, parts: Sequence[Part], reader: Reader, instant: str) -> Iterator[StagedPart]:
     """Do the parts in forked workers, and those that remain in this process if the database refuses connections."""
     if work.histories:
-        import_module(part_rendering.COLLECTOR)  # once, and not in each worker
+        from generator.builder import collector  # noqa: F401, PLC0415 - once, and not in each worker
     worker = _Worker(work, instant)
     remaining = {*parts}
     count = min(WORKERS, worker_pool.available())

@@ -7,8 +7,7 @@ task and the database, so a task may run twice, or again elsewhere after its wor
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from importlib import import_module
-from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from generator.api import contract, keys, times
 from generator.builder import last_details, notices
@@ -18,7 +17,7 @@ from generator.downloads.histories import LastHistories, NewHistories
 from generator.findings import Finding
 from generator.markets import detail
 from generator.markets.columns import Columns
-from generator.markets.detail import Detail, MarketRows
+from generator.markets.detail import Detail, MarketRows, RowCollector
 from generator.markets.fills import Window
 from generator.markets.market import Market
 from generator.markets.quarantine import Quarantine
@@ -34,8 +33,6 @@ from generator.tree.fingerprints import Made
 if TYPE_CHECKING:
     from generator.builder.collector import Collector
 
-#: The module that collects full histories. Most sites have none, and need no NumPy.
-COLLECTOR: Final = "generator.builder.collector"
 #: Returns a reader that reports bad rows to this quarantine.
 OpenReader: TypeAlias = Callable[[Quarantine], Reader]
 
@@ -152,7 +149,7 @@ def details(
     config: Config,
     latest: str,
     quarantine: Quarantine,
-    collector: "Collector | None" = None,
+    collector: RowCollector | None = None,
 ) -> Iterator[tuple[Detail, list[Finding]]]:
     """Make the details of these rows, each with the remarks about it; bad rows go to `quarantine`."""
     for rows in found:
@@ -171,7 +168,9 @@ class _Details:
         self._audited: set[str] = set()
         self._collector: Collector | None = None
         if task.histories:
-            self._collector = import_module(COLLECTOR).Collector(task.histories, times.instant(task.as_of))
+            from generator.builder import collector  # noqa: PLC0415 - most sites need no NumPy
+
+            self._collector = collector.Collector(task.histories, times.instant(task.as_of))
 
     def add(self) -> None:
         """Keep, update or read each."""

@@ -29,7 +29,7 @@ from generator.findings import Finding
 from generator.markets import detail, row_validation
 from generator.markets.quarantine import Quarantine
 from generator.progress import Progress, Stopwatch
-from generator.site import documents, histories_in_place, worker_pool
+from generator.site import documents, history_state, worker_pool
 from generator.site.catalog import Catalog
 from generator.site.make import Details, Made, Maker, Outline
 from generator.source.address import shape
@@ -173,12 +173,12 @@ class Preparation:
             return None
         if as_of < state.as_of:  # candles may be of periods that are not over yet
             return LastHistories()
-        is_undamaged = histories_in_place.are_undamaged(self.folder)
+        is_undamaged = history_state.are_undamaged(self.folder)
         return LastHistories(state.markets, state.as_of) if is_undamaged else LastHistories()
 
     @cached_property
     def _history_state(self) -> HistoryState | None:
-        return histories_in_place.in_place(self.folder)
+        return history_state.found_in(self.folder)
 
     def _sample(self) -> Sample:
         return EVERY_DETAIL if self.suspects else Sample.chosen(self.config.source.audit)

@@ -4,6 +4,7 @@ The layout is the length of the head in eight bytes, the head as JSON, and the b
 within JSON, they would take longer to encode and to parse than everything else.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from io import BytesIO
@@ -16,7 +17,7 @@ from generator.api import keys, slugs
 from generator.api.downloads import CANDLES, CLOSES
 from generator.builder.last_details import InPlace
 from generator.builder.part_rendering import NewMarketObject, ReadDetail, RenderedPart, Task
-from generator.downloads import parquet
+from generator.downloads import histories, parquet
 from generator.downloads.histories import HeldRows, NewHistories, SpoolSegment
 from generator.errors import ClusterError
 from generator.findings import Finding
@@ -27,6 +28,9 @@ from generator.markets.quarantine import Plain, Quarantine
 from generator.tree import manifest
 
 _LENGTH: Final = 8
+_MONTH: Final = re.compile(r"\d{4}-(0[1-9]|1[0-2])")
+#: What a record can hold.
+_MOST_TRADES: Final = 2**63 - 1
 _TYPES: Final[dict[str, Any]] = get_type_hints(Market)
 #: The markets by column: for each field that passes, a list of its type.
 _COLUMNS: Final[Any] = tuple.__class_getitem__(tuple(list.__class_getitem__(_TYPES[name]) for name in columns.NAMES))
@@ -154,27 +158,33 @@ def _check_histories(part: RenderedPart, task: Task) -> None:
     found, read = part.histories, {detail.market_id for detail in part.details}
     if found.is_first != task.histories.is_first or found.entries.keys() != read or not read.issuperset(found.replaced):
         raise ValueError("histories of other markets")
-    _check_rows(found.segments, part.spool, read)
-    for held in found.entries.values():
+    closing = {market.id: histories.closing(market) for market in part.markets.markets({})}
+    for market_id, held in found.entries.items():
+        if held.closed_at != closing.get(market_id) or (held.is_member and held != HeldRows(held.version)):
+            raise ValueError("histories that are not those of their market")
         _check_later_rows(held)
+    _check_rows(found.segments, part.spool, {key for key in read if not found.entries[key].is_member})
 
 
-def _check_rows(segments: Iterable[SpoolSegment], spool: IO[bytes], read: AbstractSet[str]) -> None:
-    """Raise ValueError unless the spool has just these segments, with rows of the markets that were read."""
+def _check_rows(segments: Iterable[SpoolSegment], spool: IO[bytes], owners: AbstractSet[str]) -> None:
+    """Raise ValueError unless the spool has just these segments, with rows of these markets."""
     from generator.downloads import record_files, records  # noqa: PLC0415 - most sites need no NumPy
 
     end = 0
     for segment in segments:
-        if segment.offset != end or segment.path or segment.size <= 0 or segment.table not in records.TYPES:
+        is_one = _MONTH.fullmatch(segment.month) and segment.table in records.TYPES and segment.size > 0
+        if segment.offset != end or segment.path or not is_one:
             raise ValueError("segments of histories that are none")
         end += segment.size
         rows = records.of_bytes(segment.table, spool.read(segment.size))
-        record_files.check(segment.table, rows)
-        owners = records.owners(rows)
-        if {*owners} - read or (owners[0], owners[-1]) != (segment.first, segment.last):
-            raise ValueError("rows of other markets")
+        if rows.nbytes != segment.size:
+            raise ValueError("the rows of histories are too short")
         if {*map(records.month, records.months(segment.table, rows))} != {segment.month}:
             raise ValueError("rows of another month")
+        record_files.check(segment.table, rows)
+        found = records.owner_ids(rows)
+        if {*found} - owners or (found[0], found[-1]) != (segment.first, segment.last):
+            raise ValueError("rows of other markets")
     if spool.read(1):
         raise ValueError("the rows of histories are too long")
     spool.seek(0)
@@ -190,6 +200,8 @@ def _check_later_rows(held: HeldRows) -> None:
                 model.model_validate(dict(zip(names, (time, *values), strict=True)))
             except (KeyError, ValueError) as error:
                 raise ValueError("later rows of histories that are none") from error
+            if any(isinstance(value, int) and value > _MOST_TRADES for value in values):
+                raise ValueError("later rows with more trades than can be counted")
 
 
 def _check_texts(head: _Head) -> None:

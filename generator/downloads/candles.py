@@ -11,13 +11,13 @@ from generator.api import times
 from generator.api.contract import Closed
 from generator.api.downloads import CANDLES, CLOSES
 from generator.api.forms import Count, NonNegative, Probability, Timestamp
+from generator.downloads import partitions
 
 DAYS, HOURS = CANDLES
 #: How long hourly candles are kept, in whole months.
 HOURS_KEPT: Final = timedelta(days=90)
 #: The characters of a time that tell the period.
 _LENGTHS: Final = {DAYS: len("2026-10-31"), HOURS: len("2026-10-31T12")}
-_MONTH: Final = len("2026-10")
 
 
 class Candle(Closed):
@@ -53,7 +53,7 @@ def closed_at(close_time: str, resolved_at: str | None) -> str:
 def hours_since(as_of: str) -> str:
     """The first month (`2026-10`) whose hours are kept; '' if that is before all years."""
     try:
-        return times.instant(datetime.fromisoformat(as_of) - HOURS_KEPT)[:_MONTH]
+        return times.instant(datetime.fromisoformat(as_of) - HOURS_KEPT)[: partitions.MONTH]
     except OverflowError:
         return ""
 

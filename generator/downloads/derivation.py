@@ -61,11 +61,6 @@ class Grouped(NamedTuple):
         return Grouped.of(self.table, self.rows[chosen], self.owners[chosen], len(self.starts) - 1)
 
 
-def ascending(table: str, rows: Records, owners: Numbers) -> Numbers:
-    """The places of rows by market, then as in `records.in_order`."""
-    return np.lexsort([rows[records.TIES[table]], rows[records.TIMES[table]], owners])
-
-
 def derived(raw: Mapping[str, Grouped], closing: Sequence[str], as_of: str) -> dict[str, Grouped]:
     """Candles and closes of markets, without their ids, by table: of all periods, over or not.
 
@@ -100,7 +95,7 @@ def _start(instant: str, length: int) -> int:
 def _candles(table: str, points: Grouped, fills: Grouped) -> Grouped:
     """The candles of every period with a point or a fill."""
     length = _LENGTHS[table]
-    in_period, traded_in = _numbered(points, length), _numbered(fills, length)
+    in_period, traded_in = _in_periods(points, length), _in_periods(fills, length)
     heads, fill_heads = records.runs(in_period), records.runs(traded_in)
     # Before everything stands a period of no market, for those that no price is known before.
     priced, traded = np.append([-1], in_period[heads]), traded_in[fill_heads]
@@ -132,7 +127,7 @@ def _candles(table: str, points: Grouped, fills: Grouped) -> Grouped:
     return Grouped.of(table, found, owners, len(points.starts) - 1)
 
 
-def _numbered(found: Grouped, length: int) -> Numbers:
+def _in_periods(found: Grouped, length: int) -> Numbers:
     """A number for the market and the period of each row."""
     return np.asarray(found.owners * _PERIODS + found.times // length + _PERIODS // 2)
 

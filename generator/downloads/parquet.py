@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache, partial
+from importlib.util import find_spec
 from itertools import groupby
 from types import ModuleType
 from typing import Any, BinaryIO, Final, TypeAlias
@@ -39,6 +40,7 @@ _COMPRESSION: Final = "zstd(6)"
 #: In the form that readers take apart; with another, Java's ignore the statistics of texts. The program's own version
 #: would give every file a new name with every release.
 _CREATED_BY: Final = "public-markets version 1"
+_MISSING: Final = "dumps.parquet is set but arro3 or NumPy is not installed; pip install 'public-markets[parquet]'"
 _GREATEST: Final = b"%d" % (2**63 - 1)
 _UUID_LENGTH: Final = 36
 _DETAIL: Final = b'{"market":{"id":"'
@@ -47,6 +49,8 @@ _DETAIL: Final = b'{"market":{"id":"'
 def require() -> None:
     """Raise ConfigError unless the extra is installed."""
     _libraries()
+    if find_spec("numpy") is None:
+        raise ConfigError(_MISSING)
 
 
 def markets(
@@ -168,9 +172,7 @@ def _libraries() -> tuple[ModuleType, ModuleType]:
         from arro3 import core  # noqa: PLC0415 - most sites need no Parquet
         from arro3 import io as files  # noqa: PLC0415
     except ModuleNotFoundError as error:
-        raise ConfigError(
-            "dumps.parquet is set but arro3 is not installed; pip install 'public-markets[parquet]'"
-        ) from error
+        raise ConfigError(_MISSING) from error
     return core, files
 
 

@@ -10,7 +10,8 @@ from generator.api.contract import MarketStatus
 #: Files for open markets, whose histories grow. The README says why so many; another number gives all new names.
 PARTS: Final = 16
 _YEAR: Final = len("2026")
-_MONTH: Final = len("2026-10")
+#: The characters of a time that tell the month.
+MONTH: Final = len("2026-10")
 _DAY: Final = len("2026-10-31")
 _DIGEST_LENGTH: Final = 32
 
@@ -40,7 +41,7 @@ def partition(market: _Market) -> str:
     """
     if market.status == "open":
         return f"state=open/part={zlib.crc32(market.id.encode()) % PARTS:02}"
-    return f"state=archive/month={(market.resolved_at or market.close_time)[:_MONTH]}"
+    return f"state=archive/month={(market.resolved_at or market.close_time)[:MONTH]}"
 
 
 def digest(members: Iterable[Member]) -> str:
@@ -60,7 +61,7 @@ def period(month: str, as_of: str, years: Container[str]) -> str:
 
 def is_running(period: str, as_of: str) -> bool:
     """Whether rows may still come into a period as time goes on, so that its file has parts."""
-    return len(period) > _YEAR and period >= as_of[:_MONTH]
+    return len(period) > _YEAR and period >= as_of[:MONTH]
 
 
 def is_due(last: str | None, as_of: str) -> bool:

@@ -88,7 +88,7 @@ def runs(values: Numbers) -> Numbers:
 
 def in_order(table: str, rows: Records) -> Records:
     """The rows in order."""
-    keys = [rows[TIMES[table]], _numbered(rows[OWNER]), months(table, rows)]
+    keys = [rows[TIMES[table]], _ranked(rows[OWNER]), months(table, rows)]
     return rows[np.lexsort([rows[TIES[table]], *keys] if table in TIES else keys)]
 
 
@@ -97,14 +97,14 @@ def together(table: str, rows: Sequence[Records]) -> Records:
     return rows[0] if len(rows) == 1 else in_order(table, np.concatenate(rows))
 
 
-def _numbered(owners: Numbers) -> Numbers:
-    """Numbers that sort as these texts do, most of which lie together."""
-    heads = runs(owners)
-    _, numbers = np.unique(owners[heads], return_inverse=True)
-    return np.repeat(numbers, np.diff(heads, append=len(owners)))
+def _ranked(ids: Numbers) -> Numbers:
+    """Numbers that sort as these ids do, most of which lie together."""
+    heads = runs(ids)
+    _, numbers = np.unique(ids[heads], return_inverse=True)
+    return np.repeat(numbers, np.diff(heads, append=len(ids)))
 
 
-def owners(rows: Records) -> list[str]:
+def owner_ids(rows: Records) -> list[str]:
     """The ids of the markets of these rows, each once for every run of its rows."""
     return [owner.decode() for owner in rows[OWNER][runs(rows[OWNER])].tolist()]
 
@@ -119,7 +119,7 @@ def without(rows: Records, ids: Collection[str]) -> Records:
     """The rows that are not of these markets."""
     if not ids:
         return rows
-    stays = np.array([owner not in ids for owner in owners(rows)], bool)
+    stays = np.array([owner not in ids for owner in owner_ids(rows)], bool)
     remaining: Records = rows[np.repeat(stays, np.diff(runs(rows[OWNER]), append=len(rows)))]
     return remaining
 
@@ -146,8 +146,8 @@ def merged(table: str, sources: Sequence[Iterable[Records]]) -> Iterator[Records
 def _place(table: str, rows: Records, number: int) -> _Place:
     row = rows[number]
     time = int(row[TIMES[table]])
-    month = int(np.datetime64(time, "ms").astype("M8[M]").astype(np.int64))
-    return month, bytes(row[OWNER]), time, row[TIES[table]] if table in TIES else b""
+    in_month = int(np.datetime64(time, "ms").astype("M8[M]").astype(np.int64))
+    return in_month, bytes(row[OWNER]), time, row[TIES[table]] if table in TIES else b""
 
 
 def values(table: str, rows: Records) -> Iterator[tuple[Any, ...]]:

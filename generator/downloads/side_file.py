@@ -1,7 +1,6 @@
 """What a build keeps of its dump beside `v1/`, so that the next one copies what did not change. Pure."""
 
 from collections.abc import Mapping
-from functools import lru_cache
 from typing import Final
 
 from pydantic import ValidationError
@@ -46,7 +45,6 @@ class SideFile(StoredModel):
         return self.model_dump_json(by_alias=True).encode() + b"\n"
 
 
-@lru_cache(maxsize=1)
 def decoded(content: bytes | None) -> SideFile:
     """The file with these bytes; an empty one if there is none, or none that this program can read."""
     try:

@@ -21,7 +21,7 @@ from generator.downloads import candles, parquet, partitions, record_files, reco
 from generator.downloads.histories import LaterRow, NewHistories, SpoolSegment
 from generator.downloads.records import Records
 from generator.downloads.side_file import HistoryState
-from generator.site import histories_in_place
+from generator.site import history_state
 from generator.site.listed import Listed
 from generator.tree.download import NewFiles
 
@@ -29,7 +29,6 @@ from generator.tree.download import NewFiles
 MOST_PARTS: Final = 8
 #: Bytes of the files that are put together, at most: a file is uploaded in one request, which lasts 70 s.
 MOST_BYTES: Final = 64_000_000
-_MONTH: Final = len("2026-10")
 _FIRST_MONTH: Final = "-01"
 _LAST_MONTH: Final = "-12"
 
@@ -58,7 +57,7 @@ class FullHistories:
 
     def made(self, state: HistoryState | None) -> tuple[dict[str, Any], HistoryState | None]:
         """The properties of the head, and the state of these files; `state` is that of the files in place."""
-        known = state if histories_in_place.are_of(state, self.before, self.files.folder) else None
+        known = state if history_state.are_of(state, self.before, self.files.folder) else None
         new, gone = self.listed.histories, self._gone(known)
         if new is None:
             tables = {table: [*self._without(self._before(table), gone)] for table in TABLES}
@@ -109,7 +108,7 @@ class FullHistories:
             if new.entries.get(market_id, held)._replace(version=held.version) != held:
                 continue  # whoever read it has passed them on
             for row in held.over(known.as_of, self.listed.as_of):
-                found[row.table, row.time[:_MONTH]].append((market_id, row))
+                found[row.table, row.time[: partitions.MONTH]].append((market_id, row))
         return {(table, month): _rows(table, later) for (table, month), later in found.items()}
 
     def _before(self, table: str) -> Sequence[PeriodFile]:
@@ -206,7 +205,7 @@ def _smallest(files: Iterable[PeriodFile]) -> list[PeriodFile]:
 
 def _months(period: str) -> tuple[str, str]:
     """The first month of a period, and its last."""
-    return (period, period) if len(period) == _MONTH else (period + _FIRST_MONTH, period + _LAST_MONTH)
+    return (period, period) if len(period) == partitions.MONTH else (period + _FIRST_MONTH, period + _LAST_MONTH)
 
 
 def _rows(table: str, later: Iterable[tuple[str, LaterRow]]) -> Records:

@@ -15,7 +15,7 @@ from generator.builder.notices import Topic
 from generator.builder.part_rendering import NewMarketObject, ReadDetail, RenderedPart, Task
 from generator.config.settings import Config
 from generator.downloads import records
-from generator.downloads.histories import HeldRows, LastHistories, LaterRow, NewHistories, SpoolSegment
+from generator.downloads.histories import HeldRows, LastHistories, LaterRow, NewHistories, SpoolSegment, closing
 from generator.errors import ClusterError
 from generator.findings import Finding
 from generator.markets.columns import NAMES, Columns
@@ -137,6 +137,9 @@ def point(market: str, month: int) -> tuple[str, str, float]:
     return market, f"2026-0{month}-01T00:00:00.000Z", 0.5
 
 
+#: Both markets were read.
+READ_BOTH = part(markets=Columns.of([MARKET, MARKET._replace(id=SECOND, slug=SLUGS[SECOND])]))
+HELD = HeldRows("v", closed_at=closing(MARKET))
 POINTS = ((FIRST, 1), (SECOND, 1), (FIRST, 2))
 ROWS = records_of(*(point(*one) for one in POINTS))
 SIZE = len(ROWS) // 3
@@ -145,9 +148,9 @@ FEBRUARY = SpoolSegment("history", "2026-02", FIRST, FIRST, 2 * SIZE, SIZE)
 
 
 def with_histories(*segments: SpoolSegment, rows: bytes = ROWS) -> bytes:
-    entries = {FIRST: HeldRows("v"), SECOND: HeldRows("v")}
+    entries = {FIRST: HELD, SECOND: HELD}
     found = NewHistories(is_first=True, entries=entries, segments=[*segments])
-    return remote_result.encoded(part(histories=found, spool=BytesIO(rows)))
+    return remote_result.encoded(replace(READ_BOTH, histories=found, spool=BytesIO(rows)))
 
 
 def test_rows_of_histories_arrive_as_they_were_collected() -> None:
@@ -161,7 +164,7 @@ def test_rows_of_histories_arrive_as_they_were_collected() -> None:
 @pytest.mark.parametrize(
     ("segments", "rows", "reason"),
     [
-        ((JANUARY._replace(size=3 * SIZE),), ROWS, "rows of other markets"),
+        ((JANUARY._replace(size=3 * SIZE),), ROWS, "rows of another month"),
         ((JANUARY, FEBRUARY._replace(month="2026-03")), ROWS, "rows of another month"),
         ((JANUARY, FEBRUARY), ROWS.replace(SECOND.encode(), BLOCKED.encode()), "rows of other markets"),
         ((JANUARY._replace(last=FIRST), FEBRUARY), ROWS, "rows of other markets"),
@@ -171,6 +174,13 @@ def test_rows_of_histories_arrive_as_they_were_collected() -> None:
             "an id that is",
         ),
         ((JANUARY, FEBRUARY), ROWS[SIZE : 2 * SIZE] + ROWS[:SIZE] + ROWS[2 * SIZE :], "not in order"),
+        (
+            (JANUARY._replace(last=FIRST),),
+            records_of(*((FIRST, f"2026-01-0{day}T00:00:00.000Z", 0.5) for day in (2, 1))),
+            "not in order",
+        ),
+        ((JANUARY._replace(month="NaT"), FEBRUARY), ROWS, "that are none"),
+        ((JANUARY, FEBRUARY, FEBRUARY._replace(offset=3 * SIZE)), ROWS, "too short"),
         ((JANUARY, FEBRUARY), records_of((*point(FIRST, 1)[:2], inf)) + ROWS[SIZE:], "infinite"),
         ((JANUARY, FEBRUARY), records_of((*point(FIRST, 1)[:2], nan)) + ROWS[SIZE:], "not rows of this table"),
         ((JANUARY, FEBRUARY._replace(table="markets")), ROWS, "that are none"),
@@ -194,11 +204,12 @@ CLOSE = LaterRow("closes", "2026-03-01T12:00:00.000Z", (0.5, None, None))
 
 
 def with_later(held: HeldRows) -> bytes:
-    return remote_result.encoded(part(histories=NewHistories(is_first=True, entries={FIRST: held, SECOND: held})))
+    found = NewHistories(is_first=True, entries={FIRST: held, SECOND: held})
+    return remote_result.encoded(replace(READ_BOTH, histories=found, spool=BytesIO()))
 
 
 def test_rows_that_are_not_over_arrive_as_they_were_collected() -> None:
-    held = HeldRows("v", later=(CANDLE,), close=(CLOSE,))
+    held = HELD._replace(later=(CANDLE,), close=(CLOSE,))
     found = remote_result.parsed(with_later(held), SLUGS, replace(TASK, histories=LastHistories())).histories
     assert found
     assert found.entries == {FIRST: held, SECOND: held}
@@ -207,19 +218,23 @@ def test_rows_that_are_not_over_arrive_as_they_were_collected() -> None:
 @pytest.mark.parametrize(
     "held",
     [
-        HeldRows("v", later=(CLOSE,)),
-        HeldRows("v", close=(CANDLE,)),
-        HeldRows("v", later=(CANDLE._replace(table="weeks"),)),
-        HeldRows("v", later=(CANDLE._replace(values=()),)),
-        HeldRows("v", later=(CANDLE._replace(values=(*CANDLE.values, 1)),)),
-        HeldRows("v", later=(CANDLE._replace(values=(*CANDLE.values[:-1], -1)),)),
-        HeldRows("v", later=(CANDLE._replace(time="../../a"),)),
-        HeldRows("v", close=(CLOSE._replace(values=(None, None, None)),)),
-        HeldRows("v", close=(CLOSE._replace(values=(2.0, None, None)),)),
+        HELD._replace(later=(CLOSE,)),
+        HELD._replace(close=(CANDLE,)),
+        HELD._replace(later=(CANDLE._replace(table="weeks"),)),
+        HELD._replace(later=(CANDLE._replace(values=()),)),
+        HELD._replace(later=(CANDLE._replace(values=(*CANDLE.values, 1)),)),
+        HELD._replace(later=(CANDLE._replace(values=(*CANDLE.values[:-1], -1)),)),
+        HELD._replace(later=(CANDLE._replace(values=(*CANDLE.values[:-1], 2**63)),)),
+        HELD._replace(closed_at=""),
+        HELD._replace(closed_at="", later=(CANDLE,)),
+        HELD._replace(closed_at="2026-01-01T00:00:00.000Z"),
+        HELD._replace(later=(CANDLE._replace(time="../../a"),)),
+        HELD._replace(close=(CLOSE._replace(values=(None, None, None)),)),
+        HELD._replace(close=(CLOSE._replace(values=(2.0, None, None)),)),
     ],
 )
 def test_a_row_that_a_later_build_could_not_put_into_the_files_is_refused(held: HeldRows) -> None:
-    with pytest.raises(ClusterError, match=r"later rows of histories that are none"):
+    with pytest.raises(ClusterError, match=r"later rows|not those of their market"):
         remote_result.parsed(with_later(held), SLUGS, replace(TASK, histories=LastHistories()))
 
 

@@ -226,15 +226,8 @@ def test_many_parts_of_a_month_are_put_together(settings: Config, database: sqli
     assert parts.count(1) == 4
 
 
-@pytest.mark.parametrize("has_versions", [True, False])
-def test_what_is_unchanged_by_its_version_is_not_collected(
-    settings: Config, database: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch, *, has_versions: bool
-) -> None:
-    if has_versions:
-        tell_versions(database)
-    settings = settings.model_copy(update={"source": settings.source.model_copy(update={"audit": 0.0})})
-    fills = site(database)
-    build_now(settings, FIRST)
+def noting(settings: Config, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The file that will have the id of each market that is collected."""
     noted = settings.output.parent / "noted"
     whole = collector.Collector.finish
 
@@ -244,11 +237,42 @@ def test_what_is_unchanged_by_its_version_is_not_collected(
         whole(self, market)
 
     monkeypatch.setattr(collector.Collector, "finish", finish)
+    return noted
+
+
+@pytest.mark.parametrize("has_versions", [True, False])
+def test_what_is_unchanged_by_its_version_is_not_collected(
+    settings: Config, database: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch, *, has_versions: bool
+) -> None:
+    if has_versions:
+        tell_versions(database)
+    settings = settings.model_copy(update={"source": settings.source.model_copy(update={"audit": 0.0})})
+    fills = site(database)
+    build_now(settings, FIRST)
+    noted = noting(settings, monkeypatch)
     traded(database, 3, FIRST, next(fills))
     build_now(settings, FIRST + timedelta(hours=1))
     assert not noted.exists()
     build_now(settings, FIRST + DAY)
     assert noted.read_text().split() == [market_id(number) for number in ((3,) if has_versions else range(1, 6))]
+    check(settings, database)
+
+
+def test_a_member_of_an_fx_family_is_not_collected_again_unless_it_leaves_the_family(
+    settings: Config, database: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tell_versions(database)
+    settings = settings.model_copy(update={"source": settings.source.model_copy(update={"audit": 0.0})})
+    fills = site(database)
+    insert_fx_member(database, market_id=market_id(4))
+    build_now(settings, FIRST)
+    noted = noting(settings, monkeypatch)
+    traded(database, 3, FIRST, next(fills))
+    build_now(settings, FIRST + DAY)
+    assert noted.read_text().split() == [market_id(3)]
+    database.execute("DELETE FROM fx_members")
+    build_now(settings, FIRST + 2 * DAY)
+    assert noted.read_text().split() == [market_id(3), market_id(4)]
     check(settings, database)
 
 

@@ -22,7 +22,7 @@ from generator.markets import detail
 from generator.markets.market import Market
 from generator.markets.site_keys import SiteKeys
 from generator.progress import SILENT
-from generator.site import documents, histories_in_place
+from generator.site import documents, history_state
 from generator.site.catalog import Catalog, Naming
 from generator.site.make import Details, Maker, Outline
 from generator.source.address import shape
@@ -174,7 +174,7 @@ def rendered(folder: Output, catalog: Catalog, config: Config, names: tuple[str,
 
 def _histories(folder: Output, catalog: Catalog, config: Config) -> NewHistories | None:
     """The histories of all details, if they are full and it is their turn."""
-    state = histories_in_place.in_place(folder)
+    state = history_state.found_in(folder)
     if not config.has_full_histories or (state and not partitions.is_due(state.as_of, catalog.as_of)):
         return None
     collector = Collector(LastHistories(state.markets, state.as_of) if state else LastHistories(), catalog.as_of)

@@ -9,7 +9,7 @@ from generator.tree import files as names
 from generator.tree.workplace import Workplace
 
 
-def in_place(folder: Workplace) -> HistoryState | None:
+def found_in(folder: Workplace) -> HistoryState | None:
     """What the files that readers find hold; None if there are none, or not those that the last build left."""
     state = side_file.decoded(folder.read(names.DUMP_PARTS)).histories
     return state if are_of(state, DumpHead.found_by(folder.read), folder) else None
