@@ -24,8 +24,6 @@ from generator.tree.manifest import Manifest
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-#: Why objects are uploaded that may not be as the record has them.
-_OF_UNKNOWN: Final = (Reason.UNFINISHED, Reason.REPLACED)
 #: Attempts at an object that others keep replacing.
 _ATTEMPTS: Final = 5
 #: Bytes of a file of a download that is uploaded alone, or many would be in memory at once and share the line until a
@@ -58,13 +56,9 @@ class Applier:
     _alone: threading.Lock = field(default_factory=threading.Lock)
 
     def withdraw(self, plan: Plan, blocked: Collection[str]) -> None:
-        """Delete the details of withdrawn markets, before anything else; those of `blocked` ones may not exist.
-
-        After them go the archived days that are put back next.
-        """
+        """Delete the details of withdrawn markets, before anything else; those of `blocked` ones may not exist."""
         details = [step.key for step in plan.withdrawals]
         self._delete(details, sorted({*blocked} - {*details}))
-        self.delete_days(plan.replaced_days())
 
     def delete_details(self, details: Iterable[str]) -> None:
         """Delete the details of markets that a takedown removes; the plan deletes and counts them again."""
@@ -173,7 +167,7 @@ class Applier:
     def _expected(self, step: Step) -> Condition:
         published = self.lease.published
         known = published.etags.get(step.key) if published else None
-        return self._found(step.key) if step.reason in _OF_UNKNOWN else known or If.ABSENT
+        return self._found(step.key) if step.reason is Reason.UNFINISHED else known or If.ABSENT
 
     def _found(self, key: str) -> Condition:
         return with_retries(lambda: self.store.head(key)) or If.ABSENT

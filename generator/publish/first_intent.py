@@ -6,7 +6,10 @@ shards stay as they are, and are read only after the deletion.
 
 from collections.abc import Iterable, Iterator
 
+from pydantic import ValidationError
+
 from generator.api import keys
+from generator.config.shape import shaped
 from generator.models import replaced
 from generator.publish.apply import Applier
 from generator.publish.late_requests import LateRequests
@@ -17,6 +20,15 @@ from generator.stores.requests import body_of, parallel_map
 from generator.stores.store import Store
 from generator.tree.manifest import Manifest
 from generator.wording import counted
+
+
+def _can_make(built: Manifest) -> bool:
+    """Whether this program can read the settings that the site was built with, and so put its days back."""
+    try:
+        shaped(built.settings)
+    except ValidationError:
+        return False
+    return True
 
 
 class FirstIntent:
@@ -40,7 +52,7 @@ class FirstIntent:
         if self._gone is not None and not new:
             return
         self._late_requests.take_over(before)
-        days = archive_index.showing(self._read_all, built, new)
+        days = archive_index.days_since(self._read_all, built, new) if _can_make(built) else []
         details = sorted(built.all_details(new))
         first = (*details, *days, *([keys.head(keys.ARCHIVE)] if days else ()))
         touched = (*first, *sorted(before.unfinished().difference(first)))

@@ -7,7 +7,6 @@ For a mutable object, by its key:
     yes                 same digest       no                       skip
     yes                 other digest      no                       upload: changed
     yes                 any               yes                      upload: unfinished
-    yes, of a day       other digest      -                        upload: replaced, if the day loses a market
     no, a detail        yes               -                        delete: withdrawn
     no, another         yes               -                        delete: gone
     no                  no                yes                      delete: unfinished
@@ -51,7 +50,6 @@ class Reason(StrEnum):
     GONE = "no longer part of the build"
     EXPIRED = "retired for longer than cursor.lifetime"
     PURGED = "retired, and --purge-retired was given"
-    REPLACED = "replaced first, as it leads to what must not be shown any more"
 
 
 @dataclass(frozen=True)
@@ -141,11 +139,6 @@ class Plan:
             tuple(step for step in self.uploads if keys.is_of_archive(step.key) == is_of_days),
             tuple(step for step in self.deletions if keys.is_of_archive(step.key) == is_of_days),
         )
-
-    def replaced_days(self) -> tuple[str, ...]:
-        """The keys of archived days that are deleted first and put back."""
-        replaced_first = (step.key for step in self.uploads if step.reason is Reason.REPLACED)
-        return tuple(filter(keys.is_archived_day, replaced_first))
 
     def touched(self) -> tuple[str, ...]:
         """Every mutable object that is uploaded or deleted."""
@@ -238,8 +231,7 @@ def plan(built: Manifest, record: Published, rules: Rules) -> Plan:
     details = before.all_details(withdrawn)
     deletions = [*_deletions(built, before, uncertain, details)]
     due = tuple(_due(final, record, rules, manifest.withdrawn_lists(before, built, withdrawn)))
-    if ended := _ended(due, final, before):
-        uploads = _with_days_replaced(uploads, before)
+    ended = _ended(due, final, before)
     unlinked = (record.due_generations().keys() | rules.unreached) - ended
     first = details | {step.key for step in deletions if keys.is_detail(step.key) and step.key not in before.objects}
     return Plan(
@@ -275,15 +267,6 @@ def _uploads(built: Manifest, before: Manifest, uncertain: Collection[str]) -> I
             yield Step(key, Reason.NEW)
         elif digest != before.objects[key]:
             yield Step(key, Reason.CHANGED)
-
-
-def _with_days_replaced(uploads: Iterable[Step], before: Manifest) -> list[Step]:
-    """The same, but archived days that change are deleted before anything is put, and the head stops naming them.
-
-    The day of the last build is not: of a day that may not be over, nothing in the store but these two objects tells.
-    """
-    first = {*filter(keys.is_of_archive, before.objects)} - {keys.archived_day(before.as_of[: len("2026-10-31")])}
-    return [Step(step.key, Reason.REPLACED) if step.key in first else step for step in uploads]
 
 
 def _deletions(

@@ -2,8 +2,8 @@
 
     intend    the record names everything about to be written, and who writes until when
     look      the blocked list as it is now: a takedown may have ended since it was read; a later one finds the lease
-    apply     details of withdrawn markets, then archived days that show them are deleted, then these days put back
-              without them; generations, details, documents, dump, lists, `build.json` put
+    apply     details of withdrawn markets are deleted, then archived days that showed them replaced; generations,
+              details, documents, dump, lists, `build.json` put
     commit    the record says what is published now
     check     the blocked list again: a takedown may wait for the lease, or have been killed while it waited
     sweep     generations that are due are deleted, cached copies invalidated

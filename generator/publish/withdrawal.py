@@ -40,7 +40,7 @@ def from_folder(folder: Output, ids: Collection[str], lifetime: timedelta) -> tu
         folder.discard_key(page)
     # Like in a store, they do not wait for the rest to be made, which may take minutes.
     gone = before.markets.keys() & ids
-    days = archive_index.showing(partial(map, folder.read), before, gone)
+    days = archive_index.days_since(partial(map, folder.read), before, gone)
     for key in before.all_details(gone):
         folder.discard_key(key)
     head, body = keys.head(keys.ARCHIVE), archive_index.head_without(folder.read, days)

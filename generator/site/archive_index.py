@@ -18,6 +18,8 @@ from generator.tree import families
 from generator.tree.manifest import Manifest, Retired
 
 _DATE: Final = len("2026-10-31")
+#: Markets whose details are read before the first deletion, at most.
+_MOST_ASKED: Final = 10
 #: Reads an object by its key.
 Read: TypeAlias = Callable[[str], bytes | None]
 #: Reads objects by their keys, several at a time.
@@ -41,7 +43,7 @@ def found_by(read: Read, before: Manifest) -> ArchiveHead | None:
         return head
     for generation in reversed(entries):
         if index := _index(read, generation):
-            return _with_other_days(read, before, index)
+            return _with_other_days(read, before, index, head)
     return None
 
 
@@ -52,14 +54,16 @@ def _index(read: Read, generation: str) -> ArchiveHead | None:
     return None
 
 
-def _with_other_days(read: Read, before: Manifest, index: ArchiveHead) -> ArchiveHead:
+def _with_other_days(read: Read, before: Manifest, index: ArchiveHead, head: ArchiveHead | None) -> ArchiveHead:
     """The index with the days that only their own objects tell of, the last of which is not over.
 
-    These are one of `before`, and the one that a killed run began, which had put its dump.
+    These are one of `before`, and the one that a killed run began: the `head` names it, or the dump is its own.
     """
     known = {keys.archived_day(day.date) for day in index.days}
     dumped = DumpHead.found_by(read)
-    begun = {keys.archived_day(dumped.as_of[:_DATE])} if dumped else set()
+    dates = [dumped.as_of[:_DATE]] if dumped else []
+    dates += [head.today.date] if head and head.today else []
+    begun = {*map(keys.archived_day, dates)}
     others = ({*filter(keys.is_archived_day, before.objects)} | begun) - known
     found = sorted(filter(None, (_day(read, key) for key in others)), key=lambda day: day.as_of)
     if not found:
@@ -75,8 +79,8 @@ def _day(read: Read, key: str) -> DayEntry | None:
     return None
 
 
-def showing(read_all: ReadAll, before: Manifest, ids: Collection[str]) -> list[str]:
-    """The keys of the days that are over since the first of these markets (ids) was made.
+def days_since(read_all: ReadAll, before: Manifest, ids: Collection[str]) -> list[str]:
+    """The keys of the days that are over since the first of these markets (ids) was made; of all, if these are many.
 
     The index of the generation tells of these when they are deleted; without it, there are none. Of a day that is not
     over, only the head and its own object tell, so it is left: it shows what the dump shows. Not all of these days need
@@ -87,12 +91,13 @@ def showing(read_all: ReadAll, before: Manifest, ids: Collection[str]) -> list[s
         (body,) = read_all([key])
         return body
 
-    current = before.current.get(keys.ARCHIVE)
+    current = before.current.get(keys.ARCHIVE) if ids else None
     index = _index(read, current.generation) if current else None
-    if index is None or not ids:
+    if index is None:
         return []
-    created = [_created_on(body) for body in read_all([keys.detail(market_id) for market_id in ids])]
-    return [keys.archived_day(day.date) for day in index.days if day.date >= min(created)]
+    asked = [keys.detail(market_id) for market_id in ids] if len(ids) <= _MOST_ASKED else []
+    first = min(map(_created_on, read_all(asked)), default="")
+    return [keys.archived_day(day.date) for day in index.days if day.date >= first]
 
 
 def head_without(read: Read, days: Collection[str]) -> bytes | None:

@@ -119,7 +119,7 @@ REMOVED: Final[dict[str, tuple[str, Callable[..., Any], Callable[[Scene], None],
     ),
     "of a day that is not over, its own object tells while the head leaves days out": (
         "generator.site.archive_index._with_other_days",
-        lambda _read, _before, index: index,
+        lambda _read, _before, index, _head: index,
         partial(test_takedowns.test_a_takedown_killed_at_any_write_loses_no_archived_day, is_followed=True),
         "the day that is not over",
     ),

@@ -1,13 +1,15 @@
 """Archived days that may show a withdrawn market are gone with its detail, and come back without it in the same run."""
 
+import json
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from generator.api import keys
+from generator.site import archive_index
 from tests.publish.archived_site import INDEX, date, dates, day, days_of, head_in
 from tests.support.kills import Kill, dying_before
 from tests.support.sites.builds import files
@@ -96,16 +98,13 @@ def test_a_market_that_is_younger_than_every_day_that_is_over_deletes_none(archi
 
 
 @pytest.mark.campaign(short=0)
-def test_a_day_that_shows_a_market_which_says_it_was_made_later_goes_before_anything_is_put(
+def test_a_day_that_shows_a_market_which_says_it_was_made_later_is_found_as_the_days_are_made(
     archived: PublishedSite,
 ) -> None:
-    """Which day that is was found as the days were made."""
     archived.edit(1, created_at="2024-02-02 10:00:00.000000")
     archived.done("rebuild", "--as-of", day(3, 13))
-    with at_first_put(archived) as found:
-        result = archived.done("takedown", market_id(1))
+    result = archived.done("takedown", market_id(1))
     assert "deleted 1 archived day with the details, and put 1 back" in result.stderr
-    assert days_in(found[0]) == {date(3)}
     assert market_id(1) not in str(days_of(archived.objects()))
     assert days_in(archived.objects()) == ALL
 
@@ -128,28 +127,6 @@ def test_days_that_only_the_head_tells_of_are_not_deleted_before_they_are_made(a
     assert "with the details" not in result.stderr
     assert days_of(archived.objects()).keys() == ALL
     assert archived.traces(1, output=False) == []
-
-
-@pytest.mark.parametrize("is_purge", [True, False])
-def test_a_build_that_takes_something_from_days_deletes_them_before_it_puts_them(
-    archived: PublishedSite, *, is_purge: bool
-) -> None:
-    archived.edit(1, **{"question": "Redacted?"} if is_purge else {"approval": "pending"})
-    with at_first_put(archived) as found:
-        archived.done("rebuild", "--as-of", day(4), *(["--purge-retired"] if is_purge else []))
-    assert days_in(found[0]) == {date(3)}, "the store alone could not tell of the last day"
-    assert dates(found[0]) == ([], date(3))
-    assert days_of(archived.objects()).keys() == {*ALL, date(4)}
-    archived.check()
-
-
-@pytest.mark.campaign(short=0)
-def test_a_build_that_takes_nothing_from_days_deletes_none(archived: PublishedSite) -> None:
-    archived.edit(1, question="Another?")
-    with at_first_put(archived) as found:
-        archived.done("rebuild", "--as-of", day(4))
-    assert days_in(found[0]) == ALL
-    assert dates(found[0]) == ([date(1), date(2)], date(3))
 
 
 # ── a run that is killed once it has deleted days ────────────────────────────────────────────────────────────────────
@@ -178,34 +155,29 @@ def verify(site: PublishedSite) -> None:
 
 @pytest.mark.campaign(short=2)
 @pytest.mark.parametrize(
-    ("first", "next_run", "shown"),
+    ("next_run", "shown"),
     [
-        ("takedown", again, set()),
-        ("takedown", of_another, set()),
-        ("takedown", publish, set()),
-        ("takedown", verify, set()),
+        (again, set()),
+        (of_another, set()),
+        (publish, set()),
+        (verify, set()),
         # The undo itself finishes what was begun, and the next build shows the market again.
-        ("takedown", undo, {date(3)}),
-        ("rebuild", of_another, set()),
-        ("rebuild", verify, ALL),
+        (undo, {date(3)}),
     ],
 )
-def test_a_run_that_was_killed_after_it_deleted_days_loses_none(
-    archived: PublishedSite, first: str, next_run: Callable[[PublishedSite], None], shown: set[str]
+def test_a_takedown_that_was_killed_after_it_deleted_days_loses_none(
+    archived: PublishedSite, next_run: Callable[[PublishedSite], None], shown: set[str]
 ) -> None:
     """The next run is on a machine that has no folder, unless it needs one."""
     if next_run is publish:
         shutil.copytree("output", "copy")
-    if first == "rebuild":
-        archived.edit(1, approval="pending")
     with dying_before(archived.server, is_first_put):
-        assert archived.run(first, *([market_id(1)] if first == "takedown" else ["--as-of", day(4)])).exit_code == 1
+        assert archived.run("takedown", market_id(1)).exit_code == 1
     assert days_in(archived.objects()) == {date(3)}
     archived.server.behaviour.clock_offset_s += 600
     shutil.rmtree("output")
     if next_run is publish:
         Path("copy").rename("output")
-    archived.edit(1, approval="approved")
     next_run(archived)
     found = days_of(archived.objects())
     assert all(market_id(3) in str(markets) for markets in found.values())
@@ -224,3 +196,47 @@ def test_a_takedown_in_a_folder_deletes_days_before_it_makes_them(archived: Publ
     found = files(Path("output"))
     assert days_in(found) == days_of(found).keys() == ALL
     assert [place for place in archived.traces(1) if place.startswith("output ")] == []
+
+
+@pytest.mark.campaign(short=0)
+def test_a_takedown_after_a_publish_that_was_killed_as_it_began_a_day_loses_none(archived: PublishedSite) -> None:
+    archived.edit(1, approval="pending")
+    with dying_before(archived.server, lambda one: one.operation == "PutObject" and "/lists/" in one.key):
+        assert archived.run("rebuild", "--as-of", day(4)).exit_code == 1
+    archived.server.behaviour.clock_offset_s += 600
+    shutil.rmtree("output")
+    archived.done("takedown", market_id(2))
+    shutil.rmtree("output", ignore_errors=True)
+    archived.done("rebuild", "--as-of", day(5))
+    assert dates(archived.objects()) == ([*sorted(ALL), date(4)], date(5))
+
+
+def test_of_many_markets_no_detail_is_read_before_all_days_go(archived: PublishedSite) -> None:
+    built, objects, asked = archived.record().built, archived.objects(), list[str]()
+
+    def read_all(object_keys: Iterable[str]) -> Iterator[bytes | None]:
+        for key in object_keys:
+            asked.append(key)
+            yield objects.get(key)
+
+    few = [market_id(number) for number in range(100, 110)]
+    days = [keys.archived_day(date(number)) for number in (1, 2)]
+    assert archive_index.days_since(read_all, built, [market_id(1)]) == days
+    assert len(asked) == 2
+    assert archive_index.days_since(read_all, built, few) == days, "nothing says when these were made"
+    assert len(asked) == 13
+    assert archive_index.days_since(read_all, built, [*few, market_id(1)]) == days
+    assert len(asked) == 14
+    assert archive_index.days_since(read_all, built, []) == []
+    assert len(asked) == 14
+
+
+@pytest.mark.campaign(short=0)
+def test_days_stay_where_nobody_could_put_them_back(archived: PublishedSite) -> None:
+    archived.forget_output()
+    stored = json.loads(archived.stored()["manifest.json"])
+    stored["built"]["settings"]["layout"] = "of another version"
+    archived.put("manifest.json", json.dumps(stored).encode())
+    assert archived.run("takedown", market_id(1)).exit_code == 1
+    assert days_in(archived.objects()) == days_of(archived.objects()).keys() == ALL
+    assert DETAIL not in archived.objects()
