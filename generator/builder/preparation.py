@@ -130,7 +130,7 @@ class Preparation:
         Raises SourceError for a bad schema.
         """
         if self.config.has_parquet:
-            parquet.require()
+            parquet.require(is_full=self.config.has_full_histories)
         with self.stopwatch.stage("read"):
             reader.require_schema()
             last, sample = self._last_details(), self._sample()

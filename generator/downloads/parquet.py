@@ -40,17 +40,19 @@ _COMPRESSION: Final = "zstd(6)"
 #: In the form that readers take apart; with another, Java's ignore the statistics of texts. The program's own version
 #: would give every file a new name with every release.
 _CREATED_BY: Final = "public-markets version 1"
-_MISSING: Final = "dumps.parquet is set but arro3 or NumPy is not installed; pip install 'public-markets[parquet]'"
 _GREATEST: Final = b"%d" % (2**63 - 1)
 _UUID_LENGTH: Final = 36
 _DETAIL: Final = b'{"market":{"id":"'
 
 
-def require() -> None:
-    """Raise ConfigError unless the extra is installed."""
+def require(*, is_full: bool) -> None:
+    """Raise ConfigError unless the extra is installed; where histories are `is_full`, that of these, too."""
     _libraries()
-    if find_spec("numpy") is None:
-        raise ConfigError(_MISSING)
+    if is_full and find_spec("numpy") is None:
+        raise ConfigError(
+            "dumps.histories is full but NumPy is not installed; pip install 'public-markets[parquet,histories]', or "
+            "build the image with it (see docs/install.md)"
+        )
 
 
 def markets(
@@ -172,7 +174,9 @@ def _libraries() -> tuple[ModuleType, ModuleType]:
         from arro3 import core  # noqa: PLC0415 - most sites need no Parquet
         from arro3 import io as files  # noqa: PLC0415
     except ModuleNotFoundError as error:
-        raise ConfigError(_MISSING) from error
+        raise ConfigError(
+            "dumps.parquet is set but arro3 is not installed; pip install 'public-markets[parquet]'"
+        ) from error
     return core, files
 
 

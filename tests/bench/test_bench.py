@@ -312,7 +312,7 @@ def test_the_ceiling_of_the_server_is_measured(runner: Runner) -> None:
 
 @pytest.mark.campaign(short=0)
 def test_histories_are_built_for_the_first_time_and_on_the_next_day(runner: Runner) -> None:
-    found = {kind: histories.one_round(runner, 40, kind) for kind in (histories.NONE, histories.FULL)}
+    found = {kind: histories.one_round(runner, 120, kind) for kind in (histories.NONE, histories.FULL)}
     for first, day in (built.values() for built in found.values()):
         assert first.read is not None
         assert 0 < (day.read or 0) < first.read

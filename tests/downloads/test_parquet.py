@@ -318,10 +318,14 @@ def test_a_failure_to_read_or_write_is_raised_as_it_is(
 
 
 def test_without_the_extra_an_error_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    parquet.require()
+    parquet.require(is_full=True)
+    monkeypatch.setattr(parquet, "find_spec", lambda _: None)
+    parquet.require(is_full=False)
+    with pytest.raises(ConfigError, match=r"pip install 'public-markets\[parquet,histories\]'"):
+        parquet.require(is_full=True)
     monkeypatch.setitem(sys.modules, "arro3", None)
     with pytest.raises(ConfigError, match=r"pip install 'public-markets\[parquet\]'"):
-        parquet.require()
+        parquet.require(is_full=False)
 
 
 def test_values_of_candles_are_those_since_a_time() -> None:

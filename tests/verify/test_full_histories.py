@@ -12,7 +12,7 @@ import pytest
 from generator.api.downloads import DumpHead
 from generator.downloads import parquet, record_files, records
 from generator.downloads.records import Records
-from generator.verify import period_files
+from generator.verify import parquet_files, period_files
 from generator.verify.mismatches import Verdict
 from tests.bench import databases
 from tests.support.edges.serving import UNLIMITED, served
@@ -116,6 +116,23 @@ def test_rows_that_are_not_those_of_details_are_named(folder: Path, proxy: Proxy
     table, change, text, verdict = FLAWS[flaw]
     head = DumpHead.found_by(lambda key: (folder / "output" / key).read_bytes())
     assert head
+    file, body = head.periods(table)[-1], io.BytesIO()
+    rows = np.concatenate([*record_files.rows(io.BytesIO((folder / "output" / file.key).read_bytes()), table)])
+    record_files.written(body.write, [change(rows)], table)
+    put_in_place(proxy, file, body.getvalue())
+    found = in_parquet(proxy.url)
+    assert [one for one in found if text in one.text and one.verdict == verdict], found
+
+
+@pytest.mark.campaign(short=0)
+def test_without_numpy_files_are_compared_by_their_digests_and_markets(
+    folder: Path, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parquet_files, "find_spec", lambda _: None)
+    assert in_parquet(proxy.url) == []
+    head = DumpHead.found_by(lambda key: (folder / "output" / key).read_bytes())
+    assert head
+    table, change, text, verdict = FLAWS["a market is withdrawn"]
     file, body = head.periods(table)[-1], io.BytesIO()
     rows = np.concatenate([*record_files.rows(io.BytesIO((folder / "output" / file.key).read_bytes()), table)])
     record_files.written(body.write, [change(rows)], table)
