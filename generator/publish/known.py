@@ -63,7 +63,9 @@ def known(
             with explaining_outage(store):
                 for name in names:
                     unrecorded.update(_shown(store, config, name))
-                published = _looked_up(target, {*ids, *unrecorded}, names, manifests[0].built if manifests else None)
+                gone = {found for name in names for found in references.ids_taken_down(name, config, [], taken_down)}
+                wanted = {*ids, *unrecorded, *gone}
+                published = _looked_up(target, wanted, names, manifests[0].built if manifests else None)
                 if published:
                     manifests.insert(0, Named(store.name, f"the record of {store.name}", published))
                 elif names:

@@ -17,6 +17,7 @@ from generator.config.settings import Config
 from generator.errors import PublicMarketsError
 from generator.models import replaced
 from generator.publish import references, withdrawal
+from generator.publish.known import require_empty
 from generator.publish.protocol import Target
 from generator.publish.record import Published
 from generator.site import find
@@ -74,6 +75,7 @@ def _shown(store: Store, config: Config, now: str) -> Manifest:
     """A manifest of the markets that details show, for a store without a record; raises PublicMarketsError if none."""
     found = with_retries(lambda: [*map(keys.market_id, store.keys(f"{keys.DETAILS}/"))])
     if not found:
+        require_empty(store)
         raise PublicMarketsError(f"{store.name}: nothing is published there yet")
     return Manifest(
         complete=True, as_of=now, version=__version__, variant=config.variant, layout=config.layout, current={},

@@ -9,6 +9,7 @@ from typing import Final
 import pytest
 
 from generator.api import keys
+from generator.tree import blocklist
 from tests.support.sites.publishing import PublishedSite, hour, slug
 from tests.support.sites.rows import market_id
 
@@ -141,7 +142,11 @@ def test_without_a_record_markets_are_found_and_removed_by_what_their_objects_sa
         assert f"{market_id(number)}: " in result.stderr
         assert "the details of blocked markets were deleted, but lists may still show them" in result.stderr
         assert not {keys.detail(market_id(number)), keys.detail_by_slug(slug(number))} & site.objects().keys()
-    for key in site.objects():
+    assert "blocked in every later publish" in site.run("takedown", market_id(6), "snow").stderr
+    assert blocklist.decode(site.stored()["blocked.json"]).markets[market_id(6)].names, "as its detail says"
+    for key in site.objects().keys() - {keys.BUILD}:
         site.remove(key)
+    assert "holds v1/ but no manifest.json" in site.refused(1, "find", slug(2))
+    site.remove(keys.BUILD)
     assert "nothing is published there yet" in site.refused(1, "find", slug(2))
     assert "nothing is published here yet" in site.refused(1, "takedown", slug(2))
