@@ -34,6 +34,8 @@ class Topic(StrEnum):
     OVERDUE = "overdue"
     EMPTY_QUESTION = "empty_question"
     BIDI_OVERRIDE = "bidi_override"
+    HIDDEN_CHARACTER = "hidden_character"
+    MIXED_SCRIPTS = "mixed_scripts"
     FUTURE_TIME = "future_time"
     UNUSABLE_SLUG = "unusable_slug"
     UNUSABLE_KEY = "unusable_key"
@@ -81,6 +83,18 @@ _BIDI_OVERRIDE: Final = _kind(
     "market",
     "a text has a bidirectional override (U+202D or U+202E)",
     "it is published, but reads otherwise than it is written: look at it as code points",
+)
+_HIDDEN_CHARACTER: Final = _kind(
+    Topic.HIDDEN_CHARACTER,
+    "market",
+    "question has a character that shows nothing, such as a zero-width space",
+    "it is published, but searches may not find its words: remove the character",
+)
+_MIXED_SCRIPTS: Final = _kind(
+    Topic.MIXED_SCRIPTS,
+    "market",
+    "a word of the question has letters of two scripts, which may look alike",
+    "it is published, but searches may not find the word: look at it as code points",
 )
 _UNUSABLE_KEY: Final = _kind(
     Topic.UNUSABLE_KEY,
@@ -202,8 +216,12 @@ def _of_market(market: Market) -> Iterator[Finding]:
         yield _NO_RESOLUTION.about(market.id)
     if not market.has_visible_question:
         yield _EMPTY_QUESTION.about(market.id)
+    elif market.hides_characters:
+        yield _HIDDEN_CHARACTER.about(market.id)
     if market.has_bidi_override:
         yield _BIDI_OVERRIDE.about(market.id)
+    if market.mixes_scripts:
+        yield _MIXED_SCRIPTS.about(market.id)
 
 
 def _of_overdue(catalog: Catalog) -> Iterator[Finding]:

@@ -4,6 +4,7 @@ import click
 
 from generator.cli import logs
 from generator.cli.command import Subcommand
+from generator.cli.parameters import Reference
 from generator.cli.target import open_target
 from generator.config.settings import Config
 from generator.errors import PublicMarketsError
@@ -17,13 +18,13 @@ _SHOWN = 50
 
 
 @click.command(cls=Subcommand, name="find")
-@click.argument("words", metavar="WORDS|ADDRESS|ID...", nargs=-1, required=True)
+@click.argument("words", metavar="WORDS|ADDRESS|ID...", nargs=-1, required=True, type=Reference())
 def find_command(settings: Config, words: tuple[str, ...]) -> None:
     """Find published markets: by words of the question, an address, an id or its first 8 characters, a slug or a key.
 
     It searches the target, or the output folder if publish.target is not set; never the database.
     """
-    text = " ".join(words).strip()
+    text = " ".join(words)
     target = Target.of(open_target(settings), settings) if settings.publish.target else None
     found = look_up(settings, target, text)
     if not found.markets:

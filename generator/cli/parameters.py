@@ -29,21 +29,21 @@ class Time(click.ParamType[datetime]):
 
 
 class Reference(click.ParamType[str]):
-    """What names a market: its id or the beginning of it, its slug, its key, or an address."""
+    """What names a market: its id or the beginning of it, its slug, its key, an address, or words of its question."""
 
     name = "market"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """Return the text as it is: a key may have blanks around it."""
+        """Return the text as it is: a key may have blanks around it, and what was pasted, line feeds."""
         text = str(value)
-        # Keys may have spaces of any kind; other characters that show nothing have no place in messages.
-        if not text.strip() or len(text) > LONGEST_ADDRESS or not all(map(_is_shown, text)):
+        # Keys and questions may have characters that show nothing, but no control characters.
+        if not text.strip() or len(text) > LONGEST_ADDRESS or any(map(_is_refused, text)):
             self.fail(f"{value!r} names no market; write its id, slug, key or address", param, ctx)
         return text
 
 
-def _is_shown(character: str) -> bool:
-    return character.isprintable() or unicodedata.category(character) == "Zs"
+def _is_refused(character: str) -> bool:
+    return unicodedata.category(character) in {"Cc", "Cs"} and not character.isspace()
 
 
 class Amount(click.ParamType[int]):

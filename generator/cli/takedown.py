@@ -16,8 +16,8 @@ from generator.cli.target import open_target
 from generator.config.settings import Config
 from generator.errors import PublicMarketsError
 from generator.markets.quarantine import printable
-from generator.publish import copies, references, takedown
-from generator.publish.decisions import Change, Known, Request, unblocked_id
+from generator.publish import copies, known, references, takedown
+from generator.publish.decisions import Change, Known, Request, Shown
 from generator.publish.protocol import Target
 from generator.tree.blocklist import BlockedList
 from generator.wording import are, counted
@@ -36,60 +36,62 @@ def takedown_command(settings: Config, markets: tuple[str, ...], *, undo: bool, 
     target = Target.of(open_target(settings), settings) if settings.publish.target else None
     # A program that was started without a standard input has None.
     asks = not is_sure and not undo and bool(markets) and sys.stdin is not None and sys.stdin.isatty()
-    known, ids = _understood(settings, target, markets, is_blocked=not undo, asks=asks)
+    found, ids = _understood(settings, target, markets, is_blocked=not undo, asks=asks)
     if not undo:
-        known = _with_details(settings, target, ids, known)
+        found = _with_details(settings, target, ids, found)
     if asks and not click.confirm("Remove from everything that is published?", err=True):
         raise PublicMarketsError("not confirmed, so nothing was removed")
-    request = Request(ids, is_blocked=not undo, at=times.instant(now()))
-    change = _take_down(settings, target, request, known)
+    change = _take_down(settings, target, _request(ids, found, is_blocked=not undo), found)
     for market_id in sorted(change.after.ids()):
         logs.result(f"{market_id} blocked since {change.after.markets[market_id].at}")
     count = len(change.after.ids())
     logs.result(f"{counted(count, 'market')} {are(count)} blocked")
     if ids and not undo:
-        gone = sum(map(known.names, ids))
+        gone = sum(map(found.names, ids))
         repeats = any(market_id in change.before.ids() for market_id in ids)
-        logs.result(_end(settings, target, gone, known.places({*ids}), may_be_cached=bool(gone) or repeats), gone=gone)
+        logs.result(_end(settings, target, gone, found.places({*ids}), may_be_cached=bool(gone) or repeats), gone=gone)
 
 
 def _understood(
     settings: Config, target: Target | None, markets: tuple[str, ...], *, is_blocked: bool, asks: bool
 ) -> tuple[Known, tuple[str, ...]]:
-    """What is published, and the ids that the operator means."""
+    """What is known of markets, and the ids that the operator means."""
     by_itself = {text: references.id_in(text, settings) for text in markets}
     ids = tuple(dict.fromkeys(filter(None, by_itself.values())))
     names = [text for text, market_id in by_itself.items() if market_id is None]
+    blocked = known.blocked(settings, target) if names else BlockedList()
     try:
-        known = takedown.known(settings, target, ids, names if is_blocked else ())
+        found = known.known(settings, target, ids if is_blocked else (), names, blocked)
     except Exception:
         # Nobody knows what the names mean, but the ids are sure.
-        if target and not asks and ids:
-            takedown.block(target.store, Request(ids, is_blocked=True, at=times.instant(now())))
+        if target and is_blocked and not asks and ids:
+            shown = _with_details(settings, target, ids, Known(()))
+            takedown.block(target.store, _request(ids, shown, is_blocked=True))
             logs.notice(f"{', '.join(ids)}: blocked in every later publish, and not removed yet")
         raise
-    blocked = takedown.blocked(settings, target) if names else BlockedList()
-    meant = (
-        market_id or (known.id_of(text, settings, blocked) if is_blocked else unblocked_id(text, blocked))
-        for text, market_id in by_itself.items()
-    )
-    return known, tuple(dict.fromkeys(meant))
+    id_of = found.id_of if is_blocked else found.blocked_id_of
+    meant = (market_id or id_of(text, settings) for text, market_id in by_itself.items())
+    return found, tuple(dict.fromkeys(meant))
 
 
-def _with_details(settings: Config, target: Target | None, ids: tuple[str, ...], known: Known) -> Known:
+def _request(ids: tuple[str, ...], found: Known, *, is_blocked: bool) -> Request:
+    names = {market_id: found.digests(market_id) for market_id in ids}
+    return Request(ids, is_blocked=is_blocked, at=times.instant(now()), names=names)
+
+
+def _with_details(settings: Config, target: Target | None, ids: tuple[str, ...], found: Known) -> Known:
     """Show each market that is to be removed. Some may be public though no record names them."""
-    unrecorded = dict[str, str]()
+    unrecorded = dict(found.unrecorded)
     for market_id in ids:
-        if found := takedown.detailed(settings, target, market_id):
-            place, market = found
+        if detailed := known.detailed(settings, target, market_id):
+            place, market = detailed
             logs.notice(f'{market_id}: "{printable(market.question)}", {market.status}')
-            if not known.names(market_id):
-                unrecorded[market_id] = place
-        elif known.names(market_id):
+            unrecorded[market_id] = Shown(place, market.slug)
+        elif found.names(market_id):
             logs.notice(f"{market_id}: its question cannot be read, as its detail is missing or damaged")
         else:
             logs.notice(f"{market_id}: no detail of it is published")
-    return replace(known, unrecorded=unrecorded)
+    return replace(found, unrecorded=unrecorded)
 
 
 def _end(settings: Config, target: Target | None, gone: int, places: list[str], *, may_be_cached: bool) -> str:
@@ -106,12 +108,12 @@ def _end(settings: Config, target: Target | None, gone: int, places: list[str], 
     return f"{line}; {copies.remaining(settings, published, now(), has_target=target is not None)}"
 
 
-def _take_down(settings: Config, target: Target | None, request: Request, known: Known) -> Change:
+def _take_down(settings: Config, target: Target | None, request: Request, found: Known) -> Change:
     """Carry out the request in the store, if there is one, and in the output folder; say what it means."""
     change = _take_down_everywhere(target, settings, request) if target else _take_down_built(settings, request)
     for sentence in request.consequences(change, has_target=target is not None):
         logs.notice(sentence)
-    for sentence in request.doubts(change, known):
+    for sentence in request.doubts(change, found):
         LOG.warning("%s", sentence)
     return change
 

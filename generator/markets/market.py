@@ -12,6 +12,7 @@ from generator.api.contract import (
     MarketStatus,
     PublicMarketListItem,
 )
+from generator.markets import legibility
 from generator.markets.fingerprint import Fingerprint, digest
 from generator.search.words import Vocabulary
 
@@ -24,7 +25,8 @@ class Market(NamedTuple):
 
     `categories` holds the slugs of the item's categories; empty in the core variant. `has_early_outcome` tells that the
     row has an outcome or a settlement time, which the item does not show yet, `has_bidi_override` that one of its texts
-    shows others in another order than they have. `words` are the distinct ones that a
+    shows others in another order than they have, `hides_characters` and `mixes_scripts` that the question is not what
+    it looks like (see `legibility`). `words` are the distinct ones that a
     search finds the market by. `fingerprint` is None if the database does not tell the detail's version; `until` is
     that of `fills.Window`.
     """
@@ -44,6 +46,8 @@ class Market(NamedTuple):
     accepting_bets: bool
     has_visible_question: bool
     has_bidi_override: bool
+    hides_characters: bool
+    mixes_scripts: bool
     fx: contract.FxFamilyMember | None
     categories: tuple[str, ...]
     has_early_outcome: bool
@@ -75,6 +79,8 @@ class Market(NamedTuple):
             resolution=ONE[item.resolution],
             has_visible_question=is_visible(item.question),
             has_bidi_override=overrides_direction(_texts_of(market), market.fx_family_member, market.categories),
+            hides_characters=legibility.hides_characters(item.question),
+            mixes_scripts=legibility.mixes_scripts(item.question),
             fx=market.fx_family_member,
             categories=slugs_of(item.categories),
             has_early_outcome=has_early_outcome,

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from pydantic import ValidationError
 
 from generator.api import contract
-from generator.markets import batch_validation, item_columns, market, row_validation
+from generator.markets import batch_validation, item_columns, legibility, market, row_validation
 from generator.markets.batch_validation import SlowPathError
 from generator.markets.fills import Window
 from generator.markets.fingerprint import Fingerprint
@@ -120,6 +120,8 @@ def _at_once(batch: Batch, as_of: str, words: SearchWords) -> Iterator[Market]:
             values["fx_family_member"],
             values["categories"],
         ),
+        "hides_characters": map(legibility.hides_characters, values["question"]),
+        "mixes_scripts": map(legibility.mixes_scripts, values["question"]),
         "fx": values["fx_family_member"],
         "categories": map(market.slugs_of, values["categories"]),
         "has_early_outcome": is_early,

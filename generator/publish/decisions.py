@@ -5,12 +5,13 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from generator.api import keys
+from generator.api.links import MarketReference
 from generator.config.settings import Config
 from generator.errors import PublicMarketsError
 from generator.publish import references
 from generator.tree.blocklist import BlockedList
 from generator.tree.manifest import Manifest
-from generator.wording import counted
+from generator.wording import counted, escaped
 
 #: The most ids that an error names.
 _SHOWN: Final = 5
@@ -24,15 +25,24 @@ class Named(NamedTuple):
     built: Manifest
 
 
+class Shown(NamedTuple):
+    """A market that a detail shows: where the detail is, and the market's slug in it."""
+
+    place: str
+    slug: str | None
+
+
 @dataclass(frozen=True)
 class Known:
-    """What names published markets: the record first, then the folder's manifest.
+    """What names markets: the record first, then the folder's manifest, and the blocked list.
 
-    `unrecorded` are markets (ids) that neither names though a detail of each is in a place.
+    A takedown changes no name's meaning: those of markets that are `taken_down` count like those of published ones.
+    `unrecorded` are markets (ids) that a detail shows, whether a manifest names them or not.
     """
 
     manifests: tuple[Named, ...]
-    unrecorded: Mapping[str, str] = field(default_factory=dict)
+    taken_down: BlockedList = field(default_factory=BlockedList)
+    unrecorded: Mapping[str, Shown] = field(default_factory=dict)
 
     def names(self, market_id: str) -> bool:
         """Whether the market is published as far as anything tells."""
@@ -42,51 +52,63 @@ class Known:
         """The places where any of these markets is published."""
         recorded = (named.place for named in self.manifests if not named.built.markets.keys().isdisjoint(ids))
         return [
-            *dict.fromkeys((*recorded, *(self.unrecorded[market_id] for market_id in ids & self.unrecorded.keys())))
+            *dict.fromkeys(
+                (*recorded, *(self.unrecorded[market_id].place for market_id in ids & self.unrecorded.keys()))
+            )
         ]
+
+    def digests(self, market_id: str) -> frozenset[str]:
+        """What the blocked list is to say of the market's slugs and keys."""
+        found = {*references.digests(market_id, (named.built for named in self.manifests))}
+        if market_id in self.unrecorded and (slug := self.unrecorded[market_id].slug):
+            found.add(references.digest(MarketReference("slug", slug)))
+        return frozenset(found)
 
     def meant(self, text: str, config: Config) -> frozenset[str]:
         """The markets that the text may mean, by any of them."""
-        return frozenset[str]().union(*(references.ids_meant(text, config, named.built) for named in self.manifests))
+        built = [named.built for named in self.manifests]
+        slugs = {*map(str.lower, references.slugs_in(text, config))}
+        return frozenset(references.ids_taken_down(text, config, built, self.taken_down)).union(
+            *(references.ids_meant(text, config, manifest) for manifest in built),
+            references.beginning(text, self.unrecorded),
+            (market_id for market_id, shown in self.unrecorded.items() if (shown.slug or "").lower() in slugs),
+        )
 
-    def id_of(self, text: str, config: Config, blocked: BlockedList) -> str:
-        """The market that the text means, or the blocked one whose id begins so, to go on with its takedown.
-
-        Raise PublicMarketsError if that is none or several.
-        """
-        meant = sorted(self.meant(text, config) or references.beginning(text, blocked.ids()))
+    def id_of(self, text: str, config: Config) -> str:
+        """The market that the text means; raise PublicMarketsError if that is none or several."""
+        meant, name = sorted(self.meant(text, config)), escaped(text)
         if len(meant) == 1:
             return meant[0]
         if meant:
-            shown = ", ".join(meant[:_SHOWN]) + (f" and {len(meant) - _SHOWN} more" if len(meant) > _SHOWN else "")
+            shown = ", ".join(map(self._described, meant[:_SHOWN]))
+            more = f" and {len(meant) - _SHOWN} more" if len(meant) > _SHOWN else ""
             raise PublicMarketsError(
-                f"{text}: may mean {counted(len(meant), 'market')}: {shown}; name the one by its id"
+                f"{name}: may mean {counted(len(meant), 'market')}: {shown}{more}; name the one by its id"
             )
         if not self.manifests:
             raise PublicMarketsError(
-                f"{text}: nothing is published here yet, so it names no market; give an id instead"
+                f"{name}: nothing is published here yet, so it names no market; give an id instead"
             )
         if references.is_address(text):
             forms = [f"{config.base_url}/{keys.MARKETS}/ID", *([config.market_url] if config.market_url else [])]
             raise PublicMarketsError(
-                f"{text}: is not the address of a published market, which is {' or '.join(forms)}; give its id instead"
+                f"{name}: is not the address of a published market, which is {' or '.join(forms)}; give its id instead"
             )
         raise PublicMarketsError(
-            f"{text}: no published market has this slug or key, or an id that begins so (write at least "
+            f"{name}: no published market has this slug or key, or an id that begins so (write at least "
             f"{references.SHORTEST_BEGINNING} characters); `public-markets find` looks for words of its question"
         )
 
+    def blocked_id_of(self, text: str, config: Config) -> str:
+        """The blocked market that the text means; raise PublicMarketsError if that is none, or not the only one."""
+        if self.meant(text, config).isdisjoint(self.taken_down.ids()):
+            raise PublicMarketsError(
+                f"{escaped(text)}: is not the name of a blocked market; `public-markets takedown` lists the ids"
+            )
+        return self.id_of(text, config)
 
-def unblocked_id(text: str, blocked: BlockedList) -> str:
-    """The market that an undo means; raise PublicMarketsError if no blocked market's id begins so, or several do."""
-    meant = [*references.beginning(text, blocked.ids())]
-    if len(meant) == 1:
-        return meant[0]
-    if meant:
-        raise PublicMarketsError(
-            f"{text}: several ids of blocked markets begin so; `public-markets takedown` lists them"
-        )
-    raise PublicMarketsError(f"{text}: is not the id of a blocked market; `public-markets takedown` lists the ids")
+    def _described(self, market_id: str) -> str:
+        return f"{market_id} (taken down)" if market_id in self.taken_down.ids() else market_id
 
 
 @dataclass(frozen=True)
@@ -99,11 +121,15 @@ class Change:
 
 @dataclass(frozen=True)
 class Request:
-    """What the operator asks for: markets, by id, to block or unblock at an instant."""
+    """What the operator asks for: markets, by id, to block or unblock at an instant.
+
+    `names` are what the blocked list is to say of the markets' names, by id.
+    """
 
     ids: tuple[str, ...]
     is_blocked: bool
     at: str
+    names: Mapping[str, Collection[str]] = field(default_factory=dict)
 
     def applied_to(self, blocked: BlockedList) -> Change:
         """The change to a list. An undo leaves alone what is not blocked."""
@@ -119,7 +145,9 @@ class Request:
         return tuple(market_id for market_id in self.ids if (market_id in blocked.ids()) != self.is_blocked)
 
     def _decided(self, blocked: BlockedList, ids: tuple[str, ...]) -> BlockedList:
-        return blocked.decided(ids, is_blocked=self.is_blocked, now=self.at) if ids else blocked
+        if not ids:
+            return blocked
+        return blocked.decided(ids, is_blocked=self.is_blocked, now=self.at, names=self.names)
 
     def doubts(self, change: Change, known: Known) -> Iterator[str]:
         """Warnings about markets that the operator may not have meant."""
@@ -143,7 +171,10 @@ class Request:
                 continue
             if self.is_blocked:
                 since = change.before.markets[market_id].at
-                yield f"{market_id}: has been blocked since {since}; this takedown repeats that one"
+                yield (
+                    f"{market_id}: has been blocked since {since}; this takedown repeats that one, as the market is "
+                    "already taken down"
+                )
             else:
                 yield (
                     f"{market_id}: no longer blocked; the next `public-markets {returns} it again, if it is public in "

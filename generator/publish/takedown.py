@@ -6,131 +6,31 @@ out, including a takedown that was killed and runs again.
 
 import tempfile
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-
-from pydantic import BaseModel, ValidationError
 
 from generator import filesystem
 from generator.api import keys
 from generator.api.contract import API_VERSION
 from generator.config.settings import Config
-from generator.errors import OutputError, PublicMarketsError, StoreError
+from generator.errors import StoreError
 from generator.progress import Progress
 from generator.publish import blocklist as store_blocklist
-from generator.publish import brief_record, guards, invalidation, record, references, store_checks, withdrawal
+from generator.publish import brief_record, guards, invalidation, known, record, store_checks, withdrawal
 from generator.publish.apply import Tally
 from generator.publish.audit import stray_details
 from generator.publish.content import StoredSite
-from generator.publish.decisions import Change, Known, Named, Request
+from generator.publish.decisions import Change, Request
 from generator.publish.protocol import Publisher, Target
 from generator.publish.record import DamagedShardError, Published
-from generator.stores.requests import body_of, explaining_outage, with_retries
-from generator.stores.store import Store, UnavailableError
+from generator.stores.requests import explaining_outage, with_retries
+from generator.stores.store import Store
 from generator.tree import blocklist, shrink
 from generator.tree.blocklist import BlockedList
-from generator.tree.files import MANIFEST
-from generator.tree.folder import Output, locked, read_only
+from generator.tree.folder import Output, locked
 from generator.tree.in_turn import Notify, locked_in_turn, retried_while_busy
 from generator.tree.manifest import Manifest
-
-
-class Detailed(BaseModel):
-    """The market that a published detail is about, as far as it says so."""
-
-    id: str = ""
-    slug: str | None = None
-    question: str = ""
-    status: str = ""
-
-
-class _Detail(BaseModel):
-    market: Detailed
-
-
-def known(config: Config, target: Target | None, ids: Collection[str], names: Collection[str]) -> Known:
-    """The published markets, as far as the store and the folder can tell; nothing is asked without markets to look up.
-
-    Whatever is wrong with either, it keeps no id from being blocked. What reading them raised is raised here only if
-    the other does not know what each of the `names`, which are no ids, means.
-    """
-    manifests = list[Named]()
-    failure: Exception | None = None
-    try:
-        with read_only(config.output) as folder:
-            if built := folder.manifest():
-                manifests.append(Named(str(config.output), str(folder.path(MANIFEST)), built))
-    except OutputError as error:
-        failure = error
-    if target and (ids or names):
-        try:
-            with explaining_outage(target.store):
-                published = _looked_up(target, ids, names, manifests[0].built if manifests else None)
-            if published:
-                name = target.store.name
-                manifests.insert(0, Named(name, f"the record of {name}", published))
-        except Exception as error:  # noqa: BLE001 - raised below unless nobody need know
-            failure = error
-    found = Known(tuple(manifests))
-    if failure and not all(found.meant(name, config) for name in names):
-        raise failure
-    return found
-
-
-def _looked_up(target: Target, ids: Collection[str], names: Collection[str], built: Manifest | None) -> Manifest | None:
-    """What the record says of these markets; of a large one, the rest is read only if that is not enough.
-
-    `built` is the manifest of the folder.
-    """
-    root = target.lease.read(built, is_brief=True)
-    if root is None:
-        return None
-    # What looks like a slug may be another market's key, or the beginning of its id; an address is not.
-    if all(map(references.is_address, names)):
-        with suppress(DamagedShardError):  # or another publisher has replaced it
-            slugs = (slug for name in names for slug in references.slugs_in(name, target.config))
-            owners = (_stored_market(target.store, keys.detail_by_slug(slug)) for slug in slugs)
-            found = brief_record.manifest_of(target.store, root, {*ids, *(owner.id for owner in owners if owner)})
-            if all(references.ids_meant(name, target.config, found) for name in names):
-                return found
-    published = target.lease.read(built)
-    return published.built if published else None
-
-
-def detailed(config: Config, target: Target | None, market_id: str) -> tuple[str, Detailed] | None:
-    """Where a detail of the market is, and what it says: in the store, or else in the folder; None without either."""
-    key = keys.detail(market_id)
-    with suppress(PublicMarketsError, UnavailableError):
-        if target and (stored := _stored_market(target.store, key)):
-            return target.store.name, stored
-    with suppress(OutputError), read_only(config.output) as folder:
-        if built := _decoded(folder.read(key)):
-            return str(config.output), built
-    return None
-
-
-def _stored_market(store: Store, key: str) -> Detailed | None:
-    return _decoded(body_of(store, key))
-
-
-def _decoded(body: bytes | None) -> Detailed | None:
-    """The market of a detail's body; None if there is none that can be read."""
-    with suppress(ValidationError):
-        return _Detail.model_validate_json(body or b"").market
-    return None
-
-
-def blocked(config: Config, target: Target | None) -> BlockedList:
-    """The markets that the store or the folder has blocked."""
-    found = BlockedList()
-    with suppress(OutputError), read_only(config.output) as folder:
-        found = blocklist.load(folder)
-    if target:
-        with explaining_outage(target.store):
-            found = found.merged(store_blocklist.read(target.store))
-    return found
-
 
 # In the store
 
@@ -272,7 +172,7 @@ def _withdrawn(publisher: Publisher, ids: frozenset[str]) -> Tally:
 def _stored_details(store: Store, market_id: str) -> Iterator[str]:
     """The keys of a market's detail, as far as the detail itself tells them."""
     yield keys.detail(market_id)
-    found = _stored_market(store, keys.detail(market_id))
+    found = known.stored_market(store, keys.detail(market_id))
     if found and found.slug is not None:
         yield keys.detail_by_slug(found.slug)
 

@@ -35,7 +35,7 @@ MARKET = Market(
     close_time="2026-03-01T12:00:00.000Z", created_at="2026-01-01T12:00:00.000Z", resolved_at=None,
     last_activity_at="2026-01-01T12:00:00.000Z", trader_count=1, fills24h=2, accepting_bets=True,
     has_visible_question=True, fx=None, categories=("crypto", "a-b--0123456789"), has_early_outcome=False,
-    has_bidi_override=False,
+    has_bidi_override=False, hides_characters=False, mixes_scripts=False,
     words=("under", "10"), fingerprint=Fingerprint("v", "m"), until="",
 )  # fmt: skip
 BODY = b'{"market":"\xc3\xbc"}\n'

@@ -52,6 +52,14 @@ def test_a_merge_without_new_decisions_writes_nothing(s3: S3Server) -> None:
     assert s3.count("PutObject") == 1
 
 
+def test_copies_that_were_changed_apart_keep_the_names_of_both() -> None:
+    one = BlockedList().decided(["a"], is_blocked=True, now=T1, names={"a": ["slug", "key"]})
+    other = one.decided(["a"], is_blocked=False, now=T2).decided(["a"], is_blocked=True, now=T2, names={"a": ["new"]})
+    assert one.merged(other) == other.merged(one) == other
+    assert other.markets["a"].names == ("key", "new", "slug")
+    assert BlockedList().decided(["a"], is_blocked=True, now=T2).merged(one).markets["a"].names == ("key", "slug")
+
+
 def test_concurrent_merges_lose_no_decision(s3: S3Server) -> None:
     threads = [
         threading.Thread(target=store_blocklist.merge, args=(open_bucket(s3, "boto3"), decided(T1, f"market {number}")))

@@ -8,7 +8,6 @@ import pytest
 from generator.api import keys
 from generator.errors import PublicMarketsError
 from generator.publish.decisions import Known, Named
-from generator.tree.blocklist import BlockedList
 from generator.tree.manifest import Manifest
 from tests.support.sites.builds import make_config
 from tests.support.sites.publishing import FX, PublishedSite
@@ -160,7 +159,7 @@ def test_a_text_that_may_mean_several_markets_means_none_of_them(tmp_path: Path)
     )  # fmt: skip
     known = Known((Named("site", "the record", state),))
     with pytest.raises(PublicMarketsError, match=f"may mean 2 markets: {market_id(1)}, {market_id(2)}; name the one"):
-        known.id_of("rain", make_config(tmp_path), BlockedList())
+        known.id_of("rain", make_config(tmp_path))
 
 
 def test_a_takedown_that_failed_goes_on_with_the_same_words(published_site: PublishedSite) -> None:

@@ -10,7 +10,7 @@ from generator.api import keys
 from generator.config.settings import Config
 from generator.errors import PublicMarketsError, StoreError
 from generator.models import replaced
-from generator.publish import record, references, takedown
+from generator.publish import known, record, references, takedown
 from generator.publish.decisions import Request
 from generator.publish.protocol import Target
 from generator.publish.record import Published
@@ -72,8 +72,9 @@ def take_down(store: Watched, config: Config, name: str, *details: str) -> list[
     store.watched, store.early, store.deletions = details, [], []
     target = Target.of(store, replaced(config, output=config.output / "elsewhere"))
     by_itself = references.id_in(name, config)
-    known = takedown.known(target.config, target, [by_itself] if by_itself else [], [] if by_itself else [name])
-    request = Request((by_itself or known.id_of(name, config, BlockedList()),), is_blocked=True, at=NOW)
+    ids, names = ([by_itself], []) if by_itself else ([], [name])
+    found = known.known(target.config, target, ids, names, BlockedList())
+    request = Request((by_itself or found.id_of(name, config),), is_blocked=True, at=NOW)
     takedown.from_store(target, takedown.blocked_by_store(store, request).after, request.ids, Silent(), lambda _: None)
     return store.early
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from tests.support.sites.publishing import FX, PublishedSite
+from tests.support.sites.publishing import FX, PublishedSite, hour
 from tests.support.sites.rows import market_id
 
 
@@ -43,6 +43,19 @@ def test_what_is_not_published_is_not_found_and_the_error_says_where(published_s
     assert published_site.refused(1, "find", market_id(1)).startswith(
         f"{market_id(1)}: no market in s3://markets/api has this id, slug, key or address"
     )
+
+
+def test_a_word_is_found_whatever_in_it_shows_nothing_and_a_build_remarks_on_it(published_site: PublishedSite) -> None:
+    """A market that hides so must not pass for one that is gone."""
+    for number, question in {1: "S\u200bo\u00adng con\u2060test?", 2: "ខ្ញុំ\u200bទៅ", 3: "S\u043eng?"}.items():
+        published_site.edit(number, question=question)
+    told = published_site.done("rebuild", "--as-of", hour(1)).stderr
+    assert f"1 remark: question has a character that shows nothing, such as a zero-width space ({market_id(1)})" in told
+    assert f"1 remark: a word of the question has letters of two scripts, which may look alike ({market_id(3)})" in told
+    for words in (["song", "contest"], ["SO\u200dNG\u200b"], ["s\u200bo\u00adng", "con\u2060test?"]):
+        assert [line.split()[0] for line in lines(published_site, *words)] == [market_id(1), "1"]
+    for word in ("ទៅ", "ខ្ញុំទៅ", "ខ្ញុំ\u200bទៅ"):
+        assert lines(published_site, word)[0].startswith(market_id(2))
 
 
 def test_each_market_is_an_object_where_logs_are_json(published_site: PublishedSite) -> None:

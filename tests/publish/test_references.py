@@ -44,6 +44,7 @@ def config(tmp_path: Path) -> Config:
         ONE.replace("-", ""),
         "will-it-RAIN",
         "a/b ü",
+        "a/b ü ",
         f"https://api.example.org/m/v1/public/markets/{ONE}",
         f"http://API.example.org/m/v1/public/markets/{ONE}?utm_source=mail#top",
         "https://api.example.org/m/v1/public/markets/will-it-rain",
@@ -69,7 +70,7 @@ def test_a_market_is_known_by_whatever_names_it(config: Config, text: str) -> No
         "https://api.example.org/m/v1/public/markets",
         "https://api.example.org",
         f"https://evil.example/m/v1/public/markets/detail/00/{ONE}.json",
-        "a/b ü ",
+        "a/b\u200b ü",
         "https://[",
         "://",
     ],
@@ -82,6 +83,14 @@ def test_a_name_of_two_markets_means_both(config: Config) -> None:
     state = built(site_keys={ONE: "00000002"}, slugs={ONE: ("two",), TWO: ("Two",)})
     assert references.ids_meant("two", config, state) == {ONE, TWO}
     assert references.ids_meant(TWO[:8], config, state) == {ONE, TWO}
+
+
+def test_a_key_is_looked_up_as_it_is_given_and_without_the_blanks_around_it(config: Config) -> None:
+    state = built(site_keys={ONE: "100", TWO: "100 "})
+    assert references.ids_meant("100 ", config, state) == {ONE, TWO}
+    assert references.ids_meant("100", config, state) == {ONE}
+    assert references.ids_meant("\u3000100\n", config, state) == {ONE}
+    assert references.ids_meant(" 100 ", config, state) == {ONE}
 
 
 def test_an_address_with_an_id_means_that_market_published_or_not(config: Config) -> None:

@@ -1,0 +1,158 @@
+"""What is known of the markets that an operator names: by the record, the folder, the blocked list, and details.
+
+Readers see what the objects say, whether a record is there or not. So a name is looked up by its objects, too.
+"""
+
+from collections.abc import Collection, Iterator
+from contextlib import suppress
+from functools import partial
+
+from pydantic import BaseModel, ValidationError
+
+from generator.api import ids as uuids
+from generator.api import keys
+from generator.api.contract import API_VERSION
+from generator.config.settings import Config
+from generator.errors import OutputError, PublicMarketsError, StoreError
+from generator.publish import blocklist as store_blocklist
+from generator.publish import brief_record, record, references, store_checks
+from generator.publish.decisions import Known, Named, Shown
+from generator.publish.protocol import Target
+from generator.publish.record import DamagedShardError
+from generator.stores.requests import body_of, explaining_outage, with_retries
+from generator.stores.store import Store, UnavailableError
+from generator.tree import blocklist
+from generator.tree.blocklist import BlockedList
+from generator.tree.files import MANIFEST
+from generator.tree.folder import read_only
+from generator.tree.manifest import Manifest
+
+
+class Detailed(BaseModel):
+    """The market that a published detail is about, as far as it says so."""
+
+    id: str = ""
+    slug: str | None = None
+    question: str = ""
+    status: str = ""
+
+
+class _Detail(BaseModel):
+    market: Detailed
+
+
+def known(
+    config: Config, target: Target | None, ids: Collection[str], names: Collection[str], taken_down: BlockedList
+) -> Known:
+    """The markets, as far as store, folder and blocked list can tell; without any to look up, no store is asked.
+
+    Whatever is wrong with store or folder, it keeps no id from being blocked. What reading them raised is raised here
+    only if the rest does not know what each of the `names`, which are no ids, means.
+    """
+    manifests, unrecorded = list[Named](), dict[str, Shown]()
+    failure: Exception | None = None
+    try:
+        with read_only(config.output) as folder:
+            if built := folder.manifest():
+                manifests.append(Named(str(config.output), str(folder.path(MANIFEST)), built))
+    except OutputError as error:
+        failure = error
+    if target and (ids or names):
+        store = target.store
+        try:
+            with explaining_outage(store):
+                for name in names:
+                    unrecorded.update(_shown(store, config, name))
+                gone = {found for name in names for found in references.ids_taken_down(name, config, [], taken_down)}
+                wanted = {*ids, *unrecorded, *gone}
+                published = _looked_up(target, wanted, names, manifests[0].built if manifests else None)
+                if published:
+                    manifests.insert(0, Named(store.name, f"the record of {store.name}", published))
+                elif names:
+                    require_empty(store)
+        except Exception as error:  # noqa: BLE001 - raised below unless nobody need know
+            failure = error
+    found = Known(tuple(manifests), taken_down, unrecorded)
+    if failure and not all(found.meant(name, config) for name in names):
+        raise failure
+    return found
+
+
+def _looked_up(target: Target, ids: Collection[str], names: Collection[str], built: Manifest | None) -> Manifest | None:
+    """What the record says of these markets; of a large one, the rest is read only if that is not enough.
+
+    `built` is the manifest of the folder.
+    """
+    root = target.lease.read(built, is_brief=True)
+    if root is None:
+        return None
+    # What looks like a slug may be another market's key, or the beginning of its id; an address is not.
+    if all(map(references.is_address, names)):
+        with suppress(DamagedShardError):  # or another publisher has replaced it
+            found = brief_record.manifest_of(target.store, root, ids)
+            if all(references.ids_meant(name, target.config, found) for name in names):
+                return found
+    published = target.lease.read(built)
+    return published.built if published else None
+
+
+def _shown(store: Store, config: Config, name: str) -> Iterator[tuple[str, Shown]]:
+    """The markets that the store's objects show by this name: by a slug, or by the beginning of an id."""
+    for slug in references.slugs_in(name, config):
+        found = stored_market(store, keys.detail_by_slug(slug))
+        if found and (found.slug or "").lower() == slug.lower() and _is_uuid(found.id):
+            yield found.id.lower(), Shown(store.name, found.slug)
+    if start := references.id_begun(name):
+        prefix = f"{keys.DETAILS}/{start[:2]}/{start}"
+        listed = map(keys.market_id, with_retries(lambda: [*store.keys(prefix)]))
+        yield from ((market_id, Shown(store.name, None)) for market_id in listed if market_id and _is_uuid(market_id))
+
+
+def _is_uuid(text: str) -> bool:
+    with suppress(ValueError):
+        return bool(uuids.uuid(text))
+    return False
+
+
+def require_empty(store: Store) -> None:
+    """Raise StoreError if a store without a record holds what one should describe."""
+    if with_retries(partial(store_checks.foreign_object, store)):
+        raise StoreError(
+            f"{store.name}: holds {API_VERSION}/ but no {record.KEY}, so nobody knows all names of its markets; name "
+            "the market by its id, its slug or an address of the API, or run `public-markets rebuild --verify`, which "
+            "writes the record anew"
+        )
+
+
+def detailed(config: Config, target: Target | None, market_id: str) -> tuple[str, Detailed] | None:
+    """Where a detail of the market is, and what it says: in the store, or else in the folder; None without either."""
+    key = keys.detail(market_id)
+    with suppress(PublicMarketsError, UnavailableError):
+        if target and (stored := stored_market(target.store, key)):
+            return target.store.name, stored
+    with suppress(OutputError), read_only(config.output) as folder:
+        if built := _decoded(folder.read(key)):
+            return str(config.output), built
+    return None
+
+
+def stored_market(store: Store, key: str) -> Detailed | None:
+    """The market of a detail in the store; None if there is none that can be read."""
+    return _decoded(body_of(store, key))
+
+
+def _decoded(body: bytes | None) -> Detailed | None:
+    with suppress(ValidationError):
+        return _Detail.model_validate_json(body or b"").market
+    return None
+
+
+def blocked(config: Config, target: Target | None) -> BlockedList:
+    """The markets that the store or the folder has blocked."""
+    found = BlockedList()
+    with suppress(OutputError), read_only(config.output) as folder:
+        found = blocklist.load(folder)
+    if target:
+        with explaining_outage(target.store):
+            found = found.merged(store_blocklist.read(target.store))
+    return found
