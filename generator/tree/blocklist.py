@@ -6,22 +6,24 @@ counts, so copies that were changed apart can be merged.
 
 import operator
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Final
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 
 from generator.api.times import instant
 from generator.errors import OutputError
+from generator.models import replaced
 from generator.tree import files, stored
 from generator.tree.folder import Output
-from generator.tree.stored import FormatError, StoredModel
+from generator.tree.stored import StoredModel
 
 KEY: Final = files.BLOCKED
 FORMAT: Final = 1
 
 
-class Decision(StoredModel):
+class Decision(StoredModel, extra="allow"):
     """The latest decision on a market: whether it is blocked, when that was decided, and last repeated (RFC 3339, UTC).
 
     A repetition does not change since when a market is blocked, but outranks an undo that another copy knows.
@@ -37,8 +39,11 @@ class Decision(StoredModel):
         return self.repeated_at or self.at
 
 
-class BlockedList(StoredModel):
-    """The latest decision on every market that was ever taken down, by id."""
+class BlockedList(StoredModel, extra="allow"):
+    """The latest decision on every market that was ever taken down, by id.
+
+    What other versions add without another format is kept: whoever wrote it, the list is obeyed.
+    """
 
     format: int = FORMAT
     markets: Mapping[str, Decision] = {}
@@ -53,12 +58,12 @@ class BlockedList(StoredModel):
         # If the clock was set back, the new decision must still be the later one.
         at = now if now > latest else instant(datetime.fromisoformat(latest) + timedelta(milliseconds=1))
         decisions = {market_id: self._decision(market_id, at, is_blocked=is_blocked) for market_id in ids}
-        return BlockedList(markets={**self.markets, **decisions})
+        return replaced(self, markets={**self.markets, **decisions})
 
     def _decision(self, market_id: str, at: str, *, is_blocked: bool) -> Decision:
         before = self.markets.get(market_id)
         if before and before.is_blocked and is_blocked:
-            return Decision(at=before.at, is_blocked=True, repeated_at=at)
+            return replaced(before, repeated_at=at)
         return Decision(at=at, is_blocked=is_blocked)
 
     def merged(self, other: "BlockedList") -> "BlockedList":
@@ -67,11 +72,11 @@ class BlockedList(StoredModel):
         for market_id, theirs in other.markets.items():
             candidates = sorted((decisions.get(market_id, theirs), theirs), key=lambda decision: decision.at)
             decisions[market_id] = max(candidates, key=lambda decision: (decision.latest, decision.is_blocked))
-        return BlockedList(markets=decisions)
+        return BlockedList(markets=decisions, **{**(other.model_extra or {}), **(self.model_extra or {})})
 
     def encoded(self) -> bytes:
         """The file's bytes: the same list gives the same bytes."""
-        ordered = BlockedList(markets=dict(sorted(self.markets.items())))
+        ordered = replaced(self, markets=dict(sorted(self.markets.items())))
         return ordered.model_dump_json(by_alias=True, indent=1).encode() + b"\n"
 
 
@@ -81,21 +86,20 @@ def load(folder: Output) -> BlockedList:
     try:
         return BlockedList() if content is None else decode(content)
     except ValueError as error:
-        raise OutputError(unreadable(str(folder.path(KEY)), error)) from error
+        raise OutputError(unreadable(str(folder.path(KEY)), error, content or b"")) from error
 
 
 def decode(content: bytes) -> BlockedList:
     """Parse the list; raise ValueError if it is damaged or of another format."""
-    blocked = BlockedList.model_validate_json(content)
-    if blocked.format != FORMAT:
-        raise FormatError(blocked.format, FORMAT)
-    return blocked
+    with suppress(ValidationError):  # one without a format is of the first
+        stored.require_format(content, FORMAT)
+    return BlockedList.model_validate_json(content)
 
 
-def unreadable(place: str, error: ValueError) -> str:
+def unreadable(place: str, error: ValueError, content: bytes) -> str:
     """The message for a list that cannot be read, with the remedy."""
     remedy = (
         "restore it, or delete it and take its markets down again; without it, markets that were taken down would come "
         "back"
     )
-    return f"{place}: {stored.fault(error, remedy)}"
+    return f"{place}: {stored.fault(error, content, remedy)}"
