@@ -30,6 +30,7 @@ PASSED_ON: Final = """
     builder/preparation.py:_guard=1  cli/build.py:log_report=1  cli/check.py:_findings=1  cli/init.py:_written=1
     cli/logs.py:failure=1
     cli/publish.py:_tell_published=1  cli/publish.py:withdraw_hidden=1  cli/takedown.py:_take_down=1
+    cli/takedown.py:_take_down_everywhere=1
     cli/takedown.py:_take_down_published=1  cli/target.py:open_target=1
     cli/verify.py:_conclude=1  cluster/worker.py:error=2
     config/env_file.py:variables=1  config/loader.py:load=2  config/loader.py:from_environment=1
@@ -39,13 +40,15 @@ PASSED_ON: Final = """
     publish/blocklist.py:_read=1  publish/brief_record.py:manifest_of=1  publish/chunk_names.py:of_index=1
     publish/copies.py:require_ended=1  publish/hold.py:_root=1
     publish/hold.py:refuse=1  publish/hold.py:explained=1  publish/invalidation.py:invalidate=1
-    publish/lease.py:_decoded=1  publish/preflight.py:require_fresh=2  publish/preflight.py:record=2
+    publish/lease.py:_decoded=2  publish/preflight.py:require_fresh=3  publish/preflight.py:record=3
     publish/preflight.py:_unpublished=1  publish/preflight.py:conditions=1  publish/preflight.py:_warnings=1
     publish/preflight.py:_published=1  publish/record_shards.py:read=1  publish/record_shards.py:read_shard=1
+    publish/takedown.py:from_folder=2  publish/takedown.py:from_store=1  site/published.py:settings=1
+    site/published.py:_found=1
     publish/store_checks.py:_refuse=1  site/documents.py:fixed=1  source/connection.py:transaction=1
     source/schema_check.py:require=1  stores/directory_errors.py:explanation=2  stores/s3_errors.py:translated=1
     stores/s3_errors.py:of_boto3=3  stores/s3_errors.py:of_obstore=1  stores/s3_errors.py:of_answer=3
-    tree/blocklist.py:load=1  tree/folder.py:read_only=1  tree/manifest_file.py:decoded=1
+    tree/blocklist.py:load=1  tree/folder.py:read_only=1  tree/manifest_file.py:decoded=2
     tree/scratch.py:scratch_of=1  verify/reader.py:_answered=1  verify/reader.py:_sent=1
 """
 

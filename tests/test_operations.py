@@ -122,7 +122,7 @@ def test_upgrading_and_going_back(operator: Operator) -> None:
     def a_newer_version_published() -> None:
         record = json.loads((operator.target / "manifest.json").read_bytes())
         (operator.target / "manifest.json").write_text(json.dumps(record | {"shards": 7}))
-        assert "newer version of this program (unknown: shards)" in operator.refused(1, "rebuild")
+        assert "written by another version (unknown: shards)" in operator.refused(1, "rebuild")
 
     operator.done("rebuild")  # the edge's files name the folder
     shutil.copytree(operator.folder / "output" / "edge", operator.folder / "srv" / "edge-deployed")
@@ -145,7 +145,7 @@ def test_bringing_over_a_site_whose_folder_and_record_nobody_reads(operator: Ope
     for place in (operator.folder / "output", operator.target):
         content = json.loads((place / "manifest.json").read_bytes())
         (place / "manifest.json").write_text(json.dumps(content | {"doomed": []}))
-    assert "manifest.json: written by a newer version" in operator.refused(1, "takedown", market_id(2))
+    assert "manifest.json is written by another version" in operator.refused(1, "takedown", market_id(2))
     assert operator.shows(market_id(2))
     *_, rebuilt = operator.follow("Bring over a site from before 0.1.0")
     assert " 0 unchanged, " in rebuilt.splitlines()[-1]

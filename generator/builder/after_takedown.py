@@ -5,6 +5,8 @@ made as a build makes them, from what is published in the folder: without the da
 folder was built with.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, partial
 
@@ -36,11 +38,23 @@ def remake_page(config: Config, notify: Notify) -> None:
 
     What keeps it from being made is told with the remedy: a takedown has not failed for it.
     """
-    if not config.output.exists():
-        return
-    try:
-        with garbage.uncollected(), locked_in_turn(config.output, notify) as folder:
+    if config.output.exists():
+        with _telling(config, notify), locked_in_turn(config.output, notify) as folder:
             _remake_page(folder, config)
+
+
+def remake_missing_page(folder: Output, config: Config, notify: Notify) -> None:
+    """The same in a folder that is locked already, if a takedown there left no page."""
+    with _telling(config, notify):
+        if not folder.has(files.INSPECTION) and blocklist.load(folder).ids():
+            _remake_page(folder, config)
+
+
+@contextmanager
+def _telling(config: Config, notify: Notify) -> Iterator[None]:
+    try:
+        with garbage.uncollected():
+            yield
     except PublicMarketsError as error:
         notify(f"{config.output / files.INSPECTION}: not made again: {error}; run `public-markets build`")
 

@@ -16,7 +16,8 @@ class BuildOverrides:
     """What the operator overrides with options: guards, with `--allow-…`, which details are read, and what is kept.
 
     `demo` accepts made-up markets, which only a build that is to be published refuses. `full` reads every detail, not
-    only those that changed and a sample. `purge` keeps no retired generation, and no step of the change feed.
+    only those that changed and a sample. `purge` keeps no retired generation, and no step of the change feed. `anew`
+    replaces what another version built and this one cannot read.
     """
 
     shrink: bool = False
@@ -26,6 +27,7 @@ class BuildOverrides:
     demo: bool = True
     full: bool = False
     purge: bool = False
+    anew: bool = False
 
 
 def refuse_invalid(
@@ -45,7 +47,8 @@ def refuse_invalid(
 
 def refuse_shrink(catalog: Catalog, previous: Manifest | None, blocked: frozenset[str], limit: float) -> None:
     """Raise GuardError when too large a share of the markets of the previous build would disappear."""
-    shrink.refuse(previous.markets.keys() - blocked if previous else frozenset[str](), catalog.ids(), limit)
+    before = previous.markets.keys() - blocked if previous and not previous.is_first else frozenset[str]()
+    shrink.refuse(before, catalog.ids(), limit)
 
 
 def visible(catalog: Catalog, quarantine: Quarantine, blocked: frozenset[str]) -> frozenset[str] | None:

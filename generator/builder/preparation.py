@@ -38,6 +38,7 @@ from generator.source.survey import Survey
 from generator.tree import blocklist, files
 from generator.tree.folder import Output
 from generator.tree.manifest import Manifest
+from generator.tree.manifest_file import UnreadableManifestError
 
 #: Markets with a false version that a report names.
 _MOST_FALSE: Final = 100
@@ -114,7 +115,14 @@ class Preparation:
         """Prepare a build in a folder. Raises OutputError if what the last build left there cannot be read."""
         # Only versions and clusters need digests of details: otherwise every detail is compared with its file.
         is_light = not folder.has(files.FINGERPRINTS) and config.cluster is None
-        previous = folder.manifest(is_light=is_light)
+        try:
+            previous = folder.manifest(is_light=is_light)
+        except UnreadableManifestError:
+            if not overrides.anew:
+                raise
+            previous, overrides = None, replace(overrides, full=True)
+            # Without it, the change feed begins a new session: steps of the old one may show what is gone.
+            folder.discard_key(files.DUMP_PARTS)
         return cls(config, clock, folder, previous, blocklist.load(folder).ids(), overrides, progress)
 
     def distrusting(self, markets: Iterable[str]) -> Self:

@@ -48,7 +48,7 @@ def overrides_of(given: Mapping[str, bool]) -> BuildOverrides:
     """What the command line overrides."""
     return BuildOverrides(
         shrink=given["allow_shrink"], invalid=given["allow_invalid"], jumps=given["allow_jumps"],
-        questions=given["allow_questions"], full=given["full"], purge=given["purge_retired"],
+        questions=given["allow_questions"], full=given["full"], purge=given["purge_retired"], anew=given["full"],
     )  # fmt: skip
 
 

@@ -66,8 +66,10 @@ def _tell(name: str, change: HoldChange) -> None:
     if hold is None:
         logs.result(f"{name}: is not on hold", on_hold=False)
         return
-    fields = {"who": hold.who, "since": hold.since, "reason": hold.reason, "as_of": change.as_of}
-    logs.result(f"{name}: {hold}; what is published as of {change.as_of} stays", on_hold=True, **fields)
+    as_of = "" if change.is_first else change.as_of
+    stays = f"what is published as of {as_of} stays" if as_of else "the first publish did not end; what it put stays"
+    fields = {"who": hold.who, "since": hold.since, "reason": hold.reason, "as_of": as_of}
+    logs.result(f"{name}: {hold}; {stays}", on_hold=True, **fields)
 
 
 def _who() -> str:

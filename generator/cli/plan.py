@@ -97,7 +97,9 @@ def _table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
 def _rows(measured: DryRun, cost: Cost, terms: Terms) -> Iterator[tuple[str, ...]]:
     site, change, previous = measured.site, measured.prepared.change, measured.prepared.previous
     changed = estimate.changed_objects(site, change)
-    since = f"objects changed since {previous.as_of}" if previous else "new objects: nothing is built yet"
+    since = "new objects: nothing is built yet"
+    if previous and not previous.is_first:
+        since = f"objects changed since {previous.as_of}"
     layouts = cost.layouts.values()
     minutes = terms.lifetime.total_seconds() / 60
     both = ("search index", site.index, change.index), ("dump and change feed", site.downloads.weight, change.downloads)

@@ -13,7 +13,7 @@ from generator.cli.parameters import allow_demo_option, allow_shrink_option, pur
 from generator.cli.progress_bar import progress_bar
 from generator.cli.target import both_ends
 from generator.config.settings import Config
-from generator.errors import GuardError, OtherSiteError, PublicMarketsError
+from generator.errors import GuardError, OtherSiteError, OutputError, PublicMarketsError
 from generator.progress import Span
 from generator.publish import hold, takedown
 from generator.publish.content import sync_blocked
@@ -23,6 +23,7 @@ from generator.publish.protocol import Extras
 from generator.publish.run import Options, Outcome, Publication
 from generator.source.address import shape
 from generator.stores.requests import explaining_outage
+from generator.tree import files
 from generator.wording import counted
 
 _PUBLISH_OPTIONS: Final = (
@@ -50,6 +51,10 @@ def publish_command(settings: Config, **options: bool) -> None:
     """Bring the store to the state of the output folder."""
     with both_ends(settings, is_dry=options["dry_run"]) as (folder, target):
         carry_out(Publication(folder, target, settings, shape(settings), options_of(options)))
+        if not options["dry_run"] and not folder.has(files.INSPECTION):
+            from generator.builder import after_takedown  # noqa: PLC0415 - a publish needs no builder
+
+            after_takedown.remake_missing_page(folder, settings, logs.notice)
 
 
 def options_of(given: dict[str, bool]) -> Options:
@@ -65,7 +70,7 @@ def options_of(given: dict[str, bool]) -> Options:
 
 
 def carry_out(publication: Publication) -> None:
-    """Publish and report the outcome; withdraw what must not be public even if a guard refuses the rest."""
+    """Publish and report the outcome; withdraw what must not be public even if a guard or the folder stops the rest."""
     begin = time.perf_counter()
     if publication.options.extras.is_dry:
         with progress_bar("publishing") as bar:
@@ -81,7 +86,7 @@ def carry_out(publication: Publication) -> None:
             outcome = publication.plan(bar).carry_out()
     except OtherSiteError:
         raise
-    except GuardError as error:
+    except (GuardError, OutputError) as error:
         if isinstance(error, HeldError):
             add_metrics(hold.samples(error.hold))
             hold.tell_inspection(publication.folder, str(error))

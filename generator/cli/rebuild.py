@@ -27,7 +27,7 @@ from generator.stores.requests import explaining_outage
 @publish_options
 def rebuild_command(settings: Config, as_of: datetime | None, **options: bool) -> None:
     """Build, then publish: the one line that cron runs."""
-    overrides = replace(overrides_of(options), demo=options["allow_demo"])
+    overrides = replace(overrides_of(options), demo=options["allow_demo"], anew=options["full"] or options["verify"])
     chosen = options_of(options)
     is_dry = chosen.extras.is_dry
     with both_ends(settings, is_dry=is_dry) as (folder, target):

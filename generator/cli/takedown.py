@@ -125,7 +125,10 @@ def _take_down_everywhere(target: Target, settings: Config, request: Request) ->
     except Exception:
         # Whatever is wrong with the store, the folder must not publish the markets again.
         if settings.output.exists():
-            _take_down_built(settings, request, change)
+            try:
+                _take_down_built(settings, request, change)
+            except PublicMarketsError as error:
+                LOG.warning("%s", error)  # the run ends with what is wrong with the store
         raise
     return _take_down_built(settings, request, change) if settings.output.exists() else change
 

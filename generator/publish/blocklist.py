@@ -38,4 +38,4 @@ def _read(store: Store) -> tuple[BlockedList, str | None]:
     try:
         return decode(stored.body), stored.etag
     except ValueError as error:
-        raise StoreError(unreadable(f"{store.name}: {KEY}", error)) from error
+        raise StoreError(unreadable(f"{store.name}: {KEY}", error, stored.body)) from error

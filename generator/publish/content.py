@@ -60,15 +60,19 @@ class BuiltFolder:
 
     @classmethod
     def opened(cls, folder: Output, shape: Mapping[str, Any], lifetime: timedelta) -> Self:
-        """Read the folder; raise GuardError if it does not hold a complete build made with these settings."""
-        return cls(folder, guards.require_fit(folder, shape), shape, lifetime)
+        """Read the folder; raise GuardError if it does not hold a complete build made with these settings.
+
+        A takedown that was killed there is finished first.
+        """
+        warnings = withdrawal.finish(folder, blocklist.load(folder).ids(), lifetime)
+        return cls(folder, guards.require_fit(folder, shape), shape, lifetime, warnings)
 
     def without(self, ids: frozenset[str]) -> Self:
         """Take markets out, as the next build would."""
         if not ids & self.built.markets.keys():
             return self
         ended = withdrawal.from_folder(self.folder, ids, self.lifetime)
-        return replace(self.opened(self.folder, self.shape, self.lifetime), warnings=(*self.warnings, *ended))
+        return replace(self, built=guards.require_fit(self.folder, self.shape), warnings=(*self.warnings, *ended))
 
     def recovered(self, doubts: Doubts) -> Self:  # noqa: ARG002 - the protocol's
         """Hold what is in doubt; the folder of a build holds everything."""

@@ -1,8 +1,10 @@
 """The operator's decisions to block or unblock markets, and what to say about each. Pure."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
+
+from pydantic import BaseModel, Field, ValidationError
 
 from generator.api import keys
 from generator.api.links import MarketReference
@@ -80,10 +82,9 @@ class Known:
         if len(meant) == 1:
             return meant[0]
         if meant:
-            shown = ", ".join(map(self._described, meant[:_SHOWN]))
-            more = f" and {len(meant) - _SHOWN} more" if len(meant) > _SHOWN else ""
+            described = _shown([*map(self._described, meant)])
             raise PublicMarketsError(
-                f"{name}: may mean {counted(len(meant), 'market')}: {shown}{more}; name the one by its id"
+                f"{name}: may mean {counted(len(meant), 'market')}: {described}; name the one by its id"
             )
         if not self.manifests:
             raise PublicMarketsError(
@@ -109,6 +110,29 @@ class Known:
 
     def _described(self, market_id: str) -> str:
         return f"{market_id} (taken down)" if market_id in self.taken_down.ids() else market_id
+
+
+class _Left(BaseModel):
+    """The markets of the database that a build left out, in its report."""
+
+    taken_down: tuple[str, ...] = Field(alias="takenDown")
+
+
+def unblocked_since(report: bytes | None, built: Manifest, blocked: Collection[str]) -> Iterator[str]:
+    """A warning if a build leaves out markets that are blocked no more: an undo elsewhere was not known here yet."""
+    try:
+        left = _Left.model_validate_json(report or b"").taken_down
+    except ValidationError:  # none, or another version's
+        return
+    if ids := [market_id for market_id in left if market_id not in blocked and market_id not in built.markets]:
+        yield (
+            f"{_shown(ids)}: no longer blocked, but still left out, by a build that did not know it; "
+            "`public-markets rebuild` publishes it again, if it is public in the database then"
+        )
+
+
+def _shown(ids: Sequence[str]) -> str:
+    return ", ".join(ids[:_SHOWN]) + (f" and {len(ids) - _SHOWN} more" if len(ids) > _SHOWN else "")
 
 
 @dataclass(frozen=True)

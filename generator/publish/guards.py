@@ -39,7 +39,7 @@ def require_fit(folder: Output, shape: Mapping[str, Any]) -> Manifest:
     built = folder.manifest()
     if built is None:
         raise GuardError(f"{folder.path('')}: holds no build yet; run `public-markets build`")
-    if not built.complete:
+    if not built.complete or built.is_first:
         raise GuardError(f"{folder.path('')}: the last build there was killed; run `public-markets build` again")
     differing = sorted(key for key in built.settings.keys() | shape.keys() if built.settings.get(key) != shape.get(key))
     if differing:
@@ -61,8 +61,10 @@ def refuse_demo(built: Manifest, config: Config, lifted: LiftedGuards) -> None:
 def refuse_accidents(
     built: Manifest, published: Published, config: Config, lifted: LiftedGuards, blocked: frozenset[str]
 ) -> None:
-    """Raise GuardError for an older build, or the loss of too many markets."""
+    """Raise GuardError for an older build, or the loss of too many markets, than a publish that ended has."""
     before = published.built
+    if before.is_first:
+        return
     if not lifted.older:
         _refuse_older(built, before)
     if not lifted.shrink:

@@ -16,6 +16,7 @@ from typing import Final
 
 from pydantic import BaseModel, Field
 
+from generator.api import keys
 from generator.api.times import instant
 from generator.errors import BusyError, GuardError, OutcomeUnknownError, StoreError
 from generator.metrics import Samples, sample
@@ -52,17 +53,26 @@ class HeldError(GuardError):
 
 @dataclass(frozen=True)
 class HoldChange:
-    """The hold of a store before and after a command, and the as-of of what is published there; empty for nothing."""
+    """The hold of a store before and after a command, and the as-of of what is published there; empty for nothing.
+
+    `is_first`: the first publish has not ended, so that nothing is published whole.
+    """
 
     before: Hold | None = None
     after: Hold | None = None
     as_of: str = ""
+    is_first: bool = False
 
 
 class _Built(BaseModel):
-    """What of the manifest in a record matters here."""
+    """What of the manifest in a record matters here (see `Manifest.is_first`)."""
 
     as_of: Instant = Field(alias="asOf")
+    current: dict[str, object] | None = None
+
+    @property
+    def is_first(self) -> bool:
+        return self.current is not None and frozenset(keys.INDEXED).issuperset(self.current)
 
 
 class _Root(BaseModel):
@@ -82,7 +92,7 @@ def current(store: Store) -> HoldChange:
     """The hold as it is; raise StoreError if it cannot be read."""
     with explaining_outage(store):
         root = _root(store, with_retries(lambda: store.get(record.KEY)))
-    return HoldChange(root.hold, root.hold, root.built.as_of) if root else HoldChange()
+    return HoldChange(root.hold, root.hold, root.built.as_of, root.built.is_first) if root else HoldChange()
 
 
 def begin(store: Store, reason: str, who: str, notify: Notify) -> HoldChange:
@@ -123,7 +133,7 @@ def _attempt(store: Store, wanted: Wanted) -> HoldChange:
             return HoldChange()
         now = instant(store.now())
         hold = wanted(root.hold, now)
-        change = HoldChange(root.hold, hold, root.built.as_of)
+        change = HoldChange(root.hold, hold, root.built.as_of, root.built.is_first)
         if hold == root.hold:
             return change
         if root.work:
@@ -148,7 +158,7 @@ def _root(store: Store, found: Stored | None) -> _Root | None:
         stored.require_format(found.body, record.FORMAT)
         return _Root.model_validate_json(found.body)
     except ValueError as error:
-        raise StoreError(f"{store.name}: {record.KEY}: {record.fault(error)}") from error
+        raise StoreError(f"{store.name}: {record.KEY}: {record.fault(error, found.body)}") from error
 
 
 def _with_hold(content: bytes, hold: Hold | None, sequence: int) -> bytes:

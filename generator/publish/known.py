@@ -131,17 +131,18 @@ def detailed(config: Config, target: Target | None, market_id: str) -> tuple[str
         if target and (stored := stored_market(target.store, key)):
             return target.store.name, stored
     with suppress(OutputError), read_only(config.output) as folder:
-        if built := _decoded(folder.read(key)):
+        if built := decoded(folder.read(key)):
             return str(config.output), built
     return None
 
 
 def stored_market(store: Store, key: str) -> Detailed | None:
     """The market of a detail in the store; None if there is none that can be read."""
-    return _decoded(body_of(store, key))
+    return decoded(body_of(store, key))
 
 
-def _decoded(body: bytes | None) -> Detailed | None:
+def decoded(body: bytes | None) -> Detailed | None:
+    """The market of a detail's body; None if there is none that can be read."""
     with suppress(ValidationError):
         return _Detail.model_validate_json(body or b"").market
     return None

@@ -11,8 +11,6 @@ from datetime import datetime, timedelta
 from threading import RLock
 from typing import Final
 
-from pydantic import ValidationError
-
 from generator import process_identity
 from generator.api.times import instant
 from generator.config.settings import LONGEST_LEASE
@@ -25,6 +23,7 @@ from generator.stores import clock
 from generator.stores.requests import put_until_answered, with_retries
 from generator.stores.store import ConditionFailedError, If, Remembering, Store, Stored, UnavailableError
 from generator.tree.manifest import Manifest
+from generator.tree.stored import FormatError, cause
 
 #: The store's clock has a resolution of one second.
 _RESOLUTION: Final = timedelta(seconds=1)
@@ -32,6 +31,13 @@ _RESOLUTION: Final = timedelta(seconds=1)
 #: flight (`stores.factory`).
 _RENEW: Final = 0.3
 _STOP: Final = 0.75
+
+
+class OtherFormatError(StoreError):
+    """The record has a format that this program could misread, so only another version may replace it."""
+
+    def __init__(self, store: str, error: FormatError, content: bytes) -> None:
+        super().__init__(f"{store}: {record.KEY}: {record.fault(error, content)}")
 
 
 class Lease:
@@ -58,8 +64,9 @@ class Lease:
         #: Who was at work when the record was read, whether its shards could be read or not.
         self._found: Work | None = None
         self.published: Published | None = None
-        #: Whether the record could not be read, or only a part of it, which `published` is then.
+        #: Whether the record could not be read, or only a part of it, which `published` is then; and why, if known.
         self.is_damaged = False
+        self.damage = ""
         self.now = ""
 
     def read(
@@ -111,12 +118,17 @@ class Lease:
 
     def _decoded(self, stored: Stored | None, *, is_doubted: bool) -> Published | None:
         """The record's root; None if there is none, or if it is damaged and `is_doubted`."""
+        self.damage = ""
+        if stored is None:
+            return None
         try:
-            return record.decoded(stored.body) if stored else None
+            return record.decoded(stored.body)
         except ValueError as error:
-            # A record of a newer program is not damaged.
-            if not is_doubted or not isinstance(error, ValidationError):
-                raise StoreError(f"{self._store.name}: {record.KEY}: {record.fault(error)}") from error
+            if isinstance(error, FormatError):
+                raise OtherFormatError(self._store.name, error, stored.body) from error
+            if not is_doubted:
+                raise StoreError(f"{self._store.name}: {record.KEY}: {record.fault(error, stored.body)}") from error
+            self.damage = cause(error, stored.body)
             return None
 
     def refuse_if_busy(self) -> None:
@@ -236,8 +248,8 @@ class Lease:
 
 
 def refuse_running(store: str, work: Work, now: str) -> None:
-    """Raise BusyError if a publisher is at work, by its lease and, on this machine, its process."""
-    if is_running(work, now) and not process_identity.has_ended(work.process):
+    """Raise BusyError if a publisher is at work."""
+    if is_running(work, now):
         raise BusyError(
             f"{store}: {work.who} has been publishing since {work.since} and holds the lease until {work.deadline} "
             f"(now {now}, all by the store's clock); run again then"
@@ -245,9 +257,10 @@ def refuse_running(store: str, work: Work, now: str) -> None:
 
 
 def is_running(work: Work, now: str) -> bool:
-    """Whether the lease of this publisher holds at an instant, by its deadline alone.
+    """Whether this publisher is at work at an instant, by its lease and, on this machine, its process.
 
     A deadline beyond the longest possible lease was set while the store's clock was ahead, and counts as passed.
     """
     left = datetime.fromisoformat(work.deadline) - datetime.fromisoformat(now)
-    return timedelta(0) <= left <= LONGEST_LEASE + 2 * _RESOLUTION
+    holds = timedelta(0) <= left <= LONGEST_LEASE + 2 * _RESOLUTION
+    return holds and not process_identity.has_ended(work.process)

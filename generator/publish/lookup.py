@@ -68,6 +68,8 @@ def _published(config: Config, target: Target | None) -> Iterator[tuple[str, Pub
         if published is None or target.lease.is_damaged:
             place = f"{store.name}, whose record is missing or damaged"
             published = Published(sequence=0, built=_shown(store, config, target.lease.now), etags={})
+        elif published.built.is_first:
+            place = f"{store.name}, whose first publish did not end"
         yield place, withdrawal.StoredState(store, published).as_folder(folder)
 
 

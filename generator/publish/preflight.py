@@ -12,10 +12,10 @@ from generator.api import times
 from generator.config.settings import Config
 from generator.errors import CheckError, StoreError
 from generator.findings import CLOCK_TOLERANCE, Finding, clocks, error, fine, tried, warning
-from generator.publish import exposure, record, store_checks
+from generator.publish import exposure, lease, record, store_checks
 from generator.publish.hold import sentence
-from generator.publish.lease import Lease, is_running
-from generator.publish.record import Hold, Published
+from generator.publish.lease import Lease
+from generator.publish.record import Hold, Published, Work
 from generator.stores.factory import open_store
 from generator.stores.requests import explaining_outage, what_to_check, with_retries
 from generator.stores.store import Store, UnavailableError
@@ -54,9 +54,12 @@ def require_fresh(config: Config, clock: Clock) -> str:
     Without `publish.target`, that is the output folder, by this machine's clock.
     """
     command = "rebuild" if config.publish.target else "build"
-    name, built, hold, now = _at_target(config) if config.publish.target else _in_folder(config, clock)
+    shown = _at_target(config) if config.publish.target else _in_folder(config, clock)
+    name, built, hold, now = shown.name, shown.built, shown.hold, shown.now
     if built is None:
         raise CheckError(f"{name}: nothing is published there; run `public-markets {command}`")
+    if built.is_first:
+        raise CheckError(f"{name}: {_unended(shown, command)}")
     state = f"{name}: {_state(built, now)}"
     if _is_ahead(built, now):
         raise CheckError(f"{state}: {_AHEAD if config.publish.target else _AHEAD_HERE}")
@@ -68,12 +71,16 @@ def require_fresh(config: Config, clock: Clock) -> str:
 
 
 class _Shown(NamedTuple):
-    """What readers are shown; `built` is None if nothing is, and `now` is the time by the clock of that place."""
+    """What readers are shown; `built` is None if nothing is, and `now` is the time by the clock of that place.
+
+    `work` is that of the publisher that the record names, at work or not.
+    """
 
     name: str
     built: Manifest | None
-    hold: Hold | None
     now: str
+    hold: Hold | None = None
+    work: Work | None = None
 
 
 def _at_target(config: Config) -> _Shown:
@@ -81,12 +88,14 @@ def _at_target(config: Config) -> _Shown:
     with explaining_outage(store):
         published = with_retries(partial(_published, store))
         now = times.instant(with_retries(store.now))
-    return _Shown(store.name, published.built if published else None, published.hold if published else None, now)
+    if published is None:
+        return _Shown(store.name, None, now)
+    return _Shown(store.name, published.built, now, published.hold, published.work)
 
 
 def _in_folder(config: Config, clock: Clock) -> _Shown:
     with folder.read_only(config.output) as output:
-        return _Shown(f"{config.output}/", output.manifest(is_light=True), None, times.instant(clock()))
+        return _Shown(f"{config.output}/", output.manifest(is_light=True), times.instant(clock()))
 
 
 class _StoreCheck:
@@ -107,7 +116,11 @@ class _StoreCheck:
         self._published = published
         built = published.built
         state = f"{name}: {_state(built, now)}"
-        if _is_ahead(built, now):
+        is_running = published.work is not None and lease.is_running(published.work, now)
+        if built.is_first:
+            if not is_running:
+                yield warning(f"{name}: {_unended(_Shown(name, built, now), 'rebuild')}")
+        elif _is_ahead(built, now):
             yield warning(f"{state}: {_AHEAD}")
         elif _age(built, now) > STALE_AFTER * self._config.schedule and not published.hold:
             yield warning(f"{state}; check that cron runs")
@@ -115,7 +128,7 @@ class _StoreCheck:
             yield fine(state)
         if published.hold:
             yield warning(f"{name}: {sentence(published.hold)}")
-        if published.work and is_running(published.work, now):
+        if published.work and is_running:
             yield warning(f"{name}: {published.work.who} is publishing there, until {published.work.deadline} at most")
         site = built.settings.get("base_url", self._config.base_url)
         if site != self._config.base_url:
@@ -182,10 +195,20 @@ def _warnings(problem: str | None) -> Iterator[Finding]:
 
 def _published(store: Store) -> Published | None:
     stored = store.get(record.KEY)
+    if stored is None:
+        return None
     try:
-        return record.decoded(stored.body) if stored else None
+        return record.decoded(stored.body)
     except ValueError as problem:
-        raise StoreError(f"{store.name}: {record.KEY}: {record.fault(problem)}") from problem
+        raise StoreError(f"{store.name}: {record.KEY}: {record.fault(problem, stored.body)}") from problem
+
+
+def _unended(shown: _Shown, command: str) -> str:
+    """Why readers are shown nothing whole yet: no publish, or build in a folder without a target, has ended."""
+    if shown.work and lease.is_running(shown.work, shown.now):
+        return f"the first publish has not ended yet: {shown.work.who} has been at work since {shown.work.since}"
+    what = "publish" if command == "rebuild" else "build"
+    return f"the first {what} did not end; run `public-markets {command}`"
 
 
 def _age(built: Manifest, now: str) -> float:

@@ -37,6 +37,7 @@ LONGEST_LINE: Final = 200
 _REMEDY: Final = (
     "if the target is right, `public-markets publish --verify` checks every object and writes the record anew"
 )
+_MOVING: Final = "`public-markets rebuild --verify` brings it over"
 
 
 class DamagedShardError(StoreError):
@@ -244,6 +245,6 @@ def decoded(content: bytes) -> Published:
     return Published.model_validate_json(content)
 
 
-def fault(error: ValueError) -> str:
+def fault(error: ValueError, content: bytes) -> str:
     """What is wrong with a record that cannot be parsed, and what to do."""
-    return stored.fault(error, _REMEDY)
+    return stored.fault(error, content, _REMEDY, _MOVING)

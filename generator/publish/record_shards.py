@@ -290,7 +290,7 @@ def read_shard(store: Store, parse: Callable[[bytes, str], Parsed], name: str) -
     body = body_of(store, key(name))
     try:
         return parse(body or b"", name)
-    except ValueError:
+    except (ValueError, TypeError, LookupError):  # the last two by what another version wrote
         raise DamagedShardError(store.name, key(name), is_missing=body is None) from None
 
 

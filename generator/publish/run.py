@@ -1,6 +1,7 @@
 """`output/` → store: read both sides, apply the guards, plan, and carry out the plan. Start with `Publication`."""
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
@@ -10,7 +11,7 @@ from generator.config.settings import Config
 from generator.cost import estimate, prices
 from generator.metrics import Samples, sample
 from generator.progress import Progress
-from generator.publish import guards, hold
+from generator.publish import decisions, guards, hold
 from generator.publish.apply import Tally
 from generator.publish.content import BuiltFolder, sync_blocked
 from generator.publish.guards import LiftedGuards
@@ -23,6 +24,7 @@ from generator.stores.store import Store
 from generator.tree import families, files, sessions
 from generator.tree.folder import Output
 from generator.tree.manifest import Manifest
+from generator.tree.manifest_file import UnreadableManifestError
 from generator.wording import counted
 
 
@@ -81,7 +83,9 @@ def refuse_other_site(folder: Output, store: Store, config: Config, lifted: Lift
     A folder that holds this site already takes no harm from a build, so `Publication.plan` asks the store in time: an
     unchanged rebuild stays as cheap as it is.
     """
-    built = folder.manifest()
+    built = None
+    with suppress(UnreadableManifestError):  # the build refuses it, or makes it anew
+        built = folder.manifest()
     if lifted.other_site or (built and not guards.is_other_site(built, config)):
         return
     with explaining_outage(store):
@@ -119,7 +123,8 @@ class Publication:
             target = Target(store, lease, self.config)
             publisher = Publisher(target, content, progress, self.options.extras, blocked)
             publisher.prepare()
-            publisher.tally.warnings += (*warnings, *guards.ahead(content.built, lease.now))
+            unblocked = decisions.unblocked_since(self.folder.read(files.REPORT), content.built, blocked)
+            publisher.tally.warnings += (*warnings, *unblocked, *guards.ahead(content.built, lease.now))
             plan = publisher.plan()
             guards.refuse_altered(plan, content.built, content.folder)
         was_published = lease.published is not None and lease.published.built.complete

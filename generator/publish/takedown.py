@@ -5,16 +5,17 @@ out, including a takedown that was killed and runs again.
 """
 
 import tempfile
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from typing import Final
 
 from generator import filesystem
 from generator.api import keys
 from generator.api.contract import API_VERSION
 from generator.config.settings import Config
-from generator.errors import StoreError
+from generator.errors import OutputError, StoreError
 from generator.progress import Progress
 from generator.publish import blocklist as store_blocklist
 from generator.publish import brief_record, guards, invalidation, known, record, store_checks, withdrawal
@@ -22,15 +23,21 @@ from generator.publish.apply import Tally
 from generator.publish.audit import stray_details
 from generator.publish.content import StoredSite
 from generator.publish.decisions import Change, Request
+from generator.publish.lease import OtherFormatError
 from generator.publish.protocol import Publisher, Target
 from generator.publish.record import DamagedShardError, Published
-from generator.stores.requests import explaining_outage, with_retries
+from generator.site.published import OtherVersionError
+from generator.stores.requests import body_of, explaining_outage, with_retries
 from generator.stores.store import Store
-from generator.tree import blocklist, shrink
+from generator.tree import blocklist, files, shrink
 from generator.tree.blocklist import BlockedList
 from generator.tree.folder import Output, locked
 from generator.tree.in_turn import Notify, locked_in_turn, retried_while_busy
 from generator.tree.manifest import Manifest
+from generator.tree.manifest_file import UnreadableManifestError
+
+#: How far a takedown gets where nobody can tell what else is published.
+_DETAILS_ONLY: Final = "the details of blocked markets were deleted, but lists may still show them"
 
 # In the store
 
@@ -55,10 +62,13 @@ def from_store(
     """
     with _opened(target, progress) as opened:
         ids = store_blocklist.merge(target.store, blocked).ids()
-        # A publisher at work reads the blocked list when it is done; if it hangs, its lease expires.
-        return retried_while_busy(
-            lambda: opened.take_down(ids, ids & {*named}), notify, "blocked in every later publish; waiting"
-        )
+        try:
+            # A publisher at work reads the blocked list when it is done; if it hangs, its lease expires.
+            return retried_while_busy(
+                lambda: opened.take_down(ids, ids & {*named}), notify, "blocked in every later publish; waiting"
+            )
+        except OtherVersionError as error:
+            raise OtherVersionError(error.version, f"{_DETAILS_ONLY}; ") from error
 
 
 def withdraw_hidden(
@@ -94,9 +104,13 @@ class _PublishedSite:
 
     def take_down(self, blocked: frozenset[str], named: frozenset[str]) -> Tally:
         """Publish the store's own state without blocked markets; the details of those that are `named` go first."""
-        publisher = self._without_details(named, blocked)
-        if publisher is None:
-            return self.withdraw(blocked)
+        try:
+            publisher = self._without_details(named, blocked)
+            if publisher is None:
+                return self.withdraw(blocked)
+        except OtherFormatError as error:
+            self._delete_details(blocked)
+            raise StoreError(f"{error}; {_DETAILS_ONLY}, until that version takes the markets down") from error
         published = publisher.first_intent.complete()
         if published is None or self._target.lease.is_damaged:
             return self._withdraw_unrecorded(blocked)
@@ -148,18 +162,23 @@ class _PublishedSite:
 
     def _withdraw_unrecorded(self, blocked: frozenset[str]) -> Tally:
         """Delete the details of blocked markets without a record; raise StoreError if other objects may show them."""
-        store = self._target.store
-        details = [key for market_id in sorted(blocked) for key in _stored_details(store, market_id)]
-        with_retries(partial(store.delete, details))
-        store.flush()
+        store, lease = self._target.store, self._target.lease
+        self._delete_details(blocked)
         found = with_retries(partial(store_checks.foreign_object, store))
         if blocked and found:
+            fault = lease.damage if lease.is_damaged and lease.damage else "missing or damaged"
             raise StoreError(
-                f"{store.name}: holds {API_VERSION}/ but {record.KEY} is missing or damaged, so nobody knows what is "
-                "published; the details of blocked markets were deleted, but lists may still show them; run "
-                "`public-markets rebuild --verify`, which writes the record anew"
+                f"{store.name}: holds {API_VERSION}/ but {record.KEY} is {fault}, so nobody knows what is "
+                f"published; {_DETAILS_ONLY}; run `public-markets rebuild --verify`, which writes the record anew"
             )
         return Tally()
+
+    def _delete_details(self, ids: frozenset[str]) -> None:
+        """Delete the details of these markets, which are where every version puts them."""
+        store = self._target.store
+        details = [key for market_id in sorted(ids) for key in _details(partial(body_of, store), market_id)]
+        with_retries(partial(store.delete, details))
+        store.flush()
 
 
 def _withdrawn(publisher: Publisher, ids: frozenset[str]) -> Tally:
@@ -169,10 +188,10 @@ def _withdrawn(publisher: Publisher, ids: frozenset[str]) -> Tally:
     return publisher.tally
 
 
-def _stored_details(store: Store, market_id: str) -> Iterator[str]:
+def _details(read: Callable[[str], bytes | None], market_id: str) -> Iterator[str]:
     """The keys of a market's detail, as far as the detail itself tells them."""
     yield keys.detail(market_id)
-    found = known.stored_market(store, keys.detail(market_id))
+    found = known.decoded(read(keys.detail(market_id)))
     if found and found.slug is not None:
         yield keys.detail_by_slug(found.slug)
 
@@ -200,7 +219,20 @@ def from_folder(config: Config, request: Request, notify: Notify, stored: Change
         copy = blocklist.load(folder)
         change = request.enforced_on(copy, stored) if stored else request.applied_to(copy)
         folder.save(blocklist.KEY, change.after.encoded())
-        for warning in withdrawal.from_folder(folder, change.after.ids(), config.cursor.lifetime):
-            notify(f"{config.output}: {warning}")
+        try:
+            for warning in withdrawal.from_folder(folder, change.after.ids(), config.cursor.lifetime):
+                notify(f"{config.output}: {warning}")
+        except UnreadableManifestError as error:
+            _delete_details_built(folder, change.after.ids())
+            raise OutputError(f"{error.cause}; {_DETAILS_ONLY}; {error.remedy}") from error
+        except OtherVersionError as error:
+            raise OtherVersionError(error.version, f"{_DETAILS_ONLY}; ") from error
     filesystem.sync(config.output)  # or what was deleted might come back after a power failure
     return change
+
+
+def _delete_details_built(folder: Output, ids: frozenset[str]) -> None:
+    """Delete the pages that quote markets, and the details of these, from a folder whose manifest cannot be read."""
+    details = [key for market_id in sorted(ids) for key in _details(folder.read, market_id)]
+    for name in (*files.QUOTING, *details):
+        folder.discard_key(name)

@@ -27,11 +27,11 @@ _OBJECTS: Final = f"{API_VERSION}/"
 
 def from_folder(folder: Output, ids: Collection[str], lifetime: timedelta) -> tuple[str, ...]:
     """Remove the markets from a folder, as the next build would; returns warnings of what else had to be left out."""
-    before = folder.manifest()
+    before = folder.manifest() if ids else None
     if before is None:
         return ()
     if not before.markets.keys() & ids:
-        if ids and before.complete:
+        if before.complete:
             # A run that was killed at its end had forgotten the markets, but not deleted all that showed them.
             staging.clear(folder, before)
         return ()
@@ -55,6 +55,11 @@ def from_folder(folder: Output, ids: Collection[str], lifetime: timedelta) -> tu
     rendered, warnings = state.without(frozenset(lost.union(ids)), SILENT)
     staging.place(folder, before, rendered, lifetime)
     return warnings
+
+
+def finish(folder: Output, blocked: frozenset[str], lifetime: timedelta) -> tuple[str, ...]:
+    """Finish a takedown that was killed in the folder: until its end, the inspection page is away."""
+    return from_folder(folder, blocked, lifetime) if blocked and not folder.has(files.INSPECTION) else ()
 
 
 @dataclass(frozen=True)

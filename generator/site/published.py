@@ -33,7 +33,7 @@ from generator.site.archive_index import ReadAll
 from generator.site.catalog import Catalog
 from generator.site.listed import Takedown
 from generator.site.make import Details, Maker, Outline
-from generator.tree import families, list_reader, sessions, staging
+from generator.tree import families, list_reader, sessions, staging, stored
 from generator.tree import files as tree_files
 from generator.tree.artifact import Artifact
 from generator.tree.download import Download, NewFiles
@@ -54,14 +54,21 @@ _OF_ITEMS: Final = frozenset(field.alias or name for name, field in contract.Pub
 _LEFT_OUT: Final = (
     "left out {}, whose details are missing or damaged; run `public-markets rebuild --verify` to publish them again"
 )
-_OTHER_VERSION: Final = (
-    "what is published was built by another version of this program; run `public-markets rebuild`, which leaves out "
-    "what is blocked"
-)
 _NO_PARQUET: Final = (
     "deleted the Parquet files of the dump: the extra to read them is not installed; run pip install "
     "'public-markets[parquet]', then `public-markets rebuild` to make them again"
 )
+
+
+class OtherVersionError(OutputError):
+    """What is published was built by another version, so that this one cannot make it again; `version` is its name."""
+
+    def __init__(self, version: str, done: str = "") -> None:
+        super().__init__(
+            f"what is published was built by another version{stored.other(version, ' (', ')')}; {done}"
+            "run `public-markets rebuild`, or `build` where there is no target, which leaves out what is blocked"
+        )
+        self.version = version
 
 
 @dataclass(frozen=True)
@@ -152,7 +159,7 @@ class PublishedState:
         try:
             return shaped(self.manifest.settings)
         except ValidationError:
-            raise OutputError(_OTHER_VERSION) from None
+            raise OtherVersionError(self.manifest.version) from None
 
     def _found(self, config: Config, gone: frozenset[str], progress: Progress) -> tuple["_Lines", Catalog]:
         """The lines of what is published, and its catalog; the details of the `gone` markets (ids) are not read."""
@@ -164,7 +171,7 @@ class PublishedState:
         try:
             found = Catalog.published(read, config.search_texts, self.manifest.as_of, self.manifest.site_keys)
         except ValidationError:
-            raise OutputError(_OTHER_VERSION) from None
+            raise OtherVersionError(self.manifest.version) from None
         # A killed run may have put details of others, too.
         return lines, found.without({market.id for market in found.listed()} - in_lines)
 

@@ -6,25 +6,26 @@ counts, so copies that were changed apart can be merged.
 
 import operator
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import Final
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 
 from generator.api.times import instant
 from generator.errors import OutputError
 from generator.models import replaced
 from generator.tree import files, stored
 from generator.tree.folder import Output
-from generator.tree.stored import FormatError, StoredModel
+from generator.tree.stored import StoredModel
 
 KEY: Final = files.BLOCKED
 FORMAT: Final = 1
 _NO_NAMES: Final[Mapping[str, Iterable[str]]] = MappingProxyType({})
 
 
-class Decision(StoredModel):
+class Decision(StoredModel, extra="allow"):
     """The latest decision on a market: whether it is blocked, when that was decided, and last repeated (RFC 3339, UTC).
 
     A repetition does not change since when a market is blocked, but outranks an undo that another copy knows. `names`
@@ -47,8 +48,11 @@ class Decision(StoredModel):
         return replaced(self, names=tuple(sorted({*self.names, *names})))
 
 
-class BlockedList(StoredModel):
-    """The latest decision on every market that was ever taken down, by id."""
+class BlockedList(StoredModel, extra="allow"):
+    """The latest decision on every market that was ever taken down, by id.
+
+    What other versions add without another format is kept: whoever wrote it, the list is obeyed.
+    """
 
     format: int = FORMAT
     markets: Mapping[str, Decision] = {}
@@ -68,13 +72,13 @@ class BlockedList(StoredModel):
             market_id: self._decision(market_id, at, is_blocked=is_blocked).named(names.get(market_id, ()))
             for market_id in ids
         }
-        return BlockedList(markets={**self.markets, **decisions})
+        return replaced(self, markets={**self.markets, **decisions})
 
     def _decision(self, market_id: str, at: str, *, is_blocked: bool) -> Decision:
         before = self.markets.get(market_id)
         names = before.names if before else ()
         if before and before.is_blocked and is_blocked:
-            return Decision(at=before.at, is_blocked=True, repeated_at=at, names=names)
+            return replaced(before, repeated_at=at)
         return Decision(at=at, is_blocked=is_blocked, names=names)
 
     def merged(self, other: "BlockedList") -> "BlockedList":
@@ -84,11 +88,11 @@ class BlockedList(StoredModel):
             candidates = sorted((decisions.get(market_id, theirs), theirs), key=lambda decision: decision.at)
             latest = max(candidates, key=lambda decision: (decision.latest, decision.is_blocked))
             decisions[market_id] = latest.named(name for decision in candidates for name in decision.names)
-        return BlockedList(markets=decisions)
+        return BlockedList(markets=decisions, **{**(other.model_extra or {}), **(self.model_extra or {})})
 
     def encoded(self) -> bytes:
         """The file's bytes: the same list gives the same bytes."""
-        ordered = BlockedList(markets=dict(sorted(self.markets.items())))
+        ordered = replaced(self, markets=dict(sorted(self.markets.items())))
         return ordered.model_dump_json(by_alias=True, indent=1).encode() + b"\n"
 
 
@@ -98,21 +102,20 @@ def load(folder: Output) -> BlockedList:
     try:
         return BlockedList() if content is None else decode(content)
     except ValueError as error:
-        raise OutputError(unreadable(str(folder.path(KEY)), error)) from error
+        raise OutputError(unreadable(str(folder.path(KEY)), error, content or b"")) from error
 
 
 def decode(content: bytes) -> BlockedList:
     """Parse the list; raise ValueError if it is damaged or of another format."""
-    blocked = BlockedList.model_validate_json(content)
-    if blocked.format != FORMAT:
-        raise FormatError(blocked.format, FORMAT)
-    return blocked
+    with suppress(ValidationError):  # one without a format is of the first
+        stored.require_format(content, FORMAT)
+    return BlockedList.model_validate_json(content)
 
 
-def unreadable(place: str, error: ValueError) -> str:
+def unreadable(place: str, error: ValueError, content: bytes) -> str:
     """The message for a list that cannot be read, with the remedy."""
     remedy = (
         "restore it, or delete it and take its markets down again; without it, markets that were taken down would come "
         "back"
     )
-    return f"{place}: {stored.fault(error, remedy)}"
+    return f"{place}: {stored.fault(error, content, remedy)}"

@@ -141,6 +141,14 @@ class Manifest(StoredModel):
         rest = {name: value for name, value in content.items() if name not in {"lists", "search", "downloads"}}
         return {**rest, "current": {**lists, **search, **downloads}}
 
+    @property
+    def is_first(self) -> bool:
+        """Whether no build or publish has ended there: the first one is at work, or was cut short.
+
+        A takedown after that removes markets, and puts no list: which these would have been, nothing tells.
+        """
+        return not self.lists()
+
     def emptied(self) -> "Manifest":
         """The manifest of a folder without a build, otherwise like this one."""
         nothing: dict[str, Any] = {"objects": {}, "markets": {}, "slugs": {}, "site_keys": {}}

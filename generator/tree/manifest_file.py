@@ -12,13 +12,28 @@ from generator import filesystem
 from generator.errors import OutputError
 from generator.tree import files, manifest, row_shards, stored
 from generator.tree.manifest import Manifest, RowShards
+from generator.tree.stored import FormatError
 
 #: Reads a file's bytes by its name; None if there is none.
 ReadFile: TypeAlias = Callable[[str], bytes | None]
 
 #: What to do with a folder whose manifest cannot be read. The blocked list is all that a build cannot make again.
-_REMEDY: Final = "move the folder away and build again"
-_KEPT: Final = f"keep its {files.BLOCKED}"
+_REMEDY: Final = f"move the folder away and build again; keep its {files.BLOCKED}"
+_ANEW: Final = "make the folder anew with `public-markets build --full`"
+_MOVING: Final = "`public-markets rebuild --verify` brings it over (`build --full` where there is no target)"
+#: What another version's shards may raise although they are whole.
+_OTHER_SHAPE: Final = (ValueError, TypeError, LookupError)
+
+
+class UnreadableManifestError(OutputError):
+    """The manifest in a folder is this program's, and cannot be read: another version wrote it, or it is damaged.
+
+    The message is `cause` and `remedy`.
+    """
+
+    def __init__(self, cause: str, remedy: str) -> None:
+        super().__init__(f"{cause}; {remedy}")
+        self.cause, self.remedy = cause, remedy
 
 
 class _Root(BaseModel):
@@ -31,7 +46,7 @@ def read(folder: Path, get: ReadFile | None = None, *, is_light: bool = False) -
     """The manifest in a folder; None if there is none. `is_light`: digests of details may be missing.
 
     `get` reads the files of folders that are not on disk, by name. Raises OutputError if anything of the manifest is
-    damaged, missing or written by a newer program.
+    damaged, missing or written by another version; UnreadableManifestError if a version of this program wrote it.
     """
     get = get or partial(_bytes, folder)
     while content := get(files.MANIFEST):
@@ -39,8 +54,7 @@ def read(folder: Path, get: ReadFile | None = None, *, is_light: bool = False) -
         if root.row_shards is None:
             return root
         try:
-            bodies = {name: _body(folder, get, name) for name in root.row_shards.all()}
-            return row_shards.joined(root, bodies, is_light=is_light and root.complete)
+            return _joined(folder, get, root, root.row_shards, is_light=is_light)
         except OutputError:
             # A build that ended meanwhile has deleted the shards of the manifest that it replaced.
             if get(files.MANIFEST) == content:
@@ -55,7 +69,12 @@ def decoded(folder: Path, content: bytes) -> Manifest:
         stored.require_format(content, manifest.FORMAT)
         return Manifest.model_validate_json(content)
     except ValueError as error:
-        raise OutputError(f"{path}: {stored.fault(error, f'{_REMEDY}; {_KEPT}')}") from error
+        if not stored.version_of(content):
+            raise OutputError(f"{path}: {stored.fault(error, content, _REMEDY)}") from error
+        remedy = stored.remedy_of(error, content, _REMEDY, _MOVING)
+        if isinstance(error, FormatError):
+            remedy += f", or {_ANEW}"
+        raise UnreadableManifestError(f"{path}: {stored.cause(error, content)}", remedy) from error
 
 
 def shards_named(content: bytes) -> RowShards:
@@ -63,12 +82,22 @@ def shards_named(content: bytes) -> RowShards:
     return _Root.model_validate_json(content).row_shards or RowShards()
 
 
+def _joined(folder: Path, get: ReadFile, root: Manifest, named: RowShards, *, is_light: bool) -> Manifest:
+    """The manifest with what its shards say."""
+    bodies = {name: _body(folder, get, name) for name in named.all()}
+    try:
+        return row_shards.joined(root, bodies, is_light=is_light and root.complete)
+    except _OTHER_SHAPE as error:
+        cause = f"{folder / files.SHARDS}: written by another version"
+        raise UnreadableManifestError(cause, f"{_MOVING}, or run that version") from error
+
+
 def _body(folder: Path, get: ReadFile, name: str) -> bytes:
     body = get(f"{files.SHARDS}{name}")
     if body is None or row_shards.name_of(body) != name:
         problem = "missing" if body is None else "altered"
         path = folder / files.SHARDS / name
-        raise OutputError(f"{path}: {problem}, and part of {files.MANIFEST}; {_REMEDY}; {_KEPT}")
+        raise UnreadableManifestError(f"{path}: {problem}, and part of {files.MANIFEST}", _REMEDY)
     return body
 
 

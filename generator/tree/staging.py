@@ -129,6 +129,8 @@ def stage_generation(folder: Workplace, known: Known, generation: Stageable) -> 
 def place(folder: Output, before: Manifest | None, rendered: Rendered, lifetime: timedelta) -> Placed:
     """Move everything staged into place; a build killed from here on leaves work that the next one finishes."""
     previous = before or rendered.manifest.emptied()
+    # What another version built is not known until all of it is replaced: then a killed build leaves it as unknown.
+    is_anew = before is None and folder.has(files.MANIFEST)
     now = partial(_now, folder, previous, rendered.manifest)
     withdrawn = sorted(previous.markets.keys() - rendered.memberships.keys())
     begun = now()
@@ -139,14 +141,14 @@ def place(folder: Output, before: Manifest | None, rendered: Rendered, lifetime:
     if is_new:
         intent = saving.intent(rendered.manifest, rendered.memberships)
         folder.sync()
-        if before is None:
+        if before is None and not is_anew:
             # Mark what lies under v1/ as ours, in case this first build is killed.
             folder.save(files.MANIFEST, previous.encoded())
         for key in previous.all_details(withdrawn):
             folder.discard_key(key)
-        _move(folder, rendered, saving, intent)
+        _move(folder, rendered, saving, None if is_anew else intent)
         # First pages of another layout would lead readers into generations whose age counts from here on.
-        is_known = previous.complete or before is None
+        is_known = previous.complete or (before is None and not is_anew)
         stale = previous.objects.keys() - final.objects.keys() if is_known else folder.strangers(final)
         for key in filter(keys.is_first_page, stale):
             folder.discard_key(key)
@@ -154,13 +156,14 @@ def place(folder: Output, before: Manifest | None, rendered: Rendered, lifetime:
         fingerprints.save(folder, rendered.fingerprints.stamped(folder, rendered.manifest))
     else:
         fingerprints.keep_only(folder, rendered.memberships)
+    deleted = clear(folder, final) if is_anew else 0
     if is_new:
         # Until now, walks have begun in what this build replaced.
         final = manifest.retired_at(final, begun, now())
         folder.save(files.MANIFEST, saving.encoded(final))
     saving.sweep()
     # Before the first build there was no `v1/`, so all that is in it was moved there just now.
-    return Placed(final, clear(folder, final) if before else 0)
+    return Placed(final, clear(folder, final) if before else deleted)
 
 
 def _now(folder: Output, previous: Manifest, built: Manifest) -> str:
@@ -176,7 +179,7 @@ def clear(folder: Output, known: Manifest) -> int:
     return len(leftovers)
 
 
-def _move(folder: Output, rendered: Rendered, saving: Saving, intent: bytes) -> None:
+def _move(folder: Output, rendered: Rendered, saving: Saving, intent: bytes | None) -> None:
     for generation in rendered.new_generations():
         for key in generation.places:
             folder.move(key)
@@ -185,7 +188,8 @@ def _move(folder: Output, rendered: Rendered, saving: Saving, intent: bytes) -> 
         folder.discard_key(files.DUMP_PARTS)
     elif rendered.dump_parts != folder.read(files.DUMP_PARTS):
         folder.save(files.DUMP_PARTS, rendered.dump_parts)
-    folder.save(files.MANIFEST, intent)
+    if intent is not None:
+        folder.save(files.MANIFEST, intent)
     for key in rendered.staged.changed:
         folder.move(key)
 

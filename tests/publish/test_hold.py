@@ -370,7 +370,7 @@ def test_a_program_that_knows_no_holds_refuses_the_record(
     hold(published_site)
     content = published_site.stored()[record.KEY]
     altered(published_site, holds=[])  # as unknown to this version as `hold` is to that one
-    assert "written by a newer version of this program (unknown: holds)" in published_site.refused(1, "publish")
+    assert "written by another version (unknown: holds)" in published_site.refused(1, "publish")
     assert b'"hold"' in published_site.stored()[record.KEY]
     published_site.put(record.KEY, content)
 

@@ -11,6 +11,7 @@ import pytest
 
 from generator.api import keys
 from generator.api.contract import MARKET_STATUSES
+from generator.tree.files import INSPECTION, MANIFEST
 from generator.tree.folder import Output
 from tests.support.faults import GoneError
 from tests.support.sites.builds import files, text_of
@@ -350,6 +351,49 @@ def test_a_takedown_that_was_killed_at_its_end_leaves_nothing_in_the_folder_once
     assert [trace for trace in published_site.traces(1) if trace.startswith("output v1/dumps/markets/")]
     assert "output: nothing is left of the blocked markets" in published_site.done("takedown").stderr
     assert [trace for trace in published_site.traces(1) if trace.startswith("output")] == []
+
+
+@pytest.mark.parametrize("place", ["details", "intent", "manifest", "leftovers", "page"])
+def test_a_publish_finishes_a_takedown_that_was_killed_in_the_folder(
+    published_site: PublishedSite, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    def killed_at(name: str, number: int) -> None:
+        original, calls = getattr(Output, name), list[object]()
+
+        def method(folder: Output, *arguments: object) -> object:
+            if folder.path("") == Path("output") and (name != "save" or MANIFEST in arguments):
+                calls.append(arguments)
+                if len(calls) == number:
+                    raise KeyboardInterrupt
+            return original(folder, *arguments)
+
+        patch.setattr(Output, name, method)
+
+    calls = {"details": ("discard", 3), "intent": ("save", 1), "manifest": ("save", 2), "leftovers": ("unknown", 1)}
+    with monkeypatch.context() as patch:
+        killed_at(*calls.get(place, ("save_as_old", 1)))
+        assert published_site.run("takedown", market_id(1)).exit_code == 1
+    assert not Path("output", INSPECTION).exists()
+    assert bool(published_site.traces(1)) == (place != "page")
+    published_site.done("publish")
+    assert published_site.traces(1) == []
+    published_site.check()
+    assert Path("output", INSPECTION).exists()
+    assert "0 deleted" in published_site.done("build", "--as-of", FIRST).stdout
+
+
+def test_a_publish_says_that_an_undo_elsewhere_needs_a_build(published_site: PublishedSite) -> None:
+    published_site.done("takedown", market_id(1))
+    copy_output(Path("output"), Path("another"))
+    published_site.done("takedown", "--undo", market_id(1))
+    published_site.done("build", "--as-of", hour(1), output="another")
+    for _ in range(2):
+        told = published_site.done("publish", output="another").stderr
+        assert f"{market_id(1)}: no longer blocked, but still left out, by a build that did not know it" in told
+        assert "`public-markets rebuild` publishes it again" in told
+    assert published_site.traces(1, output=False) == []
+    assert "no longer blocked" not in published_site.done("rebuild", "--as-of", hour(2), output="another").stderr
+    assert published_site.traces(1, output=False)
 
 
 def test_a_takedown_before_the_first_publish_succeeds(empty: PublishedSite) -> None:

@@ -1,5 +1,6 @@
 """The blocked list: the latest decision on each market counts, whichever copy it was made on."""
 
+import json
 from itertools import permutations
 from pathlib import Path
 
@@ -98,8 +99,13 @@ def test_a_damaged_list_in_a_folder_is_an_error(content: str, tmp_path: Path) ->
         load(folder)
 
 
-def test_a_list_of_a_newer_version_is_not_called_damaged(tmp_path: Path) -> None:
-    (tmp_path / KEY).write_text('{"format": 1, "markets": {}, "reasons": {}}', "utf-8")
-    said = r"written by a newer version of this program \(unknown: reasons\); run that version, or stay with this one: "
-    with locked(tmp_path) as folder, pytest.raises(OutputError, match=said):
-        load(folder)
+def test_what_another_version_added_is_kept_whichever_copies_are_merged() -> None:
+    theirs = decode(
+        b'{"format": 1, "markets": {"a": {"at": "%b", "isBlocked": true, "by": "ops"}}, "reasons": {}}' % T1.encode()
+    )
+    own = decided(T1, "b")
+    for merged in (theirs.merged(own), own.merged(theirs)):
+        content = json.loads(merged.decided(["a", "c"], is_blocked=True, now=T2).encoded())
+        assert content["reasons"] == {}
+        assert content["markets"]["a"]["by"] == "ops"
+        assert content["markets"].keys() == {"a", "b", "c"}

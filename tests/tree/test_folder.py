@@ -264,15 +264,13 @@ def test_a_truncated_manifest_is_refused(world: World, output: Path) -> None:
             build_now(make_config(world.folder))
 
 
-def test_a_manifest_of_a_newer_version_is_not_called_damaged_and_the_blocked_list_is_not_moved_away(
-    world: World, output: Path
-) -> None:
+def test_a_manifest_of_another_version_is_not_called_damaged(world: World, output: Path) -> None:
     content = json.loads((output / "manifest.json").read_bytes())
     (output / "manifest.json").write_text(json.dumps(content | {"shards": 7}))
     with pytest.raises(
         OutputError,
-        match=r"manifest\.json: written by a newer version of this program \(unknown: shards\); run that version, or "
-        r"stay with this one: move the folder away and build again; keep its blocked\.json$",
+        match=r"manifest\.json: written by another version \(unknown: shards\); `public-markets rebuild --verify` "
+        r"brings it over \(`build --full` where there is no target\), or run that version$",
     ):
         build_now(make_config(world.folder))
 

@@ -1,0 +1,218 @@
+"""A site that another version of this program made: what a takedown does there, and what brings it over."""
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from generator.publish import record
+from generator.tree import files, row_shards
+from generator.tree.folder import Output
+from tests.support.sites.publishing import OPEN, PublishedSite, hour, tamper
+from tests.support.sites.rows import market_id
+from tests.support.stores.records import sharded
+
+MANIFEST: Final = Path("output/manifest.json")
+#: What brings a site over.
+REMEDY: Final = "`public-markets rebuild --verify`"
+#: By what differs in a manifest: how it is changed, and what is said of it.
+OTHERS: Final[dict[str, tuple[dict[str, Any], str]]] = {
+    "newer": ({"version": "99.0.0", "shiny": 1}, "(99.0.0, newer than this, "),
+    "older": ({"version": "0.0.9", "variant": None}, "(0.0.9, older than this, "),
+    "unreleased": ({"version": "snapshot", "current": 1}, "(snapshot, this is "),
+    "same number": ({"shiny": 1}, "(unknown: shiny)"),
+}
+
+
+def change(site: PublishedSite, fields: dict[str, Any], places: str) -> None:
+    """Let another version have written the record, the folder's manifest, or both."""
+    if "store" in places:
+        root = json.loads(site.stored()[record.KEY])
+        site.put(record.KEY, json.dumps({**root, "built": {**root["built"], **fields}}).encode())
+    if "folder" in places:
+        tamper(MANIFEST, json.dumps({**json.loads(MANIFEST.read_bytes()), **fields}).encode())
+
+
+def details_of(site: PublishedSite, number: int) -> list[str]:
+    return [trace for trace in site.traces(number) if "/detail/" in trace]
+
+
+@pytest.fixture(params=[False, True], ids=["whole", "in-shards"])
+def site(published_site: PublishedSite, request: pytest.FixtureRequest) -> Iterator[PublishedSite]:
+    """A published site with retired generations and a step of its change feed."""
+    with sharded() if request.param else nullcontext():
+        published_site.edit(2, volume=70.0)
+        published_site.done("rebuild", "--as-of", hour(1))
+        yield published_site
+
+
+@pytest.mark.campaign(short=2)
+@pytest.mark.parametrize("places", ["store and folder", "store", "folder"])
+@pytest.mark.parametrize("other", OTHERS)
+def test_a_takedown_says_how_far_it_got_and_names_the_command_that_finishes_it(
+    site: PublishedSite, other: str, places: str
+) -> None:
+    fields, words = OTHERS[other]
+    change(site, fields, places)
+    result = site.run("takedown", market_id(1))
+    assert result.exit_code == 1
+    told = [line for line in result.stderr.splitlines() if "written by another version" in line]
+    assert len(told) == places.count("store") + places.count("folder")
+    for line in told:
+        assert words in line
+        assert "the details of blocked markets were deleted, but lists may still show them" in line
+        assert REMEDY in line
+    assert details_of(site, 1) == []
+    assert Path("output/index.html").exists() == (places == "store")
+    site.done("rebuild", "--verify", "--as-of", hour(2))
+    assert site.traces(1) == []
+    assert site.traces(2)
+    assert " 0 objects uploaded" in site.done("publish", "--verify").stdout
+
+
+@pytest.mark.parametrize("command", [("publish",), ("check", "--published"), ("find", "Question"), ("rebuild",)])
+def test_every_command_names_what_brings_it_over(published_site: PublishedSite, command: tuple[str, ...]) -> None:
+    change(published_site, OTHERS["older"][0], "store and folder")
+    message = published_site.refused(1, *command)
+    assert "written by another version (0.0.9, older than this, " in message
+    assert REMEDY in message
+
+
+def test_an_id_is_unblocked_there_without_a_word_of_versions_but_about_the_page(published_site: PublishedSite) -> None:
+    published_site.done("takedown", market_id(1))
+    change(published_site, OTHERS["newer"][0], "store and folder")
+    published_site.done("takedown", "--undo", market_id(1))
+    published_site.done("rebuild", "--verify", "--as-of", hour(2))
+    assert published_site.traces(1)
+
+
+def test_a_folder_that_is_served_itself_is_made_anew_without_a_time_when_nothing_is_there(
+    published_site: PublishedSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    published_site.target, published_site.settings["publish.endpoint_url"] = "", ""
+    change(published_site, OTHERS["newer"][0], "folder")
+    before = published_site.built()
+    assert "`build --full` where there is no target" in published_site.run("takedown", market_id(1)).stderr
+    with monkeypatch.context() as patch:
+        patch.setattr(Output, "unknown", lambda *_: 1 / 0)
+        assert published_site.run("build", "--full", "--as-of", hour(2)).exit_code == 1
+    # Whatever was moved into place already, the folder is another version's until the end.
+    assert before.keys() - published_site.built().keys() == {
+        trace.removeprefix("output ") for trace in before_details(before)
+    }
+    assert "written by another version" in published_site.run("takedown", market_id(1)).stderr
+    published_site.done("build", "--full", "--as-of", hour(2))
+    assert [trace for trace in published_site.traces(1) if trace.startswith("output")] == []
+    assert "0 deleted" in published_site.done("build", "--full", "--as-of", hour(2)).stdout
+
+
+def before_details(built: dict[str, bytes]) -> list[str]:
+    """The details of the market among these files."""
+    return [key for key in built if "/detail/" in key and market_id(1).encode() in built[key]]
+
+
+def test_a_dry_run_of_bringing_it_over_changes_nothing(published_site: PublishedSite) -> None:
+    change(published_site, OTHERS["newer"][0], "store and folder")
+    kept = {path: path.read_bytes() for path in Path("output").rglob("*") if path.is_file() and path.name != ".lock"}
+    stored = published_site.stored()
+    published_site.done("rebuild", "--verify", "--dry-run", "--as-of", hour(2))
+    assert published_site.stored() == stored
+    assert kept == {path: path.read_bytes() for path in kept}
+
+
+# Formats
+
+
+def test_a_record_of_an_unknown_format_is_replaced_by_nobody_but_details_go(published_site: PublishedSite) -> None:
+    root = {**json.loads(published_site.stored()[record.KEY]), "format": 2}
+    published_site.put(record.KEY, json.dumps(root).encode())
+    result = published_site.run("takedown", market_id(1))
+    assert result.exit_code == 1
+    assert "upgrade this program; the details of blocked markets were deleted, but lists may still" in result.stderr
+    assert [trace for trace in details_of(published_site, 1) if trace.startswith("store")] == []
+    assert "upgrade this program" in published_site.refused(1, "rebuild", "--verify")
+    assert json.loads(published_site.stored()[record.KEY]) == root
+
+
+@pytest.mark.parametrize("number", [0, 2])
+def test_a_folder_of_an_unknown_format_is_made_anew(published_site: PublishedSite, number: int) -> None:
+    change(published_site, {"format": number}, "folder")
+    result = published_site.run("takedown", market_id(1))
+    assert f"format {number}, this program knows 1" in result.stderr
+    assert ("upgrade this program" in result.stderr) == (number == 2)
+    assert "make the folder anew with `public-markets build --full`" in result.stderr
+    published_site.done("build", "--full", "--as-of", hour(2))
+    assert published_site.traces(1) == []
+
+
+# Shards
+
+
+def rewritten_shard() -> None:
+    """Another shape of rows in a shard of the folder, whose name is right."""
+    root = json.loads(MANIFEST.read_bytes())
+    names = root["rowShards"]["names"]
+    body = b'{"rows":[]}'
+    Path("output", files.SHARDS, row_shards.name_of(body)).write_bytes(body)
+    root["rowShards"]["names"] = [row_shards.name_of(body), *names[1:]]
+    tamper(MANIFEST, json.dumps(root).encode())
+
+
+def test_shards_of_another_shape_are_another_versions(published_site: PublishedSite) -> None:
+    with sharded():
+        published_site.edit(2, volume=70.0)
+        published_site.done("rebuild", "--as-of", hour(1))
+        rewritten_shard()
+        result = published_site.run("takedown", market_id(1))
+        assert (result.exit_code, "bug" in result.stderr) == (1, False)
+        assert "shards: written by another version" in result.stderr
+        published_site.done("rebuild", "--verify", "--as-of", hour(2))
+        assert published_site.traces(1) == []
+
+
+# The blocked list
+
+
+def edited(site: PublishedSite, edit: Callable[[dict[str, Any]], object]) -> None:
+    """Change both copies of the blocked list."""
+    copy = Path("output", files.BLOCKED)
+    for body, put in (
+        (site.stored()[files.BLOCKED], partial(site.put, files.BLOCKED)),
+        (copy.read_bytes(), partial(tamper, copy)),
+    ):
+        content = json.loads(body)
+        edit(content)
+        put(json.dumps(content).encode())
+
+
+def test_a_blocked_list_of_a_known_format_is_obeyed_and_what_others_added_is_kept(
+    published_site: PublishedSite,
+) -> None:
+    def add(content: dict[str, Any]) -> None:
+        content["reasons"] = {"1": "court"}
+        content["markets"][market_id(1)]["by"] = "ops"
+
+    published_site.done("takedown", market_id(1))
+    edited(published_site, add)
+    published_site.edit(2, volume=70.0)
+    published_site.done("rebuild", "--as-of", hour(1))
+    assert published_site.traces(1) == []
+    published_site.done("takedown", market_id(OPEN[-1]))
+    published_site.done("takedown", market_id(1))
+    assert published_site.traces(OPEN[-1]) == []
+    for body in (published_site.stored()[files.BLOCKED], Path("output", files.BLOCKED).read_bytes()):
+        content = json.loads(body)
+        assert content["reasons"] == {"1": "court"}
+        assert content["markets"][market_id(1)]["by"] == "ops"
+        assert content["markets"].keys() == {market_id(1), market_id(OPEN[-1])}
+
+
+def test_one_of_an_unknown_format_stops_every_publish(published_site: PublishedSite) -> None:
+    published_site.done("takedown", market_id(1))
+    edited(published_site, lambda content: content.update(format=2))
+    for command in (("publish",), ("publish", "--verify"), ("rebuild",), ("build",), ("takedown", market_id(2))):
+        assert "blocked.json: format 2, this program knows 1" in published_site.refused(1, *command)
