@@ -34,6 +34,14 @@ class Changelog(Closed):
 CHANGELOG: Final = Changelog(
     entries=[
         ChangelogEntry(
+            date="2026-11-28",
+            generator="0.1.0",
+            kind="changed",
+            where=["PublicMarketListItem.fills24h", "PublicMarketDetailMarket.fills24h", "PublicMarketSignal.fills24h"],
+            text="Where a site's layout is `pages`, too, trades leave the count on the hour, unless its settings name "
+            "another step.",
+        ),
+        ChangelogEntry(
             date="2026-11-26",
             generator="0.1.0",
             kind="added",

@@ -5,6 +5,7 @@ import os
 import stat
 import tempfile
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Final
 
 from generator import filesystem
 from generator.api.contract import API_VERSION, PRICE_MAX, PRICE_MIN
-from generator.builder import connections, disk_space, dry_run, executors, link_check, notices
+from generator.builder import connections, disk_space, dry_run, executors, foreseen, link_check, notices
 from generator.builder.dry_run import DryRun
 from generator.builder.preparation import Clock, Preparation
 from generator.builder.remote_part import RemoteCheck, shared
@@ -21,7 +22,7 @@ from generator.config import demo
 from generator.config.settings import Config
 from generator.cost import prices
 from generator.downloads import parquet
-from generator.errors import PublicMarketsError, ReadError
+from generator.errors import ConfigError, PublicMarketsError, ReadError
 from generator.findings import CHECK_NAMES_EACH, Finding, clocks, error, fine, refused, warning
 from generator.markets.quarantine import Quarantine
 from generator.progress import Progress
@@ -144,11 +145,17 @@ class BuildCheck:
         catalog = measured.catalog
         yield _public(len(catalog.markets), catalog.hidden, self._quarantine.total("markets"))
         yield from _of_search(self._config, measured)
+        yield from self._of_one_market(measured)
         yield from _of_versions(measured, reader)
         yield from link_check.findings(self._config.market_url, catalog, has_keys=reader.offers(SITE_KEY))
         yield from self._suspicious(reader, measured)
         yield from self._of_rows(measured.remarks)
         yield from measured.refusals(self._config, self._quarantine, names_faults=False)
+
+    def _of_one_market(self, measured: DryRun) -> Iterator[Finding]:
+        with suppress(ConfigError):  # `settings` tells what is wrong with the prices
+            if found := foreseen.of_one(measured, self._config, prices.load(self._config)):
+                yield fine(found[0])
 
     def _suspicious(self, reader: Reader, measured: DryRun) -> Iterator[Finding]:
         """What is valid, but probably a mistake."""

@@ -52,7 +52,7 @@ def shared(config: Config) -> Config:
     return Config(
         variant=config.variant,
         search=config.search,
-        fills_window_step=config.window_step,
+        fills_window_step=config.fills_window_step,
         detail=config.detail,
         texts=config.texts,
         source=Source(schema=config.source.schema_),

@@ -9,6 +9,7 @@ import click
 from generator.api import times
 from generator.api.contract import LIMIT_MAX
 from generator.api.openapi.descriptions import span
+from generator.builder import foreseen
 from generator.builder.dry_run import DryRun, dry_run, trial
 from generator.cli import logs
 from generator.cli.build import clock
@@ -22,7 +23,8 @@ from generator.cost.prices import PriceList
 from generator.cost.readers import Limit, address_cost, egress_cost, reading_cost, refusal_cost
 from generator.errors import GuardError
 from generator.markets import fills
-from generator.markets.fills import WINDOW, Window
+from generator.markets.fills import WINDOW
+from generator.markets.market import Market
 from generator.markets.quarantine import Quarantine
 from generator.publish.guards import refuse_costly
 from generator.site.catalog import Catalog
@@ -71,6 +73,7 @@ def plan_command(settings: Config, as_of: datetime | None, reads: int | None, do
     most = [*_rows_of_address(settings, measured, terms)]
     _show_table([*cost.layouts], [*_rows(measured, cost, terms), *_reader_rows(measured, terms, readers), *most])
     logs.gap()
+    _change(settings, measured, terms.prices)
     for note in _notes(settings, measured, cost, terms.prices, readers):
         logs.result(note)
     for refusal in measured.refusals(settings, quarantine):
@@ -170,7 +173,7 @@ def _notes(settings: Config, measured: DryRun, cost: Cost, known: PriceList, rea
         yield f"  {place.name}: {place.note}"
     yield from _notes_on_readers(measured, readers)
     yield _note_on_address(settings, measured, known)
-    yield from _expiries(settings, measured.catalog)
+    yield from _expiries(settings, measured, known)
     yield _recommendation(settings, cost, known)
     yield _verdict(settings, cost, known)
 
@@ -223,33 +226,40 @@ def _recommendation(settings: Config, cost: Cost, known: PriceList) -> str:
     )
 
 
-def _expiries(settings: Config, catalog: Catalog) -> Iterator[str]:
-    """What changes because fills leave the last 24 hours, and how `fills_window_step` would reduce it."""
-    as_of, step = datetime.fromisoformat(catalog.as_of), settings.window_step
-    each = "the detail of each, and every list that shows it, is published again"
-    if step:
-        leaving = fills.opening(as_of, step) + step + WINDOW
+def _change(settings: Config, measured: DryRun, known: PriceList) -> None:
+    """Show what one changed market costs; a line of JSON has its figures."""
+    if (found := foreseen.of_one(measured, settings, known)) is not None:
+        sentence, cost = found
+        logs.result(sentence, **cost._asdict())
+
+
+def _expiries(settings: Config, measured: DryRun, known: PriceList) -> Iterator[str]:
+    """What changes without any trade, and how a longer `fills_window_step` would reduce it."""
+    as_of, step = datetime.fromisoformat(measured.catalog.as_of), settings.fills_window_step
+    following = as_of + timedelta(minutes=settings.schedule)
+    moment = max(following, fills.opening(as_of, step) + step + WINDOW) if step else following
+    due = _overdue(measured.catalog, moment)
+    cost = foreseen.cost_of(due, measured, settings, known)
+    how = f"fills leave fills24h in steps of {span(step)}" if step else "fills leave fills24h once they are a day old"
+    yield (
+        f"{how}: without any trade, {counted(len(due), 'market', ',')} will have changed or closed by "
+        f"{times.instant(moment)}"
+        + (f"; a build then writes {foreseen.in_words(cost, settings.layout)}" if due else "")
+    )
+    longer = next((hours for hours in _STEPS_H if hours * 60 >= _BUILDS_PER_STEP * settings.schedule), 0)
+    if due and timedelta(hours=longer) > step:
+        later = _overdue(measured.catalog, as_of + timedelta(hours=longer))
+        hours = span(timedelta(hours=longer))
         yield (
-            f"fills leave fills24h in steps of {span(step)}: without any trade it changes next at "
-            f"{times.instant(leaving)}, in {counted(_expired(catalog, leaving), 'market', ',')}; {each}"
-        )
-        return
-    due = _expired(catalog, as_of + timedelta(minutes=settings.schedule))
-    useful = next((hours for hours in _STEPS_H if hours * 60 >= _BUILDS_PER_STEP * settings.schedule), None)
-    if due and useful:
-        longer = span(timedelta(hours=useful))
-        yield (
-            f"without any trade, the next build changes fills24h in {counted(due, 'market', ',')}, as fills get older "
-            f"than 24 hours; {each}. fills_window_step: {useful} h changes it only every {longer}, then in "
-            f"{counted(_expired(catalog, as_of + timedelta(hours=useful)), 'market', ',')}, and counts up to "
-            f"{longer} more"
+            f"fills_window_step: {longer} h would let them leave fills24h only every {hours}, then of "
+            f"{counted(len(later), 'market', ',')}, and count up to {hours} more"
         )
 
 
-def _expired(catalog: Catalog, moment: datetime) -> int:
-    """The number of markets whose count of fills will have changed at a later moment, without any trade."""
+def _overdue(catalog: Catalog, moment: datetime) -> list[Market]:
+    """The markets that will have changed at a later moment without any trade: a fill left fills24h, or they closed."""
     now = times.instant(moment)
-    return sum(not Window(market.fills24h, market.until).holds_at(now) for market in catalog.markets)
+    return [market for market in catalog.markets if not market.holds_at(now)]
 
 
 def _file(settings: Config) -> str:

@@ -8,7 +8,7 @@ from typing import Annotated, Final, Literal
 from urllib.parse import urlsplit
 
 import pydantic
-from pydantic import AfterValidator, BaseModel, Field, SecretStr, WithJsonSchema
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, SecretStr, WithJsonSchema
 from pydantic.fields import FieldInfo
 
 from generator.config import passwords, targets
@@ -24,6 +24,7 @@ LONGEST_LEASE: Final = timedelta(days=1)
 #: By `api.keys.MUTABLE`: in a shared cache, fresh and then stale, and after that in a browser, fresh and then stale.
 FIRST_PAGE_CACHED: Final = timedelta(seconds=30 + 60 + 10 + 60)
 
+_WINDOW_STEP = timedelta(hours=1)
 _SOURCE_SCHEMES = ("sqlite", "postgresql", "postgresql+psycopg", "postgres")
 _SCHEDULER = re.compile(r"(tcp|tls)://([\w.-]+|\[[0-9a-fA-F:.]+\]):\d{1,5}", re.ASCII)
 
@@ -60,6 +61,11 @@ def _window_step(duration: timedelta) -> timedelta:
     if duration < timedelta(0) or (duration and timedelta(days=1) % duration):
         raise ValueError("write 0, or a duration that divides a day, such as 15 min, 1 h or 6 h")
     return duration
+
+
+def _step_of_null(step: object) -> object:
+    """An hour for null, the former default, which configurations and recorded states still have."""
+    return _WINDOW_STEP if step is None else step
 
 
 def _cluster(address: str | None) -> str | None:
@@ -221,10 +227,9 @@ class Config(Section):
         "pages",
         description="How lists are stored: pages work with every edge, chunks need an edge that can read objects.",
     )
-    fills_window_step: Annotated[Duration, AfterValidator(_window_step)] | None = Field(
-        None,
-        description="Steps in which fills leave fills24h, which counts up to one step more than 24 hours; 0: none; "
-        "null: 1 h in chunks.",
+    fills_window_step: Annotated[Duration, AfterValidator(_window_step), BeforeValidator(_step_of_null)] = Field(
+        _WINDOW_STEP,
+        description="Steps in which fills leave fills24h, which counts up to one step more than 24 hours; 0: none.",
     )
     schedule: int = Field(60, ge=1, description="Minutes between builds, as scheduled in cron; used to estimate costs.")
     snapshot: Snapshot = Field(default_factory=Snapshot)
@@ -268,13 +273,6 @@ class Config(Section):
     def can_search(self) -> bool:
         """Whether there is an index for `q`."""
         return bool(self.search_texts)
-
-    @property
-    def window_step(self) -> timedelta:
-        """Steps in which fills leave fills24h: with chunks, without a trade, no list need change within an hour."""
-        if self.fills_window_step is None:
-            return timedelta(hours=self.layout == "chunks")
-        return self.fills_window_step
 
     @property
     def has_parquet(self) -> bool:

@@ -8,7 +8,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Final
+from typing import Final, NamedTuple
 
 from pydantic import ValidationError
 
@@ -52,6 +52,14 @@ class Basis(StoredModel):
     builds: int = 0
     minutes: float = 0.0
     loads: Mapping[str, Load] = {}
+
+
+class ChangeCost(NamedTuple):
+    """What one change costs: new objects and their bytes, and the USD of all PUT requests at each place."""
+
+    objects: int
+    bytes: int
+    usd: Mapping[str, float]
 
 
 class LayoutCost(StoredModel):
@@ -130,6 +138,15 @@ def cheaper(known: LayoutCost, place: Place, schedule: int, limit: float) -> int
         if minutes > schedule and priced(known, place, minutes) <= limit:
             return minutes
     return None
+
+
+def of_change(layout: str, site: Site, change: Change, known: PriceList) -> ChangeCost:
+    """The cost of one change; objects outside lists, index and downloads are taken as equally long."""
+    new = sizes.new_part(site, change, layout)
+    objects = new.objects + change.objects
+    size = new.bytes + change.objects * site.bytes // max(1, site.objects)
+    puts = objects + _record_puts(site, change)
+    return ChangeCost(objects, size, {place.name: _usd(puts, 0, place) for place in known.places})
 
 
 def changed_objects(site: Site, change: Change) -> dict[str, int]:

@@ -111,6 +111,15 @@ class Site:
     def _estimated(self, layout: str) -> dict[str, Weight]:
         return {size.name: layouts.weight(layout, size.name, size.count, size.bytes) for size in self.lists}
 
+    def next_downloads(self, *, has_step: bool) -> Weight:
+        """What a build replaces of downloads and archive that changes few markets and is not the first of its day."""
+        found, daily = self.downloads.without_steps() + self.archive.of_a_build(), self.downloads.daily
+        return replace(
+            found,
+            immutable=found.immutable - daily.immutable + has_step,
+            immutable_bytes=found.immutable_bytes - daily.immutable_bytes,
+        )
+
     def page_bytes(self, limit: int = LIMIT_DEFAULT) -> int:
         """The bytes of a page of so many average items."""
         items, size = sum(size.count for size in self.lists), sum(size.bytes for size in self.lists)

@@ -13,6 +13,7 @@ from generator.api.contract import (
     PublicMarketListItem,
 )
 from generator.markets import legibility
+from generator.markets.fills import Window
 from generator.markets.fingerprint import Fingerprint, digest
 from generator.search.words import Vocabulary
 
@@ -88,6 +89,11 @@ class Market(NamedTuple):
             fingerprint=None if version is None else fingerprint(version, body, _rest_values(market)),
             until=until,
         )
+
+    def holds_at(self, now: str) -> bool:
+        """Whether time alone changes nothing by a later instant: it is not closed, and its count of fills the same."""
+        is_open_still = not self.accepting_bets or now < self.close_time
+        return is_open_still and Window(self.fills24h, self.until).holds_at(now)
 
     @property
     def item(self) -> PublicMarketListItem:

@@ -154,6 +154,12 @@ class Generation:
         mutable = [len(body) for _, body in self.first_pages()]
         return Weight(len(immutable), sum(immutable), len(mutable), sum(mutable))
 
+    def of_places(self) -> Weight:
+        """What of it is new where markets only change places: root, head, and the places of each sort."""
+        places = {name for names in self._content["vectors"].values() for name in names}
+        size = len(self.root) + sum(len(self._bodies[name]) for name in places)
+        return Weight(1 + len(places), size, 1, len(self.head()))
+
     def places(self) -> Iterator[str]:
         """The keys of what exists when the generation is in place."""
         return (key for key, _ in self.objects())

@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from generator.markets.categories import Spellings
-from generator.markets.fills import Window
 from generator.markets.fingerprint import version_digest
 from generator.markets.market import Market
 
@@ -53,13 +52,8 @@ class EarlierMarkets:
             and None not in now
             and earlier.versions == now
             and earlier.market.slug == slugs.get(market_id)
-            and self._holds(earlier.market)
+            and earlier.market.holds_at(self.now)
         }
-
-    def _holds(self, market: Market) -> bool:
-        """Whether time alone has changed nothing: no fill left the window or entered it, and no market closed."""
-        is_open_still = not market.accepting_bets or self.now < market.close_time
-        return is_open_still and Window(market.fills24h, market.until).holds_at(self.now)
 
     def named(self, markets: Mapping[str, Market]) -> Iterator[tuple[str, str]]:
         """The id of each market with the name of each of its categories, as its rows have it."""

@@ -73,7 +73,7 @@ class Reader:
         self._shown = config.detail
         self._is_extended = config.variant == "extended"
         self._words = SearchWords(config.search_texts)
-        self._window_step = config.window_step
+        self._window_step = config.fills_window_step
         extended = row_validation.EXTENDED_COLUMNS if self._is_extended else ()
         self._market_columns = row_validation.MARKET_COLUMNS + extended
         self._detail_columns = detail_market.COLUMNS + extended

@@ -42,7 +42,7 @@ from tests.support.sites.rows import insert_fill, insert_market, insert_order, i
 MARKETS: Final = 7
 #: What has no part in details takes a tenth of the time of a build.
 QUICK: Final = {"source__audit": 0, "layout": "chunks", "dumps__ndjson": False, "feeds__enabled": False}
-#: In chunks, fills would leave on the hour.
+#: By default, fills leave on the hour.
 EXACT: Final[dict[str, Any]] = {"fills_window_step": "0 s"}
 EARLIER: Final = "2026-01-15 00:00:00.000000"
 

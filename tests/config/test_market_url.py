@@ -104,7 +104,7 @@ ID, KEY = "https://example.org/{id}", "https://example.org/{key}"
         ({"feeds.market_url": None}, None),
         ({"feeds.market_url": "http://example.org/{id}"}, None),
         ({"feeds.market_url": ID, "market_url": KEY}, KEY),
-        ({"market_url": KEY, "feeds.market_url": ID}, KEY),
+        ({"market_url": KEY, "feeds.market_url": ID, "fills_window_step": None}, KEY),
     ],
 )
 def test_a_state_of_an_earlier_version_keeps_its_links_where_they_are_valid_now(

@@ -36,7 +36,7 @@ def test_the_defaults_are_those_of_the_design() -> None:
         "categories": None,
         "search": "title+description",
         "layout": "pages",
-        "fills_window_step": None,
+        "fills_window_step": timedelta(hours=1),
         "schedule": 60,
         "snapshot.size": 6,
         "texts.question": 2_000,

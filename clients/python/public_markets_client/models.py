@@ -38,7 +38,9 @@ class Market(Extensible):
     resolved_at: datetime | None  # When the market was resolved or cancelled; always None while it is open or closed.
     last_activity_at: datetime  # When something last happened on the market.
     trader_count: int  # How many people traded.
-    fills24h: int  # Trades within the 24 hours before this data was read.
+    # Trades within the 24 hours before this data was read, and up to 1 hour before: they leave the count in steps of 1
+    # hour.
+    fills24h: int
     accepting_bets: bool  # Whether the market is open, closes later than this data was read, and is not paused.
     slug: str | None = None  # Can stand for the id in a path; absent if the market has none that can.
     category: str | None = None  # Name of the market's primary category; absent if it has none. Plain text, not HTML.
@@ -129,7 +131,9 @@ class Signal(Extensible):
     created_at: datetime  # When the market was created.
     last_activity_at: datetime  # When something last happened on the market.
     trader_count: int  # How many people traded.
-    fills24h: int  # Trades within the 24 hours before this data was read.
+    # Trades within the 24 hours before this data was read, and up to 1 hour before: they leave the count in steps of 1
+    # hour.
+    fills24h: int
 
 
 @dataclass(frozen=True, kw_only=True)
