@@ -17,6 +17,8 @@ from generator.source.relations import OPTIONAL, RELATIONS, Kind
 #: Covers whatever is cut off a time when it is read; and the greatest offset from UTC.
 _MOMENT: Final = timedelta(seconds=1)
 _OFFSET: Final = timedelta(days=1)
+#: The kinds that PostgreSQL casts to text.
+_AS_TEXT: Final = ("id", "text", "timestamp", "date")
 #: A type that leaves the comparison of ids to the database, in its own sort order.
 _AS_GIVEN: Final = sa.types.NullType()
 #: The search path is taken apart, because `current_schemas()` leaves out what the user may not use.
@@ -96,10 +98,14 @@ def by_name(ids: Sequence[str]) -> Iterator[Chosen]:
 
 @dataclass(frozen=True)
 class Statements:
-    """Statements for one dialect and schema."""
+    """Statements for one dialect and schema.
+
+    `widest` is how often the server may count one letter: it counts bytes where it does not know the encoding.
+    """
 
     dialect: str
     schema: str | None
+    widest: int = 1
 
     def rights(self) -> sa.TextClause:
         """Select what this user may do with each of our relations, in every schema that is meant. PostgreSQL only.
@@ -137,8 +143,14 @@ class Statements:
             else self.of_visible(name, *columns, within=within)
         )
         selected = rows.selected_columns[-len(columns) :] if columns else ()
-        counts: list[sa.ColumnElement[Any]] = [sa.func.count(value) for value in selected] or [sa.func.count()]
+        values = (self._sent(value, name, column) for value, column in zip(selected, columns, strict=True))
+        counts: list[sa.ColumnElement[Any]] = [sa.func.count(value) for value in values] or [sa.func.count()]
         return rows.order_by(None).with_only_columns(*counts)
+
+    def _sent(self, value: sa.ColumnElement[Any], name: str, column: str) -> sa.ColumnElement[Any]:
+        """A value as it is sent: the server may fail to convert a text into the client's encoding."""
+        is_text = self.dialect != "sqlite" and RELATIONS[name].get(column, "text") in _AS_TEXT
+        return sa.func.convert_to(value, sa.func.pg_client_encoding()) if is_text else value
 
     def one_if_any(self, relation: str) -> sa.Select[Any]:
         """Select 1 if the relation has a public row, of whichever market: nothing of the row itself."""
@@ -241,17 +253,15 @@ class Statements:
         lengths = LENGTHS.get(name, {})
         if self.dialect == "sqlite":
             return [_cut_if_long(relation.c[column], lengths.get(column)) for column in columns]
-        castable = ("id", "text", "timestamp", "date")
         return [
-            _cut(sa.cast(relation.c[column], sa.Text), lengths.get(column)).label(column)
-            if RELATIONS[name].get(column, "text") in castable
+            self._cut(sa.cast(relation.c[column], sa.Text), lengths.get(column)).label(column)
+            if RELATIONS[name].get(column, "text") in _AS_TEXT
             else relation.c[column]
             for column in columns
         ]
 
-
-def _cut(text: sa.ColumnElement[Any], longest: int | None) -> sa.ColumnElement[Any]:
-    return text if longest is None else sa.func.left(text, longest + 1)
+    def _cut(self, text: sa.ColumnElement[Any], longest: int | None) -> sa.ColumnElement[Any]:
+        return text if longest is None else sa.func.left(text, self.widest * (longest + 1))
 
 
 def _cut_if_long(value: sa.ColumnElement[Any], longest: int | None) -> sa.ColumnElement[Any]:

@@ -69,7 +69,7 @@ class Reader:
         self._transaction = transaction
         self._config = config
         self._schema = config.source.schema_ if transaction.dialect == "postgresql" else None
-        self._statements = Statements(transaction.dialect, self._schema)
+        self._statements = Statements(transaction.dialect, self._schema, transaction.widest)
         self._shown = config.detail
         self._is_extended = config.variant == "extended"
         self._words = SearchWords(config.search_texts)
