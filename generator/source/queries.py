@@ -154,9 +154,14 @@ class Statements:
         return sa.func.convert_to(value, sa.func.pg_client_encoding()) if is_text else value
 
     def one_if_any(self, relation: str) -> sa.Select[Any]:
-        """Select 1 if the relation has a public row, of whichever market: nothing of the row itself."""
+        """Select 1 if the relation has a row that may be public, of whichever market: nothing of the row itself."""
         table = self._relation(relation)
-        return self._public(sa.select(sa.literal(1)).select_from(table).limit(1), table)
+        statement = sa.select(sa.literal(1)).select_from(table).limit(1)
+        if "is_public" not in table.c:
+            return statement
+        return statement.where(
+            sa.or_(*(self._is_true(table.c.is_public, unclear=unclear) for unclear in (True, False)))
+        )
 
     def markets(
         self, *columns: str, within: Within = EVERYTHING, in_order: bool = True, unclear: bool = False

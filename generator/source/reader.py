@@ -125,7 +125,7 @@ class Reader:
         ]
 
     def has_rows(self, relation: str) -> bool:
-        """Whether a relation has a public row, of whichever market."""
+        """Whether a relation has a row that may be public, of whichever market."""
         # Read to the end: this closes the cursor.
         return bool([*self._transaction.rows(self._statements.one_if_any(relation), relation)])
 
