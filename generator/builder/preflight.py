@@ -148,7 +148,7 @@ class BuildCheck:
         yield from link_check.findings(self._config.market_url, catalog, has_keys=reader.offers(SITE_KEY))
         yield from self._suspicious(reader, measured)
         if measured.empty:
-            yield warning(notices.empty_relations(measured.empty))
+            yield fine(notices.empty_relations(measured.empty))
         yield from self._of_rows(measured.remarks)
         yield from measured.refusals(self._config, self._quarantine, names_faults=False)
 

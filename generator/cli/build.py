@@ -131,6 +131,6 @@ def log_report(report: Report, details: str) -> None:
     for line in found:
         LOG.warning("%s", line)
     if report.empty:
-        LOG.warning("%s", notices.empty_relations(report.empty))
+        logs.notice(notices.empty_relations(report.empty))
     if report.quarantine.faults() + len(report.remarks) + len(report.markets.withdrawn) > len(found):
         logs.notice(details)
