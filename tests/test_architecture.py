@@ -66,9 +66,9 @@ MAY_IMPORT: Final[Mapping[str, set[str]]] = {
 }
 #: The only modules that may import each library.
 OWNERS: Final[Mapping[str, set[str]]] = {
-    "sqlalchemy": {"source.address", "source.connection", "source.queries", "demo.database"},
+    "sqlalchemy": {"source.address", "source.connection", "source.decoding", "source.queries", "demo.database"},
     "sqlite3": {"source.connection"},
-    "psycopg": set(),
+    "psycopg": {"source.decoding"},
     "yaml": {"config.loader", "edge.packing"},
     "click": {f"cli.{name}" for name in (
         "main", "command", "logs", "parameters", "progress_bar", "build", "check", "find", "hold", "init", "plan",

@@ -3,11 +3,12 @@
 Only a market that is in both builds is compared, and only if its detail is new: all others count as before.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from heapq import nsmallest
 from typing import Final, NamedTuple
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from generator.markets import detail
 from generator.markets.detail import RowCounts
@@ -56,7 +57,8 @@ class Comparison:
 
     `levels` that would go of the order books of markets open in both builds; those of new markets make up for them.
     `fills` and `points` that would go, of any market. `jumps`: markets open in both builds whose probability jumped;
-    `ends`: those the newest point of whose history jumped, of those that have one. `questions` that changed.
+    `ends`: those the newest point of whose history jumped, of those that have one. `questions` that changed. `members`
+    of FX families that are in none now, and `categorised` markets that have no category now.
     """
 
     levels: Differences = field(default_factory=Differences)
@@ -65,6 +67,8 @@ class Comparison:
     jumps: Differences = field(default_factory=Differences)
     ends: Differences = field(default_factory=Differences)
     questions: Differences = field(default_factory=Differences)
+    members: Differences = field(default_factory=Differences)
+    categorised: Differences = field(default_factory=Differences)
 
     def add(self, other: "Comparison") -> None:
         """Add the differences of other markets."""
@@ -83,6 +87,10 @@ class Comparison:
             self.add(_Pair(then, now).differences(is_thinned=is_thinned))
 
 
+class _Family(BaseModel):
+    title: str
+
+
 class _Market(BaseModel):
     """What is compared of the market object in a detail."""
 
@@ -90,6 +98,12 @@ class _Market(BaseModel):
     question: str
     prob: float
     status: str
+    family: _Family | None = Field(None, alias="fxFamilyMember")
+    categories: tuple[str, ...] | None = None
+
+    def families(self) -> tuple[str, ...]:
+        """The title of the family that it is in, if any."""
+        return (self.family.title,) if self.family else ()
 
 
 class _Shown(NamedTuple):
@@ -128,6 +142,8 @@ class _Pair(NamedTuple):
             fills=self._rows("fill", then.fills, max(0, then.fills - now.fills)),
             points=self._rows("point", then.points, lost_points),
             questions=self._question(),
+            members=self._left(self.then.market.families(), self.now.market.families(), "no family"),
+            categorised=self._left(self.then.market.categories or (), self.now.market.categories or (), "no category"),
         )
         if self.then.is_open and self.now.is_open:
             found.levels = self._rows("order level", then.levels, then.levels - now.levels)
@@ -142,6 +158,10 @@ class _Pair(NamedTuple):
     def _question(self) -> Differences:
         then, now = self.then.market.question, self.now.market.question
         return self._differences(1, then != now, 0, then, now)
+
+    def _left(self, before: Sequence[str], after: Sequence[str], nothing: str) -> Differences:
+        """Whether the market is in `nothing` of what it was in before."""
+        return self._differences(bool(before), bool(before and not after), 0, ", ".join(before), nothing)
 
     def _jump(self, before: float, after: float) -> Differences:
         # In binary, 0.1 to 0.4 are a little more than 0.3.

@@ -48,6 +48,7 @@ class ContentGuards:
             yield from self._lost_rows()
             yield from self._lost_held()
             yield from self._lost_levels()
+            yield from self._lost_relations()
         if not overrides.jumps:
             yield from self._jumps()
         if not overrides.questions:
@@ -82,10 +83,23 @@ class ContentGuards:
                 all_of_them = f"all {counted(levels.total, 'order level', ',')} of open markets"
                 yield _refusal(all_of_them, "would disappear", "the order books are", "shrink", levels)
 
+    def _lost_relations(self) -> Iterator[str]:
+        """Families and categories of which markets lost all: their relation is empty, or its rows cannot be seen."""
+        limit, found = self.config.guards.max_shrink, self.found
+        than = f"more than guards.max_shrink ({limit:g}) allows"
+        members = _with(found.members, sum(market.fx is not None for market in self.unchanged))
+        if _exceeds(members, limit):
+            leave = f"would leave their families, and so enter the lists, {than}"
+            yield _refusal(_share(members, "FX member"), leave, "the families are", "shrink", members)
+        categorised = _with(found.categorised, sum(bool(market.categories) for market in self.unchanged))
+        if self._is_same("variant") and _exceeds(categorised, limit):
+            lose = f"would have no category any more, {than}"
+            yield _refusal(_share(categorised, "categorised market"), lose, "they are", "shrink", categorised)
+
     def _jumps(self) -> Iterator[str]:
         limit = self.config.guards.max_jumps
         verb = f"moved by more than 30 points, more than guards.max_jumps ({limit:g}) allows"
-        jumps = replace(self.found.jumps, total=self.found.jumps.total + sum(1 for _ in self._open()))
+        jumps = _with(self.found.jumps, sum(1 for _ in self._open()))
         if jumps.total >= LEAST and _exceeds(jumps, limit):
             yield _refusal(_share(jumps, "open market"), verb, "the probabilities are", "jumps", jumps)
         ends = self._of_open(self.found.ends, limit, lambda rows: rows.points > 0)
@@ -94,8 +108,7 @@ class ContentGuards:
             yield _refusal(newest, verb, "the histories are", "jumps", ends)
 
     def _questions(self) -> Iterator[str]:
-        found = self.found.questions
-        questions = replace(found, total=found.total + len(self.unchanged))
+        questions = _with(self.found.questions, len(self.unchanged))
         if questions.total >= LEAST and _exceeds(questions, _MAX_QUESTIONS):
             shortened = replace(questions, examples=[*map(_where_they_differ, questions.examples)])
             yield _refusal(_share(questions, "question"), "changed, more than half", "they are", "questions", shortened)
@@ -120,6 +133,11 @@ class ContentGuards:
         while 0 < found.number >= limit * total and (body := next(details, None)) is not None:
             total += count(detail.row_counts(body))
         return replace(found, total=total)
+
+
+def _with(found: Differences, unchanged: int) -> Differences:
+    """Differences with so many unchanged ones in the total."""
+    return replace(found, total=found.total + unchanged)
 
 
 def _exceeds(found: Differences, limit: float) -> bool:

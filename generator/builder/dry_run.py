@@ -10,6 +10,7 @@ from generator.api import keys
 from generator.builder import guards
 from generator.builder.guards import BuildOverrides
 from generator.builder.preparation import Clock, Preparation, Prepared
+from generator.builder.report_file import Excused
 from generator.config.settings import Config
 from generator.cost.sizes import Site
 from generator.findings import Finding, error, in_order, refused
@@ -24,25 +25,30 @@ from generator.tree.folder import Output
 from generator.tree.scratch import Scratch
 
 #: Guards refuse nothing, as the caller tells what they would say. All details are read, and so all bad rows named.
-_OVERRIDES: Final = BuildOverrides(shrink=True, invalid=True, jumps=True, questions=True, full=True)
+_OVERRIDES: Final = BuildOverrides(
+    shrink=True, invalid=True, jumps=True, questions=True, growth=True, full=True
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
 class DryRun:
     """The result: what was `prepared` in `folder`, and remarks about it. `blocked` are the ids of blocked markets.
 
-    `seconds` says how long all processes took together to read the `survey`, `markets` and `details`; `versions`
-    is the number of markets whose details need not be read again unless a version changes, `row_versions` that of those
-    whose rows need not.
+    `excused` are those that the last build left out for a reason that is known. `seconds` says how long all processes
+    took together to read the `survey`, `markets` and `details`; `versions` is the number of markets whose details need
+    not be read again unless a version changes, `row_versions` that of those whose rows need not. `empty` are the
+    relations in which a first build finds no row.
     """
 
     folder: Output
     prepared: Prepared
     remarks: list[Finding]
     blocked: frozenset[str]
+    excused: Excused
     seconds: Mapping[str, float]
     versions: int
     row_versions: int
+    empty: list[str]
 
     @property
     def catalog(self) -> Catalog:
@@ -74,6 +80,7 @@ class DryRun:
             )
         )  # fmt: skip
         yield from refused(partial(guards.refuse_shrink, self.catalog, before, self.blocked, limits.max_shrink))
+        yield from refused(partial(guards.refuse_growth, self.catalog, before, self.excused))
         yield from map(error, self.prepared.guards.refusals(BuildOverrides()))
 
     def details(self) -> Iterator[bytes]:
@@ -94,6 +101,7 @@ def dry_run(preparation: Preparation, reader: Reader) -> DryRun:
     """Make it in the folder of a trial; the reader reports to the same quarantine."""
     with garbage.uncollected():
         collected = preparation.collect(reader)
+        empty = preparation.empty_relations(reader, collected)
         is_demo = preparation.config.source.is_default or reader.is_demo()
         prepared = preparation.finish(collected, is_demo=is_demo)
     spans = {"survey": preparation.stopwatch.spans["read"], **collected.reading.stopwatch.spans}
@@ -103,7 +111,9 @@ def dry_run(preparation: Preparation, reader: Reader) -> DryRun:
         prepared,
         in_order(preparation.remarks),
         preparation.blocked,
+        preparation.excused(),
         seconds,
         collected.reading.versions,
         sum(bool(made.row) for made in collected.fingerprints.details.values()),
+        empty,
     )

@@ -1,29 +1,44 @@
 """What `build` refuses because the database looks broken: too many bad rows, too many markets gone. Pure."""
 
 from dataclasses import dataclass
+from datetime import datetime, timedelta
+from heapq import nsmallest
+from operator import attrgetter
+from typing import Final
 
+from generator.api import times
+from generator.builder.report_file import Excused
 from generator.errors import GuardError
 from generator.findings import CHECK_NAMES_EACH
-from generator.markets.quarantine import Quarantine
+from generator.markets.quarantine import Quarantine, printable
 from generator.site.catalog import Catalog
 from generator.tree import shrink
 from generator.tree.manifest import Manifest
 from generator.wording import counted
+
+#: How old a market may be, at the time of the last build, to be expected in the next.
+_NEW: Final = timedelta(days=7)
+#: How many older ones may appear, and which share of what is public; how many are named.
+_FEW: Final = 20
+_SHARE: Final = 0.02
+_NAMED: Final = 3
 
 
 @dataclass(frozen=True)
 class BuildOverrides:
     """What the operator overrides with options: guards, with `--allow-…`, which details are read, and what is kept.
 
-    `demo` accepts made-up markets, which only a build that is to be published refuses. `full` reads every detail, not
-    only those that changed and a sample. `purge` keeps no retired generation, and no step of the change feed. `anew`
-    replaces what another version built and this one cannot read.
+    `growth` accepts old markets that were not public before. `demo` accepts made-up markets, which only a build that is
+    to be published refuses. `full` reads every detail, not only those that changed and a sample. `purge` keeps no
+    retired generation, and no step of the change feed. `anew` replaces what another version built and this one cannot
+    read.
     """
 
     shrink: bool = False
     invalid: bool = False
     jumps: bool = False
     questions: bool = False
+    growth: bool = False
     demo: bool = True
     full: bool = False
     purge: bool = False
@@ -49,6 +64,31 @@ def refuse_shrink(catalog: Catalog, previous: Manifest | None, blocked: frozense
     """Raise GuardError when too large a share of the markets of the previous build would disappear."""
     before = previous.markets.keys() - blocked if previous and not previous.is_first else frozenset[str]()
     shrink.refuse(before, catalog.ids(), limit)
+
+
+def refuse_growth(
+    catalog: Catalog, previous: Manifest | None, excused: Excused, shown: frozenset[str] | None = None
+) -> None:
+    """Raise GuardError when many markets appear that were not public before, though they are not new.
+
+    `shown` are the markets that the database shows. A queue of moderated markets has waited for days, not for weeks.
+    """
+    if previous is None or previous.is_first or not previous.markets:
+        return
+    since = times.instant(datetime.fromisoformat(previous.as_of) - _NEW)
+    known = previous.markets.keys() | excused.ids
+    appeared = [market for market in catalog.markets if market.created_at < since and market.id not in known]
+    number, public = len(appeared) - excused.others, len(previous.markets)
+    if number > _FEW and number > _SHARE * public:
+        oldest = nsmallest(_NAMED, appeared, key=attrgetter("created_at", "id"))
+        named = "".join(f"\n  market {market.id} ({printable(market.item.question)})" for market in oldest)
+        raise GuardError(
+            f"{counted(number, 'market', ',')} would appear that were created more than {_NEW.days} days before the "
+            f"last build (as of {previous.as_of}) and were not public then, more than {_FEW} and more than "
+            f"{_SHARE:.0%} of {counted(public, 'market', ',')}; nothing was replaced. A view may have lost a "
+            f"condition, such as `deleted_at IS NULL`; if they may all be public, pass --allow-growth. Such as:{named}",
+            shown,
+        )
 
 
 def visible(catalog: Catalog, quarantine: Quarantine, blocked: frozenset[str]) -> frozenset[str] | None:

@@ -1,6 +1,6 @@
 """Remarks about what is published differently than the operator may expect, for the report and stderr. Pure."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
 from operator import attrgetter
@@ -177,6 +177,14 @@ def new_session(key: str) -> Finding:
 def ended_day(date: str) -> Finding:
     """The remark about a day of the archive whose file cannot be read."""
     return _ENDED_DAY.about(keys.archived_day(date))
+
+
+def empty_relations(names: Sequence[str]) -> str:
+    """The line about relations in which a first build finds nothing: the builds that follow are compared with it."""
+    return (
+        f"{', '.join(names)}: this first build finds no row; if your site has any, look at the view, and at what the "
+        "database user may see (row level security)"
+    )
 
 
 def no_prices() -> Finding:

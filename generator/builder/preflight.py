@@ -149,6 +149,8 @@ class BuildCheck:
         yield from _of_versions(measured, reader)
         yield from link_check.findings(self._config.market_url, catalog, has_keys=reader.offers(SITE_KEY))
         yield from self._suspicious(reader, measured)
+        if measured.empty:
+            yield fine(notices.empty_relations(measured.empty))
         yield from self._of_rows(measured.remarks)
         yield from measured.refusals(self._config, self._quarantine, names_faults=False)
 

@@ -17,7 +17,7 @@ from generator.builder.content_guards import ContentGuards
 from generator.builder.guards import BuildOverrides
 from generator.builder.last_details import EVERY_DETAIL, LastDetails, Sample
 from generator.builder.part_staging import DetailCounts, PartWork, StagedPart
-from generator.builder.report_file import DownloadCounts
+from generator.builder.report_file import DownloadCounts, Excused
 from generator.config.settings import Config
 from generator.cost.sizes import Change, Site
 from generator.downloads import parquet, partitions
@@ -160,6 +160,20 @@ class Preparation:
         self.details.add(found.counts)
         return found
 
+    def empty_relations(self, reader: Reader, found: Collected) -> list[str]:
+        """The relations without a row that may be public, if this is the first build and has a market."""
+        if self.previous is not None or not found.catalog.markets:
+            return []
+        shown = self.config.detail
+        wanted = {
+            "fx_members": True,
+            "market_categories": self.config.variant == "extended",
+            "orders": shown.order_book,
+            "fills": shown.recent_fills,
+            "probabilities": shown.history_points,
+        }
+        return [name for name, is_wanted in wanted.items() if is_wanted and not reader.has_rows(name)]
+
     def _last_details(self) -> LastDetails:
         """What this build may keep of the last one; nothing in a full build."""
         shape = last_details.shape_of(self.config)
@@ -252,5 +266,12 @@ class Preparation:
             guards.refuse_invalid(catalog, self.quarantine, self.blocked, limits.max_invalid)
         if not overrides.shrink:
             guards.refuse_shrink(catalog, self.previous, self.blocked, limits.max_shrink)
+        shown = guards.visible(catalog, self.quarantine, self.blocked)
+        if not overrides.growth:
+            guards.refuse_growth(catalog, self.previous, self.excused(), shown)
         for refusal in content.refusals(overrides):
-            raise GuardError(refusal, guards.visible(catalog, self.quarantine, self.blocked))
+            raise GuardError(refusal, shown)
+
+    def excused(self) -> Excused:
+        """The markets that the last build left out for a reason that is known."""
+        return Excused.of(self.folder.read(files.REPORT), blocklist.load(self.folder).markets)

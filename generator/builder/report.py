@@ -62,7 +62,10 @@ class MarketChanges:
 
 @dataclass
 class Report:
-    """What was built, and what the run did for it. Files and bytes are those under `v1/`."""
+    """What was built, and what the run did for it. Files and bytes are those under `v1/`.
+
+    `empty` are the relations in which a first build found no row; report.json does not tell.
+    """
 
     as_of: str = ""
     source: str = ""
@@ -82,6 +85,7 @@ class Report:
     unchanged: int = 0
     deleted: int = 0
     remarks: list[Finding] = field(default_factory=list)
+    empty: list[str] = field(default_factory=list)
     markets: MarketChanges = field(default_factory=MarketChanges)
     new_lists: list[str] = field(default_factory=list)
     details: DetailCounts = field(default_factory=DetailCounts)

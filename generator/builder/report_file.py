@@ -2,8 +2,8 @@
 
 import json
 import operator
-from collections.abc import Mapping
-from typing import Any, Self
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple, Self
 
 from pydantic import Field, ValidationError
 
@@ -184,6 +184,35 @@ class _EarlierReport(StoredModel, extra="ignore"):
 
     as_of: str
     run: _EarlierRun
+
+
+class _Counts(StoredModel, extra="ignore"):
+    quarantined: int
+
+
+class _EarlierBadRows(StoredModel, extra="ignore"):
+    """The part of a report that says which markets were left out."""
+
+    markets: _Counts
+    quarantined: list[QuarantinedRow]
+
+
+class Excused(NamedTuple):
+    """The markets (ids) that were not public for a reason that is known, and how many `others` nobody named."""
+
+    ids: frozenset[str] = frozenset()
+    others: int = 0
+
+    @classmethod
+    def of(cls, report: bytes | None, decided: Iterable[str]) -> Self:
+        """Those that the last build, which left this report, had quarantined; and those `decided` by takedowns."""
+        try:
+            found = _EarlierBadRows.model_validate_json(report or b"")
+        except ValidationError:
+            return cls(frozenset(decided))
+        named = [row for row in found.quarantined if row.relation == "markets"]
+        ids = frozenset((*decided, *(row.key.lower() for row in named)))
+        return cls(ids, found.markets.quarantined - sum(row.rows for row in named))
 
 
 def withdrawals(previous: bytes | None) -> list[Withdrawal]:

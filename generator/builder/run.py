@@ -57,6 +57,7 @@ def _attempt(preparation: Preparation) -> Report:
         if not preparation.overrides.demo:
             demo.refuse(config, is_marked=is_demo)
         collected = preparation.collect(reader)
+        empty = preparation.empty_relations(reader, collected)
     prepared = preparation.finish(collected, is_demo=config.source.is_default or is_demo)
     made, run = prepared.made, _Run(preparation, prepared)
     with stopwatch.stage("render"):
@@ -69,6 +70,7 @@ def _attempt(preparation: Preparation) -> Report:
     if made.downloads.archive:
         preparation.remarks.extend(map(notices.ended_day, made.downloads.archive.ended))
     report = run.report(placed)
+    report.empty = empty
     report.search = SearchCounts.of(made.index) if made.index else None
     report.downloads, report.step_lines = run.downloads()
     report.cost = run.estimate(terms)

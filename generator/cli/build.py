@@ -7,6 +7,7 @@ from typing import Any, Final
 import click
 
 from generator.api import contract, keys
+from generator.builder import notices
 from generator.builder.guards import BuildOverrides
 from generator.builder.preparation import Clock
 from generator.builder.report import Report
@@ -15,6 +16,7 @@ from generator.cli import logs
 from generator.cli.command import MeasuredCommand, Subcommand, add_metrics, now
 from generator.cli.logs import LOG
 from generator.cli.parameters import (
+    allow_growth_option,
     allow_invalid_option,
     allow_jumps_option,
     allow_questions_option,
@@ -34,7 +36,9 @@ from generator.source.address import display_url, sqlite_path
 from generator.tree import files, layouts
 from generator.wording import counted
 
-_BUILD_OPTIONS: Final = (full_option, allow_invalid_option, allow_jumps_option, allow_questions_option)
+_BUILD_OPTIONS: Final = (
+    full_option, allow_growth_option, allow_invalid_option, allow_jumps_option, allow_questions_option
+)  # fmt: skip
 
 
 def build_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -48,7 +52,8 @@ def overrides_of(given: Mapping[str, bool]) -> BuildOverrides:
     """What the command line overrides."""
     return BuildOverrides(
         shrink=given["allow_shrink"], invalid=given["allow_invalid"], jumps=given["allow_jumps"],
-        questions=given["allow_questions"], full=given["full"], purge=given["purge_retired"], anew=given["full"],
+        questions=given["allow_questions"], growth=given["allow_growth"], full=given["full"],
+        purge=given["purge_retired"], anew=given["full"],
     )  # fmt: skip
 
 
@@ -125,5 +130,7 @@ def log_report(report: Report, details: str) -> None:
     found = report.findings()
     for line in found:
         LOG.warning("%s", line)
+    if report.empty:
+        logs.notice(notices.empty_relations(report.empty))
     if report.quarantine.faults() + len(report.remarks) + len(report.markets.withdrawn) > len(found):
         logs.notice(details)

@@ -78,6 +78,9 @@ allow_jumps_option = click.option(
 allow_questions_option = click.option(
     "--allow-questions", is_flag=True, help="Build even if more than half of the questions changed."
 )
+allow_growth_option = click.option(
+    "--allow-growth", is_flag=True, help="Build even if many old markets appear that were not public before."
+)
 purge_retired_option = click.option(
     "--purge-retired", is_flag=True, help="Delete what is left of earlier states now: a text had to change."
 )

@@ -25,6 +25,7 @@ REMEDIES: Final[Mapping[str, str]] = MappingProxyType(
         "blank": "name it, or leave the row out in a view",
         "control_character": "remove the character, or replace it in a view",
         "derived_slug": "rename it",
+        "not_boolean": "make it 1 or 0 in a view",
         "not_date": "correct it, or cast it to a date in a view",
         "not_number": "cast it to a number in a view",
         "not_text": "cast it to text in a view",
@@ -56,6 +57,11 @@ def too_long(allowed: Texts, question: str, description: str | None) -> Iterator
     for column, text in (("question", question), ("description", description)):
         if text and len(text) > (most := getattr(allowed, column)):
             yield _fault(column, "string_too_long", f"string should have at most {most} characters", text)
+
+
+def unclear(column: str, value: object) -> Finding:
+    """The fault of a row of which nobody can tell whether it is public: what should be a boolean has this value."""
+    return _fault(column, "not_boolean", "neither true (1), false (0) nor NULL", value)
 
 
 def _column(model: str, location: Sequence[object]) -> str:

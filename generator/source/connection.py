@@ -19,7 +19,7 @@ from sqlalchemy.pool import NullPool
 from generator.config import passwords
 from generator.config.settings import Config, variable
 from generator.errors import ReadError, SourceError
-from generator.source import address
+from generator.source import address, decoding
 from generator.source.address import display_url, sqlite_path
 
 #: Rows per fetch: enough to amortise the round trip, few enough to keep memory low. SQLite has no round trips, and rows
@@ -57,7 +57,9 @@ def transaction(config: Config, instant: str | None = None) -> Iterator["Transac
             is_in_place = file == _file(config)
             if instant and not (is_in_place and file in {None, instant}):
                 raise SourceError(f"{display_url(config)}: the file was replaced during the build; run again")
-            yield Transaction(connection, config, instant or (_instant(connection, file) if is_in_place else None))
+            opened = instant or (_instant(connection, file) if is_in_place else None)
+            decoding.by_driver(connection, config.source.schema_)
+            yield Transaction(connection, config, opened)
     except (SQLAlchemyError, driver.Error) as error:
         failed = SourceError(f"{display_url(config)}: {_cause(error, config)}; {remedy}")
         failed.may_pass = _may_pass(error, driver)
@@ -187,6 +189,8 @@ class Transaction:
         self._connection = connection
         self._config = config
         self.dialect = connection.dialect.name
+        #: How often the server may count one letter.
+        self.widest = decoding.widest(connection)
         #: Lets another process see the same instant while this transaction is open; None if impossible.
         self.instant = instant
 
@@ -223,10 +227,7 @@ class Transaction:
             # SQLAlchemy wraps the error of a statement's first row.
             if not str(getattr(error, "orig", error)).startswith(_UNREADABLE):
                 raise
-            # Invalid UTF-8 must cost one row, not the build: it becomes lone surrogates, which `row_validation`
-            # rejects. Decoding this way doubles the time to read, so only on demand.
-            driver: Any = self._connection.connection.dbapi_connection
-            driver.text_factory = partial(str, encoding="utf-8", errors="surrogateescape")
+            decoding.by_sqlite(self._connection)
             remaining = islice(chain.from_iterable(self._batches(statement)), done, None)
             while batch := list(islice(remaining, _BATCH[self.dialect])):
                 yield batch

@@ -1,7 +1,8 @@
 """The SELECT statements for the six relations. It opens no connection.
 
-Every WHERE excludes hidden markets and private rows, so they never reach memory; columns outside `RELATIONS` are never
-selected. Values arrive as the driver delivers them, times and ids as text: `row_validation` converts them.
+Every WHERE excludes hidden markets and private rows, so they never reach memory; where nobody can tell whether a row is
+public, id and boolean do. Columns outside `RELATIONS` are never selected. Values arrive as the driver delivers them,
+times and ids as text: `row_validation` converts them.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,6 +18,8 @@ from generator.source.relations import OPTIONAL, RELATIONS, Kind
 #: Covers whatever is cut off a time when it is read; and the greatest offset from UTC.
 _MOMENT: Final = timedelta(seconds=1)
 _OFFSET: Final = timedelta(days=1)
+#: The kinds that PostgreSQL casts to text.
+_AS_TEXT: Final = ("id", "text", "timestamp", "date")
 #: A type that leaves the comparison of ids to the database, in its own sort order.
 _AS_GIVEN: Final = sa.types.NullType()
 #: The search path is taken apart, because `current_schemas()` leaves out what the user may not use.
@@ -96,10 +99,14 @@ def by_name(ids: Sequence[str]) -> Iterator[Chosen]:
 
 @dataclass(frozen=True)
 class Statements:
-    """Statements for one dialect and schema."""
+    """Statements for one dialect and schema.
+
+    `widest` is how often the server may count one letter: it counts bytes where it does not know the encoding.
+    """
 
     dialect: str
     schema: str | None
+    widest: int = 1
 
     def rights(self) -> sa.TextClause:
         """Select what this user may do with each of our relations, in every schema that is meant. PostgreSQL only.
@@ -137,18 +144,32 @@ class Statements:
             else self.of_visible(name, *columns, within=within)
         )
         selected = rows.selected_columns[-len(columns) :] if columns else ()
-        counts: list[sa.ColumnElement[Any]] = [sa.func.count(value) for value in selected] or [sa.func.count()]
+        values = (self._sent(value, name, column) for value, column in zip(selected, columns, strict=True))
+        counts: list[sa.ColumnElement[Any]] = [sa.func.count(value) for value in values] or [sa.func.count()]
         return rows.order_by(None).with_only_columns(*counts)
 
-    def one_if_any(self, relation: str) -> sa.Select[Any]:
-        """Select 1 if the relation has a public row, of whichever market: nothing of the row itself."""
-        table = self._relation(relation)
-        return self._public(sa.select(sa.literal(1)).select_from(table).limit(1), table)
+    def _sent(self, value: sa.ColumnElement[Any], name: str, column: str) -> sa.ColumnElement[Any]:
+        """A value as it is sent: the server may fail to convert a text into the client's encoding."""
+        is_text = self.dialect != "sqlite" and RELATIONS[name].get(column, "text") in _AS_TEXT
+        return sa.func.convert_to(value, sa.func.pg_client_encoding()) if is_text else value
 
-    def markets(self, *columns: str, within: Within = EVERYTHING, in_order: bool = True) -> sa.Select[Any]:
-        """Select the visible markets, by id."""
+    def one_if_any(self, relation: str) -> sa.Select[Any]:
+        """Select 1 if the relation has a row that may be public, of whichever market: nothing of the row itself."""
+        table = self._relation(relation)
+        statement = sa.select(sa.literal(1)).select_from(table).limit(1)
+        if "is_public" not in table.c:
+            return statement
+        return statement.where(
+            sa.or_(*(self._is_true(table.c.is_public, unclear=unclear) for unclear in (True, False)))
+        )
+
+    def markets(
+        self, *columns: str, within: Within = EVERYTHING, in_order: bool = True, unclear: bool = False
+    ) -> sa.Select[Any]:
+        """Select the visible markets, by id; `unclear`: those that nobody can tell to be visible (see `_is_true`)."""
         markets = self._relation("markets").alias("m")
-        statement = sa.select(*self._selected(markets, "markets", *columns)).where(self._visible(markets, within))
+        is_visible = self._visible(markets, within, unclear=unclear)
+        statement = sa.select(*self._selected(markets, "markets", *columns)).where(is_visible)
         return statement.order_by(markets.c.id) if in_order else statement
 
     def of_visible(
@@ -158,10 +179,12 @@ class Statements:
         order: tuple[str, ...] = (),
         since: tuple[str, datetime] | None = None,
         within: Within = EVERYTHING,
+        unclear: bool = False,
     ) -> sa.Select[Any]:
         """Select the public rows of visible markets: the market's id, then `columns`; in the order of `markets`.
 
-        `since` names a column of times, and an instant: all rows after it are selected, and some before.
+        `since` names a column of times, and an instant: all rows after it are selected, and some before. `unclear`: in
+        place of public rows, those that nobody can tell to be.
         """
         markets, relation = self._relation("markets").alias("m"), self._relation(name).alias("r")
         owner = self._selected(markets, "markets", "id")
@@ -177,9 +200,11 @@ class Statements:
         if since:
             column, start = since
             statement = statement.where(self._may_follow(relation.c[column], start))
-        return self._public(statement, relation)
+        return self._public(statement, relation, unclear=unclear)
 
-    def of_visible_in_any_case(self, name: str, *columns: str, within: Within = EVERYTHING) -> sa.Select[Any]:
+    def of_visible_in_any_case(
+        self, name: str, *columns: str, within: Within = EVERYTHING, unclear: bool = False
+    ) -> sa.Select[Any]:
         """Like `of_visible`, but unsorted, for a relation that may spell ids in another case; they become lower case.
 
         IN rather than a join: SQLite has no index on lower(id), and a join would compare all pairs.
@@ -190,7 +215,7 @@ class Statements:
         statement = sa.select(owner.label("owner"), *self._selected(relation, name, *columns)).where(
             owner.in_(visible.where(self._visible(markets, within)))
         )
-        return self._public(statement, relation)
+        return self._public(statement, relation, unclear=unclear)
 
     def _may_follow(self, column: sa.ColumnElement[Any], start: datetime) -> sa.ColumnElement[bool]:
         """Whether a time may be after an instant."""
@@ -204,19 +229,31 @@ class Statements:
         earliest = first - _OFFSET
         return sa.and_(column >= str(earliest), sa.or_(column >= str(first), has_offset))
 
-    def _public(self, statement: sa.Select[Any], relation: sa.FromClause) -> sa.Select[Any]:
-        return statement.where(relation.c.is_public.is_(sa.true())) if "is_public" in relation.c else statement
+    def _public(self, statement: sa.Select[Any], relation: sa.FromClause, *, unclear: bool = False) -> sa.Select[Any]:
+        if "is_public" not in relation.c:
+            return statement
+        return statement.where(self._is_true(relation.c.is_public, unclear=unclear))
 
     def _relation(self, name: str) -> sa.TableClause:
-        columns = (
-            sa.column(column, sa.Boolean() if kind == "boolean" else None) for column, kind in RELATIONS[name].items()
-        )
-        return sa.table(name, *columns, *map(sa.column, OPTIONAL.get(name, ())), schema=self.schema)
+        return sa.table(name, *map(sa.column, (*RELATIONS[name], *OPTIONAL.get(name, ()))), schema=self.schema)
 
-    def _visible(self, markets: sa.FromClause, within: Within) -> sa.ColumnElement[bool]:
+    def _visible(self, markets: sa.FromClause, within: Within, *, unclear: bool = False) -> sa.ColumnElement[bool]:
         approval = self._selected(markets, "markets", "approval")
-        visible = sa.and_(approval[0] == "approved", markets.c.is_listed.is_(sa.true()))
+        visible = sa.and_(approval[0] == "approved", self._is_true(markets.c.is_listed, unclear=unclear))
         return sa.and_(visible, *self._bounds(markets.c.id, within))
+
+    @property
+    def has_any_boolean(self) -> bool:
+        """Whether a column of booleans may hold anything else."""
+        return self.dialect == "sqlite"
+
+    def _is_true(self, boolean: sa.ColumnElement[Any], *, unclear: bool) -> sa.ColumnElement[bool]:
+        """Whether it is true; `unclear`: whether it is neither true, false nor NULL."""
+        if not self.has_any_boolean:
+            return sa.false() if unclear else boolean.is_(sa.true())
+        # A function's result has no affinity, by which the text '1' may be as good as 1.
+        value = sa.func.ifnull(boolean, sa.null())
+        return value.not_in([sa.true(), sa.false()]) if unclear else value.is_(sa.true())
 
     def _bounds(self, key: sa.ColumnElement[Any], within: Within) -> Iterator[sa.ColumnElement[bool]]:
         if isinstance(within, Chosen):
@@ -241,17 +278,15 @@ class Statements:
         lengths = LENGTHS.get(name, {})
         if self.dialect == "sqlite":
             return [_cut_if_long(relation.c[column], lengths.get(column)) for column in columns]
-        castable = ("id", "text", "timestamp", "date")
         return [
-            _cut(sa.cast(relation.c[column], sa.Text), lengths.get(column)).label(column)
-            if RELATIONS[name].get(column, "text") in castable
+            self._cut(sa.cast(relation.c[column], sa.Text), lengths.get(column)).label(column)
+            if RELATIONS[name].get(column, "text") in _AS_TEXT
             else relation.c[column]
             for column in columns
         ]
 
-
-def _cut(text: sa.ColumnElement[Any], longest: int | None) -> sa.ColumnElement[Any]:
-    return text if longest is None else sa.func.left(text, longest + 1)
+    def _cut(self, text: sa.ColumnElement[Any], longest: int | None) -> sa.ColumnElement[Any]:
+        return text if longest is None else sa.func.left(text, self.widest * (longest + 1))
 
 
 def _cut_if_long(value: sa.ColumnElement[Any], longest: int | None) -> sa.ColumnElement[Any]:

@@ -69,7 +69,7 @@ class Reader:
         self._transaction = transaction
         self._config = config
         self._schema = config.source.schema_ if transaction.dialect == "postgresql" else None
-        self._statements = Statements(transaction.dialect, self._schema)
+        self._statements = Statements(transaction.dialect, self._schema, transaction.widest)
         self._shown = config.detail
         self._is_extended = config.variant == "extended"
         self._words = SearchWords(config.search_texts)
@@ -125,7 +125,7 @@ class Reader:
         ]
 
     def has_rows(self, relation: str) -> bool:
-        """Whether a relation has a public row, of whichever market."""
+        """Whether a relation has a row that may be public, of whichever market."""
         # Read to the end: this closes the cursor.
         return bool([*self._transaction.rows(self._statements.one_if_any(relation), relation)])
 
@@ -188,7 +188,7 @@ class Reader:
             columns, [facts.fx.get(lower(key)) for key in keys], [windows.get(key, NO_FILLS) for key in keys], extended,
             versions,
         )  # fmt: skip
-        markets = self._listed(batch, row_validation.timestamp(as_of.isoformat()), facts.repeated)
+        markets = self._listed(batch, row_validation.timestamp(as_of.isoformat()), facts)
         shown = [columns[name] for name in self._detail_columns]
         return Found(keys, markets, self._detail_columns, [*zip(*shown, strict=True)], altered, false_versions)
 
@@ -204,12 +204,21 @@ class Reader:
             groups("fills", fills.converted, *fill_windows.COLUMNS, is_wanted=self._shown.recent_fills > 0),
             groups("probabilities", history.converted, *_POINTS, is_wanted=self._shown.history_points > 0),
         ]
+        unclear = self._unclear_orders(within)
         for place, key in enumerate(found.keys):
-            rows = [stream.of(key) for stream in streams]
+            rows, bad = [stream.of(key) for stream in streams], unclear.of(key)
             if key in wanted:
+                for _, value in bad:
+                    self._quarantine.reject("orders", lower(key), faults.unclear("is_public", value))
                 yield MarketRows(found.market_object(place), *rows)
-        for stream in streams:
+        for stream in (*streams, unclear):
             stream.finish()
+
+    def _unclear_orders(self, within: Within) -> RowsByMarket:
+        """The orders of which nobody can tell whether they are public: only what is in place of the boolean."""
+        statement = self._statements.of_visible("orders", "is_public", within=within, unclear=True)
+        is_wanted = self._shown.order_book and self._statements.has_any_boolean
+        return RowsByMarket("orders", self._transaction.batches(statement, "orders") if is_wanted else ())
 
     def _windows(
         self, versions: Mapping[Any, str | None], as_of: datetime, earlier: EarlierCounts, within: Within
@@ -230,10 +239,11 @@ class Reader:
             altered.append(lower(key))
         return row_validation.ExtendedFields(facts.slugs.get(key), own)
 
-    def _listed(self, batch: Batch, now: str, repeated: Mapping[str, int]) -> list[Market | None]:
+    def _listed(self, batch: Batch, now: str, facts: Facts) -> list[Market | None]:
         """The market of each row; None for those that break the contract, which are quarantined.
 
-        So are all rows with an id that occurs more than once: it would be ambiguous.
+        So are all rows with an id that occurs more than once: it would be ambiguous. And so is a market that lists
+        would show if its family were not public, when nobody can tell.
         """
         made = list[Market | None]()
         texts = [batch.columns[name] for name in ("question", "description")]
@@ -242,9 +252,11 @@ class Reader:
                 self._quarantine.reject("markets", key, *faults.of(market), title=question or "")
             elif long := [*faults.too_long(self._config.texts, question, description)]:
                 self._quarantine.reject("markets", market.id, *long, title=question)
-            elif market.id in repeated:
-                shared = _REPEATED._replace(value=str(repeated[market.id]))
+            elif market.id in facts.repeated:
+                shared = _REPEATED._replace(value=str(facts.repeated[market.id]))
                 self._quarantine.reject("markets", market.id, shared, title=question)
+            elif market.id in facts.unclear:
+                self._quarantine.reject("markets", market.id, facts.unclear[market.id], title=question)
             else:
                 made.append(market)
                 continue

@@ -41,7 +41,7 @@ _PRICE: Final = f"{contract.PRICE_MIN} to {contract.PRICE_MAX}"
 _AMOUNT: Final = "0 or more"
 _TIME: Final = "years 1 to 9999"
 _UUID: Final = "a UUID, in upper or lower case"
-_PUBLIC: Final = "true: public; false: never read"
+_PUBLIC: Final = "true: public; false: never read; else a bad row"
 _IS_HIDDEN: Final = "hidden"
 _OWNER: Final = "the market's `id`, spelled alike"
 _NO_OWNER: Final = "belongs to no market"
@@ -86,7 +86,7 @@ _MARKETS: Final[dict[str, RelationColumn]] = {
         _IS_HIDDEN,
     ),
     "is_listed": RelationColumn(
-        ("boolean",), "may everybody see it", "true (1 in SQLite); false is hidden", 1, _IS_HIDDEN
+        ("boolean",), "may everybody see it", "true (1 in SQLite); false (0) is hidden; else a bad row", 1, _IS_HIDDEN
     ),
     "prob": RelationColumn(
         ("number",),

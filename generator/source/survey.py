@@ -27,6 +27,7 @@ class Facts:
 
     `columns` are those of OPTIONAL that the database has. `slugs` are by market id as the database spells it, `fx`
     memberships by id in lower case. `repeated` counts the occurrences of every id, in lower case, that is not unique.
+    `unclear` are the markets, by id in lower case, of which nobody can tell whether their family is public.
     """
 
     columns: tuple[str, ...] = ()
@@ -34,6 +35,7 @@ class Facts:
     slugs: Mapping[str, str] = field(default_factory=dict)
     spellings: Spellings = AS_GIVEN
     repeated: Mapping[str, int] = field(default_factory=dict)
+    unclear: Mapping[str, Finding] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -102,8 +104,9 @@ class Survey:
         """What is known of the markets of a part."""
         known, keys, found = self.facts, self.keys[part.first : part.last], self.ids(part)
         return Facts(
-            known.columns, _of(known.fx, found), _of(known.slugs, keys), known.spellings, _of(known.repeated, found)
-        )
+            known.columns, _of(known.fx, found), _of(known.slugs, keys), known.spellings, _of(known.repeated, found),
+            _of(known.unclear, found),
+        )  # fmt: skip
 
 
 def _of(mapping: Mapping[Any, Any], keys: Iterable[Any]) -> dict[Any, Any]:

@@ -7,7 +7,7 @@ from itertools import chain
 from typing import Any, Final
 
 from generator.findings import Finding
-from generator.markets import categories, slugs
+from generator.markets import categories, faults, slugs
 from generator.markets.categories import Spellings
 from generator.markets.market import Market
 from generator.markets.quarantine import Quarantine
@@ -52,7 +52,8 @@ class Surveyor:
         keys, ids = of["id"], [*map(lower, of["id"])]
         site_keys = SiteKeys.of(zip(keys, of[SITE_KEY], strict=True)) if SITE_KEY in of else NO_KEYS
         known = slugs.references(zip(keys, of["slug"], strict=True) if self.is_extended else ())
-        repeated = survey.repeated(ids)
+        unlisted = self._unclear_markets()
+        repeated = survey.repeated([*ids, *unlisted])
         told = zip(ids, map(Versions.of, *(of.get(name, ()) for name in _VERSIONS)), strict=False)
         versions = {market_id: both for market_id, both in told if market_id not in repeated}
         holding = earlier.holding(versions, {lower(key): slug for key, slug in known.usable.items()})
@@ -65,10 +66,9 @@ class Surveyor:
         wanted = [key for key, market_id in zip(keys, ids, strict=True) if market_id not in kept]
         fx, doubled = self._fx_members(wanted if kept else None)
         columns = tuple(name for name in self.columns if name in _WITH_ROWS)
-        facts = Facts(columns, fx, known.usable, spelled, repeated)
-        return Survey(
-            wanted, in_all - len(keys), facts, known.refused, site_keys, kept, audited, versions, frozenset(doubled)
-        )
+        facts = Facts(columns, fx, known.usable, spelled, repeated, self._unclear_families(wanted if kept else None))
+        hidden = in_all - len(keys) - len(unlisted)
+        return Survey(wanted, hidden, facts, known.refused, site_keys, kept, audited, versions, frozenset(doubled))
 
     def _rows_of_all(self) -> dict[str, Sequence[Any]]:
         """What is read of all visible markets, by column."""
@@ -103,7 +103,7 @@ class Surveyor:
         enter the lists, where members of public families must not appear. For the same reason ids match in any case.
         """
         members, doubled = dict[str, Mapping[str, Any]](), set[str]()
-        for market_id, *values in self._memberships(wanted):
+        for market_id, *values in self._memberships(wanted, *_FX):
             member: Mapping[str, Any] = dict(zip(_FX, values, strict=True))
             if market_id in members:
                 doubled.add(market_id)
@@ -112,15 +112,32 @@ class Surveyor:
             members[market_id] = member
         return members, doubled
 
+    def _unclear_markets(self) -> list[str]:
+        """The approved markets (ids) of which nobody can tell whether they are listed; they are quarantined."""
+        if not self.statements.has_any_boolean:
+            return []
+        statement = self.statements.markets("id", "is_listed", unclear=True)
+        found = [*self.transaction.rows(statement, "markets")]
+        for market_id, value in found:
+            self.quarantine.reject("markets", market_id, faults.unclear("is_listed", value))
+        return [lower(market_id) for market_id, _ in found]
+
+    def _unclear_families(self, wanted: Sequence[Any] | None) -> dict[str, Finding]:
+        """The fault of each of these markets, by id in lower case, that is in a family which may be public or not."""
+        found = self._memberships(wanted, "is_public", unclear=True) if self.statements.has_any_boolean else ()
+        return {market_id: faults.unclear("fx_members.is_public", value) for market_id, value in found}
+
     def _category_names(self, wanted: Sequence[Any] | None) -> Iterator[Sequence[Any]]:
         """Stream the market's id and the name for each category of each of these markets."""
         for within in _asked(wanted):
             statement = self.statements.of_visible("market_categories", "category", within=within)
             yield from self.transaction.rows(statement, "market_categories")
 
-    def _memberships(self, wanted: Sequence[Any] | None) -> Iterator[Sequence[Any]]:
+    def _memberships(
+        self, wanted: Sequence[Any] | None, *columns: str, unclear: bool = False
+    ) -> Iterator[Sequence[Any]]:
         for within in _asked(wanted):
-            statement = self.statements.of_visible_in_any_case("fx_members", *_FX, within=within)
+            statement = self.statements.of_visible_in_any_case("fx_members", *columns, within=within, unclear=unclear)
             yield from self.transaction.rows(statement, "fx_members")
 
 

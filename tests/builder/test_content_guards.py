@@ -25,12 +25,14 @@ from generator.errors import GuardError
 from generator.markets import detail, row_validation
 from generator.markets.detail import Book, Detail, Level
 from generator.markets.fills import Fill
+from generator.markets.row_validation import ExtendedFields
 from tests.support.campaigns import rounds
 from tests.support.commands import run
 from tests.support.sites import replay
 from tests.support.sites.builds import AS_OF, NOW, Silent, build_now, make_config
 from tests.support.sites.builds import files as every_file
 from tests.support.sites.rows import (
+    FX_MEMBER,
     fill_id,
     insert_fill,
     insert_market,
@@ -41,13 +43,20 @@ from tests.support.sites.rows import (
 )
 
 #: What has no part in details takes most of a build's time.
-QUICK: Final = {"source__audit": 0, "layout": "chunks", "dumps__ndjson": False, "feeds__enabled": False}
+QUICK: Final = {
+    "source__audit": 0,
+    "layout": "chunks",
+    "dumps__ndjson": False,
+    "feeds__enabled": False,
+    "variant": "extended",
+    "search": "off",
+}
 SETTINGS: Final = [f"--set={key.replace('__', '.')}={value}" for key, value in QUICK.items()]
 MARKETS: Final = 60
 
 # ── views that break ──────────────────────────────────────────────────────────────────────────────────────────────
 
-OPTIONS: Final = ("shrink", "jumps", "questions")
+OPTIONS: Final = ("shrink", "jumps", "questions", "growth")
 GONE: Final = r"would disappear, more than guards\.max_shrink \(0\.2\) allows"
 MOVED: Final = r"moved by more than 30 points, more than guards\.max_jumps \(0\.1\) allows"
 MIRRORED: Final = {"prob": "1 - prob"}
@@ -55,6 +64,8 @@ MIRRORED: Final = {"prob": "1 - prob"}
 BROKEN: Final = {
     "fills": ("0", {}, rf"([\d,]+) of \1 recent fills {GONE}", "shrink"),
     "probabilities": ("0", {}, rf"([\d,]+) of \1 points {GONE}", "shrink"),
+    "fx_members": ("0", {}, r"(\d+) of \1 FX members would leave their families, and so", "shrink"),
+    "market_categories": ("0", {}, r"(\d+) of \1 categorised markets would have no category any more, more", "shrink"),
     "orders": ("0", {}, r"all [\d,]+ order levels of open markets would disappear", "shrink"),
     "markets": ("1", MIRRORED, rf"\d+ of \d+ open markets {MOVED}", "jumps"),
     "probabilities mirrored": ("1", MIRRORED, rf"the newest points of \d+ of \d+ open markets {MOVED}", "jumps"),
@@ -69,7 +80,7 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("published")
     seed(folder / "markets.db", as_of=AS_OF, markets=MARKETS)
     with closing(sqlite3.connect(folder / "markets.db")) as database:
-        for relation in ("markets", "fills", "probabilities", "orders"):
+        for relation in {RELATIONS.get(case, case) for case in BROKEN}:
             database.execute(f"ALTER TABLE {relation} RENAME TO all_{relation}")
             show(database, relation)
     build_now(make_config(folder, **QUICK))
@@ -221,9 +232,10 @@ def body(
     number: int = 1, levels: int = 0, fills: int = 0, points: int = 0, *, newest: float = 0.5, **columns: Any
 ) -> bytes:
     """The detail of a market with so many rows, the last point with the probability `newest`."""
+    fx, extended = columns.pop("fx", None), columns.pop("extended", None)
     probs = [0.5] * (points - 1) + [newest] * (points > 0)
     return Detail(
-        market=row_validation.market(market_row(number, **columns), fx=None, fills24h=0, as_of=NOW),
+        market=row_validation.market(market_row(number, **columns), fx=fx, fills24h=0, as_of=NOW, extended=extended),
         order_book=Book(bids=[Level(0.5 - level / 1000, 1.5) for level in range(levels)], asks=[]),
         recent_fills=[Fill(id=fill_id(at), amount=1.0, shares=2.0, price=None, timestamp=NOW) for at in range(fills)],
         points=[(f"2026-01-{1 + at // 24:02}T{at % 24:02}:00:00.000Z", prob) for at, prob in enumerate(probs)],
@@ -235,6 +247,7 @@ def refusals(
     unchanged: Iterable[bytes] = (),
     thinned: bool = False,
     last: Config | None = None,
+    now: Config | None = None,
     **overrides: bool,
 ) -> list[str]:
     """What the guards say of details before and after, among others that are unchanged; `last` are former settings."""
@@ -244,7 +257,7 @@ def refusals(
     bodies = {market_id(number): one for number, one in enumerate(unchanged, 1000)}
     status = ("closed", "open")
     markets = [public_market(n, status=status[b'"open"' in one]) for n, one in enumerate(bodies.values(), 1000)]
-    guards = ContentGuards(Config(), shaping(last or Config()), found, markets, bodies.__getitem__)
+    guards = ContentGuards(now or Config(), shaping(last or Config()), found, markets, bodies.__getitem__)
     return [*guards.refusals(BuildOverrides(**overrides))]
 
 
@@ -318,6 +331,26 @@ def test_order_levels_are_gone_only_if_none_is_left_of_at_least_twenty() -> None
     assert refusals(gone, more, unchanged=[body(4, levels=1)]) == [], "a kept market has one"
     assert refusals(gone, more, unchanged=[body(4, levels=1, status="closed")]) != [], "a closed one says nothing"
     assert refusals(gone, (more[0], body(2, status="closed"))) == [], "a market that closed loses its order book"
+
+
+def test_a_fifth_of_the_markets_may_leave_their_families_or_lose_their_categories() -> None:
+    some = ExtendedFields(None, ["Weather", "Europe"])
+    extended = Config.model_validate({"variant": "extended"})
+    for columns, noun, lost in (
+        ({"fx": FX_MEMBER}, "FX members", f"{FX_MEMBER['title']} → no family"),
+        ({"extended": some}, "categorised markets", "Weather, Europe → no category"),
+    ):
+        gone = [(body(number, **columns), body(number, extended=ExtendedFields(None, []))) for number in range(2)]
+        kept = [(body(number, **columns), body(number, question="?", **columns)) for number in range(2, 10)]
+        assert refusals(*gone, *kept, last=extended, now=extended) == []
+        (refusal,) = refusals(*gone, *kept[1:], last=extended, now=extended)
+        assert refusal.startswith(f"2 of 9 {noun} would ")
+        assert refusal.endswith(f"market {market_id(1)} (Question 1?): {lost}")
+        assert refusals(*gone, *kept[1:], last=extended, now=extended, shrink=True) == []
+        come = [(after, before) for before, after in gone]
+        assert refusals(*come, *kept[1:], *gone[:1], last=extended, now=extended) == []
+        changed = refusals(*gone, last=Config(), now=extended)
+        assert len(changed) == (noun == "FX members"), "another variant says nothing about categories"
 
 
 def test_half_of_the_questions_may_change() -> None:

@@ -135,6 +135,7 @@ def test_check_makes_the_remarks_that_a_build_makes(tmp_path: Path, database: sq
     found = [finding.text for finding in check.database() if finding.severity == "warning"]
     assert check.measured
     assert check.measured.remarks == (report := build_now(settings)).remarks
+    assert report.empty == ["fx_members", "orders"]
     assert found == [
         *report.findings(),
         "rows: 0 quarantined in all, 6 remarks; `public-markets check --all` names each",

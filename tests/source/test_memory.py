@@ -42,7 +42,7 @@ def peak(folder: Path, url: str) -> float:
         text=True,
         check=False,
     )
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.returncode, "Traceback" in done.stderr) == (0, False), done.stderr
     return int(done.stdout.splitlines()[-1]) / 1024
 
 

@@ -7,6 +7,7 @@ from typing import Final
 
 import pytest
 
+from generator.builder import notices
 from generator.source import schema_check
 from generator.source.relations import RELATIONS, Kind
 from generator.source.rights import MissingRights
@@ -169,6 +170,7 @@ def test_the_command_ends_with_what_a_build_will_make(folder: Path, database: sq
     assert done.stdout == (
         "fine: sqlite:///markets.db: all relations and columns found\n"
         "fine: rows: 1 market can be published, 1 is hidden\n"
+        f"fine: {notices.empty_relations(['fx_members', 'orders', 'fills', 'probabilities'])}\n"
         "fine: output: writable\n"
         "`public-markets build` will make 3,022 objects of 1 market in output\n"
     )

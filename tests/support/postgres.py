@@ -49,11 +49,12 @@ class Server:
         """The database's URL as `source.url` takes it."""
         return f"postgresql://{user}:{quote(password, safe='')}@127.0.0.1:{self.port}/{database}"
 
-    def create_database(self) -> str:
+    def create_database(self, encoding: str = "UTF8") -> str:
         """Create an empty database and return its name."""
         name = f"test_{next(self._numbers)}"
         with self.connect() as connection:
-            connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+            create = sql.SQL("CREATE DATABASE {} ENCODING {} TEMPLATE template0")
+            connection.execute(create.format(sql.Identifier(name), sql.Literal(encoding)))
         return name
 
 
