@@ -241,7 +241,7 @@ class Endless(dict[str, list[Scripted]]):
 @pytest.mark.parametrize(("cursor", "pages"), [("x", 101), ("x" * 5_000, 1)])
 def test_a_walk_without_end_ends(site: ScriptedSite, run: Program, cursor: str, pages: int) -> None:
     site.answers = Endless()
-    site.answers.cursor = cursor  # type: ignore[attr-defined]
+    site.answers.cursor = cursor
     with Client(site.url) as client, pytest.raises(ClientError):
         [*client.markets()]
     assert len(site.asked) == pages
