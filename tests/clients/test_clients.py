@@ -264,6 +264,7 @@ def test_unknown_fields_are_kept_and_unknown_values_never_raise() -> None:
         ({"prob": None}, "items.0.prob", "must be of type float"),
         ({"traderCount": True}, "items.0.traderCount", "must be of type int"),
         ({"closeTime": "soon"}, "items.0.closeTime", "must be a datetime"),
+        ({"prob": 10**400}, "items.0.prob", "is out of range"),
         ({"categories": [1]}, "items.0.categories.0", "must be of type str"),
     ],
 )

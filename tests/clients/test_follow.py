@@ -1,6 +1,7 @@
 """Copies that follow a site: each equals the site's markets, or the client says why not."""
 
 import gzip
+import hashlib
 import json
 import logging
 import os
@@ -350,6 +351,16 @@ def _puts_lines_out_of_order(follower: Follower) -> None:
         follower.sql("UPDATE markets SET id = 'x' || id WHERE id = ?", IDS[4])
 
 
+def _makes_an_id_unreadable(follower: Follower) -> None:
+    """Half of a surrogate pair, as former clients let it in: no UTF-8."""
+    if follower.kind == "ndjson":
+        follower.path.write_bytes(b'{"id":"\xed\xa0\x80"}\n')
+    elif follower.kind == "sqlite":
+        follower.sql("UPDATE markets SET id = CAST(X'EDA080' AS TEXT) WHERE id = ?", IDS[4])
+    else:
+        follower.sql("UPDATE markets SET id = 'x' WHERE id = ?", IDS[4])
+
+
 def _removes_copy(follower: Follower) -> None:
     follower.path.unlink()
 
@@ -417,6 +428,7 @@ def _path_of_step(site: ChangeFeedSite) -> str:
         (_loses_half_of_the_copy, "the digest of the result differs"),
         (_makes_rubbish_of_the_copy, "damaged"),
         (_puts_lines_out_of_order, "damaged"),
+        (_makes_an_id_unreadable, "damaged"),
         (_removes_copy, ""),
         (_begins_a_session, "new session"),
         (_drops_steps, "no steps lead"),
@@ -544,6 +556,81 @@ def test_a_line_of_more_than_16_mb_is_refused(file_follower: Follower) -> None:
     assert file_follower.fails().count("has a line of more than 16 MB") == 2
 
 
+BAD_LINES: Final = {
+    "half of a pair": rb'{"id":"05","question":"\ud83d"}', "in a name": rb'{"id":"05","\udE80":1}',
+    "in the wrong order": rb'{"id":"05","question":["\ude80\ud83d"]}', "in an id": rb'{"id":"\ud800"}',
+    "raw": b'{"id":"05","question":"\xed\xa0\x80"}', "no UTF-8": b'{"id":"05","question":"\xff"}',
+    "escaped id": rb'{"id":"\u0030"}', "other letters": '{"id":"é"}'.encode(), "no number": b'{"id":"05","prob":NaN}',
+    "deep": b'{"id":"05","new":' + b"[" * 9_999 + b"]" * 9_999 + b"}", "UTF-16": '{"id":"05"}'.encode("utf-16-be"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("wrong", BAD_LINES)
+@pytest.mark.parametrize("is_step", [False, True])
+def test_a_line_that_some_store_could_not_keep_is_refused_and_forgotten(
+    follower: Follower,
+    wrong: str,
+    is_step: bool,  # noqa: FBT001
+) -> None:
+    follower.succeeds()
+    follower.site.move(SECOND)
+    good = dict(follower.site.head)
+    text = BAD_LINES[wrong] + b"\n"
+    body = gzip.compress(text)
+    follower.site.head |= {"state": hashlib.sha256(text).hexdigest()}
+    follower.site.head["dump"] = good["dump"] | follower.site.file("dumps/markets", body)
+    follower.site.head["steps"] = [follower.site.step(body)] if is_step else []
+    follower.site.put_head()
+    assert "dump" in follower.fails() or is_step
+    follower.site.head = good
+    follower.site.put_head()
+    follower.succeeds()
+    assert follower.dumps() == 0, "the copy was as before"
+
+
+def test_a_file_has_no_more_bytes_than_were_allowed(file_follower: Follower) -> None:
+    size = len(states.text(FIRST))
+    error, _ = file_follower.run(replace(IMPATIENT, largest_file=size))
+    assert error is None
+    file_follower.site.begin(FIRST, "b" * 32)
+    for allowed, asked in ((size - 1, True), (9, False)):
+        error, said = file_follower.run(replace(IMPATIENT, largest_file=allowed))
+        assert error
+        assert "is longer than largest_file allows" in said
+        assert bool(file_follower.dumps()) == asked
+    file_follower.site.head["dump"]["size"] = 10**15
+    file_follower.site.put_head()
+    assert "is longer than largest_file allows" in file_follower.fails()
+    assert file_follower.dumps() == 0
+
+
+def test_steps_that_are_too_long_together_are_not_merged() -> None:
+    lines = [line + b"\n" for line in FIRST.values()]
+    size = sum(map(len, lines))
+    merge = changes.Merge(2 * size)
+    merge.add(lines, "")
+    merge.add(lines, "")
+    with pytest.raises(ClientError, match="too long to be merged"):
+        merge.add(lines[:1], "")
+
+
+def test_a_file_of_another_host_is_asked_for_if_that_is_allowed(file_follower: Follower) -> None:
+    with serving() as elsewhere:
+        elsewhere.begin(FIRST)
+        file_follower.site.head["dump"] = elsewhere.head["dump"]
+        file_follower.site.put_head()
+        assert "leads to another host; if that is right, allow it: hosts" in file_follower.fails()
+        assert elsewhere.asked == []
+        error, said = file_follower.run(replace(IMPATIENT, hosts=[elsewhere.url.removeprefix("http://")]))
+        assert (error, len(elsewhere.asked)) == (None, 1), said
+
+
+def test_a_file_with_a_content_encoding_is_refused(file_follower: Follower) -> None:
+    path = file_follower.site.head["dump"]["url"].removeprefix(file_follower.site.url)
+    file_follower.site.answers[path].headers = {"Content-Encoding": "gzip"}
+    assert "has the Content-Encoding gzip, which cannot be read" in file_follower.fails()
+
+
 def test_a_site_without_a_feed_is_a_failure(file_follower: Follower) -> None:
     file_follower.succeeds()
     del file_follower.site.answers[HEAD]
@@ -581,12 +668,14 @@ def test_a_site_that_does_not_answer_is_to_be_tried_later(file_follower: Followe
 
 def test_a_site_that_cannot_be_reached_is_to_be_tried_later(file_follower: Follower) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        elsewhere = f"http://127.0.0.1:{silent.getsockname()[1]}/"
-        file_follower.site.answers[HEAD] = Answer(status=302, headers={"Location": elsewhere})
-        error, said = file_follower.run(replace(IMPATIENT, timeout=0.05))
+        host = f"127.0.0.1:{silent.getsockname()[1]}"
+        file_follower.site.answers[HEAD] = Answer(status=302, headers={"Location": f"http://{host}/"})
+        error, said = file_follower.run(replace(IMPATIENT, timeout=0.05, hosts=[host]))
         assert isinstance(error, UnavailableError)
         assert "took too long; try again later" in said
-    assert "Connection refused" in file_follower.fails(UnavailableError)
+    error, said = file_follower.run(replace(IMPATIENT, hosts=[host]))
+    assert isinstance(error, UnavailableError)
+    assert "Connection refused" in said
 
 
 @pytest.mark.parametrize("address", ["file:///etc/hostname", "ftp://127.0.0.1/x", "data:,x", "/etc/hostname", "http:/"])

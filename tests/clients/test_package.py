@@ -48,14 +48,14 @@ def code_lines(text: str) -> int:
     return len(lines - silent)
 
 
-def test_it_has_at_most_nine_hundred_lines_of_code() -> None:
+def test_it_has_at_most_1050_lines_of_code() -> None:
     """Counted is what people write: `generate_models` makes one module, and another test compares the two."""
     texts = {path.name: path.read_text("utf-8") for path in MODULES}
     generated = [name for name, text in texts.items() if text.startswith(generate_models.HEADER)]
     assert generated == ["models.py"]
     counted = {name: code_lines(text) for name, text in texts.items() if name not in generated}
     assert len(counted) == 10
-    assert 500 < sum(counted.values()) <= 900, counted
+    assert 500 < sum(counted.values()) <= 1050, counted
 
 
 def test_lines_of_code_are_counted_as_people_count_them() -> None:

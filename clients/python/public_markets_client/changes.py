@@ -14,22 +14,30 @@ from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
 from typing import Any, BinaryIO, Literal
-from urllib.parse import urljoin
 
 from public_markets_client.decoding import Extensible, decoded
 from public_markets_client.errors import AnswerError, StartAgainError
 from public_markets_client.models import ChangesHead, FullMarket
-from public_markets_client.requester import MALFORMED, Answer, parsed
+from public_markets_client.requester import JSON, MALFORMED, Answer, etag_of, parsed
 
 LONGEST_LINE = 16 << 20
+#: The bytes of steps that are merged in memory; the dump, which is not, costs hardly more than so many.
+MOST_MERGED = 256 << 20
 _PIECE = 1 << 18
-_DECODER = json.JSONDecoder()
-_DIGEST = re.compile(r"[0-9a-f]{32}|[0-9a-f]{64}")
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+_STEP = re.compile(r"[0-9a-f]{32}\.ndjson\.gz")
+#: How a line begins; other ids would have another order, or no place, in some store.
+_FIRST = re.compile(r'\{"(id|gone)":"([ !#-\[\]-~]+)"[,}]')
+#: Half of a pair, or a whole one.
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
 @dataclass(frozen=True)
 class FeedFile:
-    """A file that a head names; its SHA-256 digest begins with `digest`, and `size` is in bytes."""
+    """A file that a head names; `url` may be relative to the head's; `size` is in bytes.
+
+    Its SHA-256 digest begins with `digest`.
+    """
 
     url: str
     size: int
@@ -54,16 +62,11 @@ class FeedHead:
         values = parsed(answer.body)
         found = decoded(ChangesHead, values)
         here = {name: values[name] for name in ("session", "serial", "state")}
-        self.position = decoded(Position, here | {"url": url, "etag": answer.headers.get("etag")})
-        try:
-            # Addresses may be relative to the head's.
-            self.dump = FeedFile(urljoin(url, found.dump.url), found.dump.size, found.dump.sha256)
-            begin = urljoin(url, found.steps_url)
-        except ValueError:
-            raise AnswerError("names an address that is none") from None
+        self.position = decoded(Position, here | {"url": url, "etag": etag_of(answer)})
+        self.dump = FeedFile(found.dump.url, found.dump.size, found.dump.sha256)
         # A step is named by the first half of its digest.
-        self.steps = [FeedFile(begin + one.name, one.size, one.name.partition(".")[0]) for one in found.steps]
-        if not all(_DIGEST.fullmatch(one.digest) for one in (self.dump, *self.steps)):
+        self.steps = [FeedFile(found.steps_url + one.name, one.size, one.name[:32]) for one in found.steps]
+        if not (_DIGEST.fullmatch(self.dump.digest) and all(_STEP.fullmatch(one.name) for one in found.steps)):
             raise AnswerError("is not the head of a change feed")
 
     def steps_since(self, position: Position) -> list[FeedFile]:
@@ -111,12 +114,17 @@ def require_whole(file: BinaryIO, named: FeedFile) -> None:
         raise AnswerError("is not the file that the head names: its digest differs")
 
 
-def lines_of(file: BinaryIO, name: str) -> Iterator[bytes]:
-    """The lines of a dump or a step, which is gzip."""
+def lines_of(file: BinaryIO, name: str, most: int) -> Iterator[bytes]:
+    """The lines of a dump or a step, which is gzip, and of which no more than `most` bytes are read."""
     file.seek(0)
     with gzip.GzipFile(fileobj=file, mode="rb") as text:
         try:
-            yield from lines_in(text, name)
+            for line in lines_in(text, name):
+                most -= len(line)
+                if most < 0:
+                    raise StartAgainError("is longer than largest_file allows", url=name)
+                _require_unicode(line, name)
+                yield line
         except (OSError, EOFError, zlib.error) as error:
             raise StartAgainError(f"is damaged: {error}", url=name) from None
 
@@ -129,13 +137,23 @@ def lines_in(text: Any, name: str) -> Iterator[bytes]:
         yield line
 
 
+def _require_unicode(line: bytes, name: str) -> None:
+    """Raise StartAgainError for a line that databases could not keep, or not read again."""
+    try:
+        text = line.decode()
+        if _SURROGATE.search(line):
+            json.dumps(JSON.decode(text), ensure_ascii=False).encode()
+    except MALFORMED:
+        raise StartAgainError("has a line that is not valid Unicode", url=name) from None
+
+
 def properties(line: bytes) -> dict[str, str]:
     """The names and values of a market as they are written: '"prob"' and '0.50'."""
     text, found, end = line.decode(), dict[str, str](), 0
     while text[end] != "}":
         start = end + 1
-        _, colon = _DECODER.raw_decode(text, start)
-        _, end = _DECODER.raw_decode(text, colon + 1)
+        _, colon = JSON.raw_decode(text, start)
+        _, end = JSON.raw_decode(text, colon + 1)
         found[text[start:colon]] = text[colon + 1 : end]
     return found
 
@@ -146,10 +164,11 @@ def _line_of(found: dict[str, str]) -> bytes:
 
 def first_value(line: bytes) -> tuple[str, str]:
     """The first property of a line: the id of a market, or the digest of one that is gone."""
-    (name, value), *_ = json.loads(line).items()
-    if not isinstance(value, str):
-        raise TypeError
-    return name, value
+    text = line.decode()
+    JSON.decode(text)
+    if not (found := _FIRST.match(text)):
+        raise ValueError
+    return found[1], found[2]
 
 
 def digest_of(market_id: str) -> str:
@@ -160,7 +179,8 @@ def digest_of(market_id: str) -> str:
 class Merge:
     """The combined changes of some steps, so that one pass over the copy applies them."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int = MOST_MERGED) -> None:
+        self._room = most
         self.gone: set[str] = set()
         self.changed: dict[str, dict[str, str]] = {}
         self._ids: dict[str, str] = {}
@@ -169,6 +189,9 @@ class Merge:
         """Add the next step: first what is gone, then markets that changed or are new; messages name the step."""
         try:
             for line in step:
+                self._room -= len(line)
+                if self._room < 0:
+                    raise StartAgainError("and the steps before it are too long to be merged", url=name)
                 kind, value = first_value(line)
                 if kind == "gone":
                     self.gone.add(value)

@@ -36,7 +36,8 @@ def main(arguments: list[str] | None = None) -> int:
     log.setLevel(logging.INFO)
     log.handlers = [said]
     try:
-        with api.Client(given.url, api.Options(progress=_show_bytes if sys.stderr.isatty() else None)) as client:
+        progress = _show_bytes if sys.stderr.isatty() else None
+        with api.Client(given.url, api.Options(hosts=given.host, progress=progress)) as client:
             given.run(client, given)
         sys.stdout.flush()
     except BrokenPipeError:
@@ -59,6 +60,7 @@ def _say(sentence: str) -> None:
 def _parser() -> ArgumentParser:
     parser = ArgumentParser(prog="pm", description=__doc__, formatter_class=RawTextHelpFormatter)
     parser.add_argument("url", metavar="URL", help="address of the site, before /v1")
+    parser.add_argument("--host", metavar="HOST", action="append", default=[], help="another host that may be asked")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     listing = _command(commands, "list", _list, "lists markets")
     search = _command(commands, "search", _list, "lists markets whose title or description has all the words")

@@ -70,7 +70,10 @@ def _value(hint: Any, value: Any, path: str) -> Any:
 
 def _plain(kind: type[Any], value: Any, path: str) -> Any:
     if kind is float and type(value) is int:
-        return float(value)
+        try:
+            return float(value)
+        except OverflowError:
+            raise AnswerError("is out of range", path=path) from None
     if type(value) is not kind:
         raise AnswerError(f"must be of type {kind.__name__}", path=path)
     return value

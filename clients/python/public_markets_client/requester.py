@@ -5,15 +5,17 @@ import json
 import random
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, MutableMapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Mapping, MutableMapping
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, BinaryIO
+from urllib.parse import SplitResult, urljoin, urlsplit
 
 from public_markets_client import errors
 from public_markets_client.decoding import T, decoded
 
-#: The largest answer that is kept in memory, in bytes; dumps and steps are written to files.
+#: The largest answer that is kept in memory, in bytes, and all that are kept to ask whether they have changed; dumps
+#: and steps are written to files.
 MOST_BYTES = 16 << 20
 NOT_MODIFIED = 304
 _TEMPORARY = frozenset({408, 425, 429, 500, 502, 503, 504})
@@ -22,11 +24,24 @@ MALFORMED = (ValueError, LookupError, TypeError, AttributeError, RecursionError,
 OK = 200
 #: How many answers are kept.
 _MOST_KEPT = 100
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_MOST_REDIRECTS = 5
+_PORTS = {"http": ":80", "https": ":443"}
+#: A longer one could not be sent back, and sites have none.
+_LONGEST_ETAG = 200
+
+
+def _no_number(name: str) -> None:
+    raise ValueError(name)
+
+
+#: Python alone would take NaN for JSON.
+JSON = json.JSONDecoder(parse_constant=_no_number)
 
 
 @dataclass(frozen=True)
 class Call:
-    """A GET. The body is kept as the site sends it, or decompressed and in memory if there is no `file`.
+    """A GET. The body is in memory if there is no `file`.
 
     A file has `most` bytes at most; `is_search` tells that the smaller limit of searches applies.
     """
@@ -54,8 +69,9 @@ class Options:
     `timeout`: seconds without a byte until a request has failed. The site takes so many `requests` from an address in
     `window` seconds, and so many `searches` among them. A request is sent as often as `tries`, after `pause` seconds,
     then twice as long each time; the site's Retry-After goes before, and one of more than `patience` seconds is an
-    error at once. `cache` has ETag and body of what was read last, by address; None asks unconditionally. `progress` is
-    told the bytes of a file so far, and how many it has.
+    error at once. `cache` has ETag and body of what was read last, by address; None asks unconditionally. `hosts` are
+    asked besides the site's own, each with its port unless it is the usual one. No file has more bytes, decompressed,
+    than `largest_file`. `progress` is told the bytes of a file so far, and how many it has.
     """
 
     timeout: float = 30.0
@@ -66,6 +82,8 @@ class Options:
     pause: float = 0.5
     patience: float = 120.0
     cache: MutableMapping[str, tuple[str, bytes]] | None = field(default_factory=dict)
+    hosts: Collection[str] = ()
+    largest_file: int = 2 << 30
     progress: Callable[[int, int], None] | None = None
 
 
@@ -79,6 +97,10 @@ class Requester:
         if not base_url.startswith(("http://", "https://")):
             raise errors.ClientError("is not an http or https URL", url=base_url)
         self._base, self._options = base_url.rstrip("/").removesuffix("/v1"), options or Options()
+        try:
+            self._site = _split(base_url)
+        except ValueError as error:
+            raise errors.ClientError(f"the address of the site {error}") from None
         self._sent = deque[float](maxlen=self._options.requests)
         self._searched = deque[float](maxlen=self._options.searches)
 
@@ -101,9 +123,8 @@ class Requester:
         attempt = 0
         while True:
             attempt += 1
-            await self._pace(is_search=call.is_search)
             try:
-                answer = await self._send(call)
+                answer = await self._answer(call)
                 return await self._apart(partial(_read, call, answer, read))
             except errors.ClientError as error:
                 error.url = error.url or call.url
@@ -115,21 +136,48 @@ class Requester:
             pause = self._options.pause * 2.0 ** (attempt - 1) * random.uniform(0.5, 1)  # noqa: S311 - nothing is secret
             await self._sleep(min(pause, self._options.patience) if told is None else told)
 
+    async def _answer(self, call: Call) -> Answer:
+        """The answer to a call, where redirects lead."""
+        for _ in range(_MOST_REDIRECTS + 1):
+            await self._pace(is_search=call.is_search)
+            answer = await self._send(call)
+            location = answer.headers.get("location")
+            if location is None or answer.status not in _REDIRECTS:
+                return answer
+            call = replace(call, url=self._permitted(location, call.url))
+        raise errors.ClientError(f"redirects more than {_MOST_REDIRECTS} times")
+
+    def _permitted(self, address: str, before: str) -> str:
+        """The address that an answer from another one names, if it may be asked; else raises ClientError."""
+        try:
+            url = _split(urljoin(before, address))
+        except ValueError as error:
+            raise errors.ClientError(f"names an address that {error}", url=before) from None
+        if before.startswith("https:") and url.scheme == "http":
+            raise errors.ClientError("leads from https to http", url=before)
+        is_same_name = url.scheme == "https" and url.hostname == self._site.hostname
+        if not is_same_name and url.netloc not in {self._site.netloc, *self._options.hosts}:
+            problem = f"leads to another host; if that is right, allow it: hosts=['{url.netloc[:100]}']"
+            raise errors.ClientError(problem, url=before)
+        return url.geturl()
+
     async def _fetch(self, url: str, kind: Callable[..., T], *, is_search: bool = False) -> T:
         """The object at an address, asked for conditionally if it was read before."""
         cache = {} if self._options.cache is None else self._options.cache
         etag, known = cache.get(url, (None, b""))
 
-        def read(answer: Answer) -> T:
+        def read(answer: Answer) -> tuple[T, str | None, bytes]:
             text = known if answer.status == NOT_MODIFIED else answer.body
-            found = decoded(kind, parsed(text))
-            if new := answer.headers.get("etag"):
-                cache[url] = (new, text)
-                if len(cache) > _MOST_KEPT:
-                    del cache[next(iter(cache))]
-            return found
+            return decoded(kind, parsed(text)), etag_of(answer), text
 
-        return await self._ask(Call(url, {"If-None-Match": etag} if etag else {}, is_search=is_search), read)
+        call = Call(url, {"If-None-Match": etag} if etag else {}, is_search=is_search)
+        found, new, text = await self._ask(call, read)
+        cache.pop(url, None)  # so that it is the newest
+        if new:
+            cache[url] = (new, text)
+        while len(cache) > _MOST_KEPT or sum(len(one) for _, one in [*cache.values()]) > MOST_BYTES:
+            cache.pop(next(iter([*cache])), None)
+        return found
 
     async def _pace(self, *, is_search: bool) -> None:
         """Wait until the limits allow another request; who waits has its place, which nobody else takes meanwhile."""
@@ -170,9 +218,27 @@ def _said(answer: Answer) -> tuple[str, str]:
 def parsed(body: str | bytes, url: str = "") -> Any:
     """The values in a JSON text."""
     try:
-        return json.loads(body)
+        return JSON.decode(body if isinstance(body, str) else body.decode("utf-8-sig"))
     except MALFORMED:
         raise errors.AnswerError("is not JSON", url=url) from None
+
+
+def etag_of(answer: Answer) -> str | None:
+    """The ETag of an answer, if it can be sent back."""
+    etag = answer.headers.get("etag", "")
+    return etag if etag.isascii() and etag.isprintable() and 0 < len(etag) <= _LONGEST_ETAG else None
+
+
+def _split(address: str) -> SplitResult:
+    """The parts of an address of http or https, without the usual port; raise ValueError if it is none."""
+    try:
+        parts = urlsplit(address)
+        usual, _ = _PORTS[parts.scheme], parts.port
+    except (ValueError, KeyError):
+        raise ValueError("is none of http or https") from None
+    if "@" in parts.netloc:
+        raise ValueError("has a user name in it; leave it out")
+    return parts._replace(netloc=parts.netloc.lower().removesuffix(usual))
 
 
 def retry_after(text: str | None) -> float | None:

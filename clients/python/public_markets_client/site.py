@@ -12,11 +12,15 @@ from public_markets_client import changes, models
 from public_markets_client.changes import Change, FeedFile, FeedHead, Position
 from public_markets_client.decoding import decoded
 from public_markets_client.errors import AnswerError, ExpiredCursorError, NotFoundError, StartAgainError
-from public_markets_client.requester import NOT_MODIFIED, Call, Requester, parsed
+from public_markets_client.requester import NOT_MODIFIED, OK, Answer, Call, Requester, etag_of, parsed
 from public_markets_client.stores import Store
 
 LOG = logging.getLogger("public_markets_client")
 _MOST_RESTARTS = 5
+#: Pages without a market that is new.
+_MOST_IDLE = 100
+#: Sites take no more letters in an address.
+_LONGEST_CURSOR = 4_000
 _HEAD = "changes/head.json"
 #: What becomes of the lines of a copy.
 _Becomes = Callable[[Iterable[bytes]], Iterator[Change]]
@@ -51,7 +55,7 @@ class Site(Requester):
         not come yet, or raises ExpiredCursorError with `on_expired="raise"`.
         """
         asked = {"status": status, "sort": sort, "q": q, "category": category, "limit": page_size}
-        cursor, restarts, seen, cursors = None, 0, set[str](), set[str]()
+        cursor, restarts, idle, seen = None, 0, 0, set[str]()
         while True:
             query = urlencode({name: one for name, one in (asked | {"cursor": cursor}).items() if one is not None})
             try:
@@ -61,20 +65,24 @@ class Site(Requester):
                     raise
                 # An edge may still have the first page of the list that is gone.
                 await self._sleep(restarts)
-                restarts, cursor, cursors = restarts + 1, None, set()
+                restarts, cursor = restarts + 1, None
                 continue
+            idle += 1
             for market in page.items:
                 if market.id not in seen:
                     seen.add(market.id)
+                    idle = 0
                     yield market
                 elif not restarts:
                     raise AnswerError("the list has this market twice", url=self._base, path=market.id)
-            cursor = page.next_cursor
-            if cursor is None:
+            if page.next_cursor is None:
                 return
-            if cursor in cursors:
+            # In a new list, all that came already may come first, a market to a page.
+            if page.next_cursor == cursor or idle > len(seen) + _MOST_IDLE:
                 raise AnswerError("the site leads back to an earlier page", url=self._base, path="nextCursor")
-            cursors.add(cursor)
+            if len(page.next_cursor) > _LONGEST_CURSOR:
+                raise AnswerError("is too long", url=self._base, path="nextCursor")
+            cursor = page.next_cursor
 
     async def dump(self) -> AsyncGenerator[models.FullMarket, None]:
         """All markets, ascending by id, after a check that the file is whole."""
@@ -114,8 +122,8 @@ class Site(Requester):
 
     async def _take_steps(self, store: Store, spool: BinaryIO) -> None:
         before, url = store.position(), self._url(_HEAD)
-        etag = (before.url == url and before.etag) or ""
-        known = {"If-None-Match": etag} if etag.isascii() and etag.isprintable() and etag else {}
+        etag = before.url == url and etag_of(Answer(OK, {"etag": before.etag or ""}))
+        known = {"If-None-Match": etag} if etag else {}
         head = await self._ask(Call(url, known), lambda one: None if one.status == NOT_MODIFIED else FeedHead(url, one))
         merge = changes.Merge()
         for step in head.steps_since(before) if head else ():
@@ -140,12 +148,15 @@ class Site(Requester):
     async def _lines(self, named: FeedFile) -> AsyncGenerator[Callable[[], Iterator[bytes]], None]:
         """The lines of a file that a head names; raise StartAgainError if there is none, or another."""
         with TemporaryFile() as file:
-            call = Call(named.url, {"Accept-Encoding": "identity"}, file=file, most=named.size)
+            url, largest = self._permitted(named.url, self._url(_HEAD)), self._options.largest_file
+            if named.size > largest:
+                raise StartAgainError("is longer than largest_file allows", url=url)
+            call = Call(url, {"Accept-Encoding": "identity"}, file=file, most=named.size)
             try:
                 await self._ask(call, lambda _: changes.require_whole(file, named))
             except (NotFoundError, AnswerError) as error:
                 raise StartAgainError(error.message, url=named.url, status=error.status) from None
-            yield partial(changes.lines_of, file, named.url)
+            yield partial(changes.lines_of, file, url, largest)
 
 
 def _commit(store: Store, spool: BinaryIO, becomes: _Becomes, to: Position, before: Position | None) -> None:

@@ -117,7 +117,7 @@ class _SqlStore:
             rows = connection.execute("SELECT id, line FROM markets ORDER BY id")
             while batch := rows.fetchmany(_BATCH):
                 for market_id, line in batch:
-                    if not line.startswith('{"id":' + json.dumps(market_id, ensure_ascii=False)):
+                    if not str(line).startswith('{"id":' + json.dumps(str(market_id), ensure_ascii=False)):
                         raise StartAgainError(f"{self.path} is damaged: a line is not of the market {market_id}")
                     yield line.encode() + b"\n"
 
@@ -162,9 +162,15 @@ class SqliteStore(_SqlStore):
     _column = "{0} {2} GENERATED ALWAYS AS (json_extract(line, '$.{1}')) VIRTUAL"
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
+        super().__init__(path, self._connected, sqlite3.Error)
+
+    @staticmethod
+    def _connected(path: str) -> sqlite3.Connection:
         # `follow` of an asynchronous client may come from several threads, one at a time.
-        connect = partial(sqlite3.connect, isolation_level=None, check_same_thread=False)
-        super().__init__(path, connect, sqlite3.Error)
+        connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+        # A text that is not UTF-8 is damage, not an error that comes again with every run.
+        connection.text_factory = partial(str, encoding="utf-8", errors="replace")
+        return connection
 
 
 class DuckDbStore(_SqlStore):

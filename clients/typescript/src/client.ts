@@ -1,7 +1,7 @@
 import type { components, operations } from "./api.js";
 import { decompressed, linesOf } from "./bytes.js";
 import { Connection, type NamedFile, type Options } from "./connection.js";
-import { applyStep, linesById, sortedIds, stateOf, type Copy, type Store } from "./copy.js";
+import { applyStep, linesById, sortedIds, stateOf, valueOf, type Copy, type Store } from "./copy.js";
 import { ApiError } from "./errors.js";
 
 type Schemas = components["schemas"];
@@ -32,6 +32,12 @@ type Check = (found: any) => unknown;
 
 /** How often something is begun anew that gets no further. */
 const TRIES = 3;
+/** Pages of a walk without a market that is new. */
+const MOST_IDLE = 100;
+/** Sites take no more letters in an address. */
+const LONGEST_CURSOR = 4_000;
+/** The bytes of steps that are applied; the dump costs hardly more than so many. */
+const MOST_APPLIED = 256 << 20;
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 const SHA256 = /^[0-9a-f]{64}$/;
 /** A step is named by the first half of its digest. */
@@ -44,8 +50,8 @@ export class Client {
 
   /** `base` is the address of the site, such as `https://api.example.org`. */
   constructor(base: string, options: Options = {}) {
-    this.#base = base.replace(/\/+$/, "");
-    this.#connection = new Connection(options);
+    this.#base = base.replace(/(?<!\/)\/+$/, "");
+    this.#connection = new Connection(this.#base, options);
   }
 
   /**
@@ -56,6 +62,7 @@ export class Client {
   async *markets(query: Query = {}, options: { onExpired?: WhenExpired } = {}): AsyncGenerator<ListedMarket, void> {
     const seen = new Set<string>();
     let [cursor, idle, hasRestarted]: [string | null, number, boolean] = [null, 0, false];
+    let pages = 0; // without a market that is new
     for (;;) {
       let page: Schemas["PublicMarketList"];
       try {
@@ -67,17 +74,21 @@ export class Client {
         [cursor, idle, hasRestarted] = [null, idle + 1, true];
         continue;
       }
+      pages += 1;
       for (const market of page.items) {
         if (seen.has(market.id)) {
           if (hasRestarted) continue;
           throw new ApiError(this.#base, `lists ${market.id} twice`);
         }
         seen.add(market.id);
-        idle = 0;
+        idle = pages = 0;
         yield market;
       }
       if (page.nextCursor === null) return;
-      if (page.nextCursor === cursor) throw new ApiError(this.#base, "has a page that leads to itself");
+      // In a new list, all that came already may come first, a market to a page.
+      const isEndless = page.nextCursor === cursor || pages > seen.size + MOST_IDLE;
+      if (isEndless) throw new ApiError(this.#base, "has a page that leads to itself, or to nothing new");
+      if (page.nextCursor.length > LONGEST_CURSOR) throw new ApiError(this.#base, "has a nextCursor that is too long");
       cursor = page.nextCursor;
     }
   }
@@ -108,12 +119,13 @@ export class Client {
   async *dump(): AsyncGenerator<Market, void> {
     const path = "/v1/dumps/head.json";
     const isHead = (found: any) => Array.isArray(found?.markets) && found.markets.every(isDump);
-    const file = await this.#fromHead<Schemas["DumpHead"], Blob>(path, isHead, (head) => {
-      const named = head.markets.find((one) => one.format === "ndjson");
-      if (named === undefined) throw new ApiError(this.#base + path, "names no NDJSON");
-      return this.#connection.file(this.#dumpFile(named));
+    const [file, url] = await this.#fromHead<Schemas["DumpHead"], [Blob, string]>(path, isHead, async (head) => {
+      const found = head.markets.find((one) => one.format === "ndjson");
+      if (found === undefined) throw new ApiError(this.#base + path, "names no NDJSON");
+      const named = this.#dumpFile(found);
+      return [await this.#connection.file(named), named.url];
     });
-    for await (const line of linesOf(decompressed(file))) yield JSON.parse(line);
+    for await (const [, market] of this.#linesIn(file, url)) yield market;
   }
 
   /**
@@ -145,9 +157,12 @@ export class Client {
       if (steps === null) {
         for (const [id, line] of linesById(await this.#lines(this.#dumpFile(head.dump)))) lines.set(id, line);
       }
+      let room = MOST_APPLIED;
       for (const { name, size } of steps ?? []) {
         const url = this.#absolute(head.stepsUrl) + name;
-        await applyStep(lines, await this.#lines({ url, size, digest: name.slice(0, 32) }));
+        const step = await this.#lines({ url, size, digest: name.slice(0, 32) }, room);
+        await applyStep(lines, step);
+        for (const line of step) room -= line.length;
       }
       const state = await stateOf(lines);
       if (state !== head.state) throw new ApiError(this.#base + path, "has another digest than the copy");
@@ -170,10 +185,19 @@ export class Client {
     }
   }
 
-  async #lines(file: NamedFile): Promise<string[]> {
+  async #lines(file: NamedFile, most?: number): Promise<string[]> {
     const lines: string[] = [];
-    for await (const line of linesOf(decompressed(await this.#connection.file(file)))) lines.push(line);
+    for await (const [line] of this.#linesIn(await this.#connection.file(file), file.url, most)) lines.push(line);
     return lines;
+  }
+
+  /** The lines of a file and their values. Throws `ApiError` if it is damaged. */
+  async *#linesIn(file: Blob, url: string, most = this.#connection.largestFile): AsyncGenerator<[string, any]> {
+    try {
+      for await (const line of linesOf(decompressed(file), most)) yield [line, valueOf(line)];
+    } catch (cause) {
+      throw new ApiError(url, `is damaged: ${cause instanceof Error ? cause.message : cause}`, { cause });
+    }
   }
 
   #page(query: Query, cursor: string | null): Promise<Schemas["PublicMarketList"]> {
@@ -192,7 +216,7 @@ export class Client {
 
   /** Heads may name files by addresses relative to themselves, which all have the same depth. */
   #absolute(url: string): string {
-    return new URL(url, `${this.#base}/v1/changes/head.json`).href;
+    return this.#connection.permitted(url, `${this.#base}/v1/changes/head.json`);
   }
 }
 
@@ -203,13 +227,13 @@ function isPage(found: any): boolean {
 }
 
 function isDump(file: any): boolean {
-  return typeof file?.url === "string" && Number.isInteger(file.size) && SHA256.test(file.sha256);
+  return typeof file?.url === "string" && Number.isSafeInteger(file.size) && SHA256.test(file.sha256);
 }
 
 function isChangesHead(found: any): boolean {
-  const isStep = (step: any) => STEP.test(step?.name) && Number.isInteger(step.size);
+  const isStep = (step: any) => STEP.test(step?.name) && Number.isSafeInteger(step.size);
   const areTexts = [found?.session, found?.stepsUrl].every((text) => typeof text === "string");
-  const hasState = Number.isInteger(found?.serial) && SHA256.test(found.state) && isDump(found.dump);
+  const hasState = Number.isSafeInteger(found?.serial) && SHA256.test(found.state) && isDump(found.dump);
   return areTexts && hasState && Array.isArray(found.steps) && found.steps.every(isStep);
 }
 

@@ -1,4 +1,4 @@
-import { piecesOf, sha256 } from "./bytes.js";
+import { Gathered, piecesOf, sha256, textOf } from "./bytes.js";
 import { ApiError, refusal } from "./errors.js";
 
 /** How to read a site; the defaults suit programs that may wait. */
@@ -13,10 +13,19 @@ export interface Options {
   readonly longestWait?: number | undefined;
   /** Waits some milliseconds; by default with `setTimeout`. */
   readonly wait?: ((milliseconds: number) => Promise<unknown>) | undefined;
-  /** How many answers to keep, to ask whether they have changed (100). */
+  /** How many answers to keep, to ask whether they have changed (100); together they have 16 MB at most. */
   readonly cacheSize?: number | undefined;
+  /** Hosts that may be asked besides the site's own, each with its port unless it is the usual one. */
+  readonly hosts?: readonly string[] | undefined;
+  /** The most bytes of a file, decompressed (2 GB). */
+  readonly largestFile?: number | undefined;
   /** Ends whatever is being read or waited for. */
   readonly signal?: AbortSignal | undefined;
+}
+
+interface Received {
+  readonly response: Response;
+  readonly body: Blob;
 }
 
 /** A file that a head names. `digest` is its SHA-256 in hexadecimal digits, or the beginning of that. */
@@ -26,42 +35,72 @@ export interface NamedFile {
   readonly digest: string;
 }
 
-/** JSON is not read beyond this. */
-const LONGEST_BODY = 64 << 20;
+/** The largest answer that is read, and all that are kept; and how much of an error is. */
+const [MOST_BYTES, MOST_SAID] = [16 << 20, 64 << 10];
+const REDIRECTS = new Set([301, 302, 303, 307, 308]);
+const MOST_REDIRECTS = 5;
+const [GZIP, AS_IT_IS] = [{ "Accept-Encoding": "gzip" }, { "Accept-Encoding": "identity" }];
+const NO_CODING = /^(identity)?$/i;
+/** What an answer may have been encoded with, once. Browsers choose for themselves what they accept. */
+const IS_BROWSER = !new Request("http://localhost", { headers: GZIP }).headers.has("Accept-Encoding");
+const CODING = IS_BROWSER ? /^[\w-]*$/ : /^(identity|gzip|x-gzip)?$/i;
 
 /** Sends each request until it is answered. While the site asks to wait, none is sent. */
 export class Connection {
-  readonly #options: { readonly [name in keyof Omit<Options, "signal">]-?: NonNullable<Options[name]> };
+  readonly #options: { readonly [name in keyof Omit<Options, "signal" | "largestFile">]-?: NonNullable<Options[name]> };
+  readonly largestFile: number;
   readonly #signal: AbortSignal | undefined;
-  readonly #cache = new Map<string, { readonly etag: string; readonly text: string }>();
+  readonly #cache = new Map<string, { readonly etag: string; readonly text: string; readonly size: number }>();
+  readonly #site: URL;
   #pause: Promise<unknown> = Promise.resolve();
 
-  constructor(options: Options) {
+  constructor(base: string, options: Options) {
     const { fetch = globalThis.fetch, retries = 5, timeout = 30_000, longestWait = 120_000, cacheSize = 100 } = options;
-    const { signal, wait = (milliseconds: number) => pause(milliseconds, signal) } = options;
-    this.#options = { fetch, retries, timeout, longestWait, cacheSize, wait };
+    const { signal, wait = (milliseconds: number) => pause(milliseconds, signal), hosts = [] } = options;
+    this.#options = { fetch, retries, timeout, longestWait, cacheSize, wait, hosts };
+    this.largestFile = options.largestFile ?? 2 * 2 ** 30;
     this.#signal = signal;
+    this.#site = addressOf(base, undefined, "the site");
+  }
+
+  /** The address that an answer from another one names, if it may be asked; else throws `ApiError`. */
+  permitted(address: string, before: string): string {
+    const url = addressOf(address, before, before);
+    const isSame = url.protocol === "https:" && url.hostname === this.#site.hostname;
+    if (before.startsWith("https:") && url.protocol === "http:") throw new ApiError(before, "leads from https to http");
+    if (!isSame && ![this.#site.host, ...this.#options.hosts].includes(url.host)) {
+      const host = url.host.slice(0, 100);
+      throw new ApiError(before, `leads to another host; if that is right, allow it: hosts: ["${host}"]`);
+    }
+    return url.href;
   }
 
   /** The JSON at an address, if `isValid`; else throws `ApiError`. */
   json<T>(url: string, isValid: (value: any) => unknown): Promise<T> {
     return this.#retried(async () => {
       const known = this.#cache.get(url);
-      const { response, body } = await this.#send(url, LONGEST_BODY, known && { "If-None-Match": known.etag });
+      const { response, body } = await this.#send(url, MOST_BYTES, CODING, {
+        ...GZIP,
+        ...(known && { "If-None-Match": known.etag }),
+      });
       const isKnown = known !== undefined && response.status === 304;
       if (!isKnown && response.status !== 200) throw refusal(url, response, await body.text());
-      const text = isKnown ? known.text : await body.text();
+      const kept = { etag: response.headers.get("ETag"), text: textIn(await body.arrayBuffer()), size: body.size };
+      const { etag, text, size } = isKnown ? known : kept;
       const value: unknown = await new Response(text).json().catch(() => undefined);
       if (!isValid(value)) throw damaged(url, "is not what was asked for");
-      this.#keep(url, isKnown ? known.etag : response.headers.get("ETag"), text);
+      this.#cache.delete(url); // so that it is the newest
+      if (etag !== null) this.#cache.set(url, { etag, text, size });
+      this.#forget();
       return value as T;
     });
   }
 
   /** The bytes of a file, if they are those that were named; else throws `ApiError`. */
   file(named: NamedFile): Promise<Blob> {
+    if (named.size > this.largestFile) throw new ApiError(named.url, "is longer than largestFile allows");
     return this.#retried(async () => {
-      const { response, body } = await this.#send(named.url, named.size);
+      const { response, body } = await this.#send(named.url, named.size, NO_CODING, AS_IT_IS);
       if (response.status !== 200) throw refusal(named.url, response, await body.text());
       const digest = await sha256(await body.arrayBuffer());
       if (!digest.startsWith(named.digest)) throw damaged(named.url, "is not the file that the head names");
@@ -93,8 +132,8 @@ export class Connection {
   }
 
   /** An answer, whole; an `ApiError` that is temporary if it did not come to its end. */
-  async #send(url: string, longest: number, headers: HeadersInit = {}): Promise<{ response: Response; body: Blob }> {
-    const { fetch, timeout } = this.#options;
+  async #send(url: string, longest: number, coding: RegExp, headers: HeadersInit): Promise<Received> {
+    const { timeout } = this.#options;
     this.#signal?.throwIfAborted();
     const ended = new AbortController();
     const signal = this.#signal ? AbortSignal.any([this.#signal, ended.signal]) : ended.signal;
@@ -104,9 +143,22 @@ export class Connection {
       clearTimeout(timer);
       timer = setTimeout(end, timeout);
     };
-    try {
-      const response = await fetch(url, { headers, signal });
+    // Node 20 can forget who reads a body that cannot be decompressed.
+    const isOver = new Promise<never>((_, fail) => signal.addEventListener("abort", () => fail(signal.reason)));
+    const received = async (): Promise<Received> => {
+      const response = await this.#redirected(url, { headers, signal, redirect: "manual" });
+      renew();
+      if (!response.ok) {
+        // What is wrong with an error does not matter.
+        return { response, body: await wholeBody(url, response, MOST_SAID, renew).catch(() => new Blob()) };
+      }
+      const found = response.headers.get("Content-Encoding") ?? "";
+      const problem = `has the Content-Encoding ${found.slice(0, 20)}, which cannot be read`;
+      if (!coding.test(found)) throw damaged(url, problem);
       return { response, body: await wholeBody(url, response, longest, renew) };
+    };
+    try {
+      return await Promise.race([received(), isOver]);
     } catch (error) {
       this.#signal?.throwIfAborted();
       if (error instanceof ApiError) throw error;
@@ -117,10 +169,33 @@ export class Connection {
     }
   }
 
-  #keep(url: string, etag: string | null, text: string): void {
-    this.#cache.delete(url); // so that it is the newest
-    if (etag !== null) this.#cache.set(url, { etag, text });
-    for (const oldest of this.#cache.keys()) if (this.#cache.size > this.#options.cacheSize) this.#cache.delete(oldest);
+  /** The answer to a request, where redirects lead. */
+  async #redirected(url: string, request: RequestInit): Promise<Response> {
+    let [place, { fetch }] = [url, this.#options];
+    for (let redirects = 0; redirects <= MOST_REDIRECTS; redirects += 1) {
+      const response = await fetch(place, request);
+      if (response.type === "opaqueredirect") {
+        // Browsers do not tell where, and have rules of their own.
+        const followed = await fetch(place, { ...request, redirect: "follow" });
+        this.permitted(followed.url, place);
+        return followed;
+      }
+      const location = REDIRECTS.has(response.status) ? response.headers.get("Location") : null;
+      if (location === null) return response;
+      await response.body?.cancel();
+      place = this.permitted(location, place);
+    }
+    throw new ApiError(url, `redirects more than ${MOST_REDIRECTS} times`);
+  }
+
+  /** Forget the answers that were used longest ago, until the others are few enough. */
+  #forget(): void {
+    let bytes = [...this.#cache.values()].reduce((sum, { size }) => sum + size, 0);
+    for (const [url, { size }] of this.#cache) {
+      if (this.#cache.size <= this.#options.cacheSize && bytes <= MOST_BYTES) return;
+      this.#cache.delete(url);
+      bytes -= size;
+    }
   }
 }
 
@@ -138,15 +213,38 @@ function pause(milliseconds: number, signal: AbortSignal | undefined): Promise<v
 }
 
 async function wholeBody(url: string, response: Response, longest: number, renew: () => void): Promise<Blob> {
-  const pieces: Uint8Array<ArrayBuffer>[] = [];
-  let size = 0;
+  const body = new Gathered();
   for await (const piece of response.body ? piecesOf(response.body) : []) {
     renew();
-    pieces.push(piece);
-    size += piece.length;
-    if (response.ok && size > longest) throw damaged(url, `is longer than ${longest} bytes`);
+    body.add(piece);
+    if (body.size > longest) throw damaged(url, `is longer than ${longest} bytes`);
   }
-  return new Blob(pieces);
+  return new Blob([body.take()]);
+}
+
+/** What is in a body; nothing that is JSON, if it is no text. */
+function textIn(body: ArrayBuffer): string {
+  try {
+    return textOf(new Uint8Array(body), false);
+  } catch {
+    return "";
+  }
+}
+
+/** An address of http or https. Throws `ApiError` if it is none. */
+function addressOf(address: string, from: string | undefined, named: string): URL {
+  let url: URL | null = null;
+  try {
+    url = new URL(address, from);
+  } catch {
+    // It is no address at all.
+  }
+  if (url === null || !/^https?:$/.test(url.protocol)) {
+    throw new ApiError(named, "names an address that is none of http or https");
+  }
+  const hasName = url.username !== "" || url.password !== "";
+  if (hasName) throw new ApiError(named, "names an address that has a user name in it; leave it out");
+  return url;
 }
 
 function damaged(url: string, problem: string, cause?: unknown): ApiError {

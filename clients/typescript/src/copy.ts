@@ -34,9 +34,21 @@ export function linesById(lines: Iterable<string>): Map<string, string> {
   return new Map(Array.from(lines, (line) => [idOf(line), line]));
 }
 
-/** The id with which a line begins. */
+/**
+ * The value of a line. Throws a `SyntaxError` if it is no JSON, or an `URIError` if a text has half of a surrogate
+ * pair: databases could not keep it, or not read it again.
+ */
+export function valueOf(line: string): any {
+  const check = (name: string, value: unknown) => {
+    encodeURIComponent(typeof value === "string" ? `${name} ${value}` : name);
+    return value;
+  };
+  return JSON.parse(line, /\\u[dD][89a-fA-F]/.test(line) ? check : undefined);
+}
+
+/** The id with which a line begins. Others would have another order, or no place, in some store. */
 function idOf(line: string): string {
-  const id = /^\{"id":"([^"\\]+)"[,}]/.exec(line)?.[1];
+  const id = /^\{"id":"([ !#-[\]-~]+)"[,}]/.exec(line)?.[1];
   if (id === undefined) throw new SyntaxError(`not the line of a market: ${line.slice(0, 80)}`);
   return id;
 }
@@ -68,6 +80,7 @@ export async function applyStep(lines: Map<string, string>, step: readonly strin
 
 /** The names and values of a line as they are written: `"prob"` and `0.50`. Encoded again, they could be others. */
 function properties(line: string): [name: string, value: string][] {
+  JSON.parse(line); // in what is no JSON, each quotation mark would be looked for anew
   const found: [string, string][] = [];
   let [depth, start, name] = [0, 1, ""];
   for (const { 0: token, index } of line.matchAll(/"[^"\\]*(?:\\.[^"\\]*)*"|[[\]{},:]/g)) {

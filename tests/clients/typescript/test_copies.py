@@ -1,5 +1,6 @@
 """Copies that the TypeScript client keeps: each equals the site's markets, or the client says why not."""
 
+import gzip
 import hashlib
 import json
 from collections.abc import Callable, Iterator
@@ -41,18 +42,19 @@ class Follower:
 
     def __init__(self, run: Program, site: ChangeFeedSite, path: Path) -> None:
         self.site, self.path, self._run = site, path, run
+        self.options: dict[str, Any] = {}
         self.position = path.with_name(f"{path.name}.position")
 
     def look(self) -> dict[str, Any]:
         """Look once; returns what changed, or the error."""
         self.site.asked.clear()
         script = """
-        const site = new Client(given.url, { wait, retries: 1 });
+        const site = new Client(given.url, { wait, retries: 1, ...given.options });
         let changes = null;
         const failed = await failure((async () => { changes = await all(site.follow(new FileStore(given.path))); })());
         return { changes, failed, waits: [...waits] };
         """
-        done: dict[str, Any] = self._run(script, url=self.site.url, path=str(self.path))
+        done: dict[str, Any] = self._run(script, url=self.site.url, path=str(self.path), options=self.options)
         assert sorted(self.path.parent.iterdir()) in ([], [self.path], [self.position], [self.path, self.position])
         return done
 
@@ -166,6 +168,71 @@ def test_a_dump_that_stays_wrong_is_an_error_and_leaves_the_copy(follower: Follo
     follower.site.put_head()
     assert follower.fails().endswith(f"{HEAD} has another digest than the copy")
     assert follower.dumps() == 2
+
+
+#: The last one is searched for each of its quotation marks by whoever does not look first whether it is JSON.
+BAD_LINES: Final = [
+    rb'{"id":"05","question":"\ud83d"}', rb'{"id":"05","\udE80":1}', rb'{"id":"05","question":["\ude80\ud83d"]}',
+    rb'{"id":"\ud800"}', b'{"id":"05","question":"\xed\xa0\x80"}', b'{"id":"05","question":"\xff"}',
+    rb'{"id":"\u0030"}', '{"id":"é"}'.encode(), b'{"id":"05","prob":NaN}', '{"id":"05"}'.encode("utf-16-be"),
+    b'{"id":"%s","prob":"%s' % (IDS[1].encode(), rb"\"" * 999_999),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("wrong", BAD_LINES, ids=range(len(BAD_LINES)))
+@pytest.mark.parametrize("is_step", [False, True])
+def test_a_line_that_some_store_could_not_keep_is_refused_and_forgotten(
+    follower: Follower,
+    wrong: bytes,
+    is_step: bool,  # noqa: FBT001
+) -> None:
+    follower.succeeds()
+    follower.site.move(SECOND)
+    good, body = dict(follower.site.head), gzip.compress(wrong + b"\n")
+    follower.site.head |= {"state": hashlib.sha256(wrong + b"\n").hexdigest()}
+    follower.site.head["dump"] = good["dump"] | follower.site.file("dumps/markets", body)
+    follower.site.head["steps"] = [follower.site.step(body)] if is_step else []
+    follower.site.put_head()
+    assert "is damaged" in follower.fails() or b"id" in wrong
+    follower.site.head = good
+    follower.site.put_head()
+    follower.succeeds()
+    assert follower.dumps() == 0, "the copy was as before"
+
+
+def test_a_line_of_more_than_16_mb_is_refused(follower: Follower) -> None:
+    follower.succeeds()
+    follower.site.begin(SECOND, "b" * 32)
+    follower.site.head["dump"] |= follower.site.file("dumps/markets", gzip.compress(bytes(17 << 20), 1))
+    follower.site.put_head()
+    assert follower.fails().endswith("is damaged: has a line of more than 16 MB")
+
+
+def test_a_file_has_no_more_bytes_than_were_allowed(follower: Follower) -> None:
+    size = len(states.text(FIRST))
+    for allowed, problem in ((size - 1, f"is damaged: holds more than {size - 1} bytes"), (9, "largestFile allows")):
+        follower.options = {"largestFile": allowed}
+        assert follower.fails().endswith(problem)
+    follower.options = {"largestFile": size}
+    follower.succeeds()
+
+
+def test_a_file_of_another_host_is_asked_for_if_that_is_allowed(follower: Follower) -> None:
+    with serving() as elsewhere:
+        elsewhere.begin(FIRST)
+        follower.site.head["dump"] = elsewhere.head["dump"]
+        follower.site.put_head()
+        assert "leads to another host; if that is right, allow it: hosts" in follower.fails()
+        assert elsewhere.asked == []
+        follower.options = {"hosts": [elsewhere.url.removeprefix("http://")]}
+        follower.succeeds()
+        assert len(elsewhere.asked) == 1
+
+
+def test_a_file_with_a_content_encoding_is_refused(follower: Follower) -> None:
+    path = follower.site.head["dump"]["url"].removeprefix(follower.site.url)
+    follower.site.answers[path].headers = {"Content-Encoding": "gzip"}
+    assert "has the Content-Encoding gzip, which cannot be read" in follower.fails()
 
 
 def test_a_site_without_a_feed_is_an_error(follower: Follower) -> None:
