@@ -18,6 +18,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeVar
 
+from generator.wording import counted
+
 #: Magic, deflate, no flags, no time, no hint of the level, unknown system.
 HEADER: Final = bytes.fromhex("1f8b08000000000000ff")
 #: A final block without content; CRC-32 and length follow, little-endian, four bytes each.
@@ -183,7 +185,7 @@ def lines(pieces: Iterable[bytes]) -> Iterator[bytes]:
         first, *others = text.split(b"\n")
         length += len(first)
         if length > LONGEST_LINE:
-            raise ValueError(f"a line has more than {LONGEST_LINE:,} bytes")
+            raise ValueError(f"a line has more than {counted(LONGEST_LINE, 'byte', ',')}")
         begun.append(first)
         if others:
             yield b"".join(begun)
