@@ -91,7 +91,6 @@ OWNERS: Final[Mapping[str, set[str]]] = {
     "dask": {"cluster.engine"},
     "arro3": {"downloads.parquet", "downloads.record_files"},
     "numpy": {"builder.collector", "downloads.derivation", "downloads.record_files", "downloads.records"},
-    "urllib3": {"verify.reader"},
 }  # fmt: skip
 #: Packages and modules that do no I/O and use neither clock nor randomness: results depend on arguments alone.
 PURE: Final = {

@@ -92,7 +92,7 @@ def test_every_default_of_an_option_is_true() -> None:
     found = re.findall(
         r"^\| `(--[\w-]+)[^|]*\|[^|]*\|[^|\n]*\(default `?([\w.]+)`?\)", PAGES["docs/commands.md"], re.MULTILINE
     )
-    assert len(found) == 7
+    assert len(found) == 8
     defaults = {parameter.opts[-1]: parameter.default for command in COMMANDS.values() for parameter in command.params}
     assert found == [(option, str(defaults[option])) for option, _ in found]
 

@@ -50,7 +50,8 @@ PASSED_ON: Final = """
     source/schema_check.py:require=1  stores/directory_errors.py:explanation=2  stores/s3_errors.py:translated=1
     stores/s3_errors.py:of_boto3=3  stores/s3_errors.py:of_obstore=1  stores/s3_errors.py:of_answer=3
     tree/blocklist.py:load=1  tree/folder.py:read_only=1  tree/manifest_file.py:decoded=2
-    tree/scratch.py:scratch_of=1  verify/reader.py:_answered=1  verify/reader.py:_sent=1
+    tree/scratch.py:scratch_of=1  verify/reader.py:_answered=3  verify/reader.py:file=1
+    verify/spooled_body.py:take=1
 """
 
 

@@ -15,7 +15,7 @@ from generator.cli import logs
 from generator.cli.command import CommandWithoutSettings
 from generator.edge import templates
 from generator.errors import ConfigError
-from generator.wording import counted
+from generator.wording import counted, escaped
 
 Database = Literal["postgresql", "sqlite", "socialpredict"]
 Edge = Literal["nginx", "cloudflare", "cloudfront"]
@@ -37,6 +37,8 @@ _SQL: Final[Mapping[Database, tuple[str, ...]]] = {
 _UNITS: Final = ("public-markets.service", "public-markets.timer", "public-markets-failed.service")
 #: What a path must be made of to need no quotes in a unit, a crontab and a shell.
 _PLAIN: Final = re.compile(r"[\w./+@-]+", re.ASCII)
+#: The same of a user's name, which is no path, and no option of the programs that get it.
+_USER: Final = re.compile(r"\w[\w.+@-]*", re.ASCII)
 
 
 class Starter(NamedTuple):
@@ -90,7 +92,7 @@ def init_command(folder: Path, database: Database | None, edge: Edge | None, sch
                 f"{path}: has letters that units and crontabs do not take as they are; choose a path of letters, "
                 "digits and . _ - + @"
             )
-    user = getpass.getuser()
+    user = _user()
     starter = Starter(
         folder=str(place),
         program=program,
@@ -101,6 +103,20 @@ def init_command(folder: Path, database: Database | None, edge: Edge | None, sch
     )
     names = _written(folder, dict(starter.files()))
     logs.result(f"wrote {counted(len(names), 'file')} into {folder}/: begin with {folder / 'README.md'}")
+
+
+def _user() -> str:
+    """Who runs this: by name, or by number without one."""
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):  # the latter from Python 3.13 on
+        return str(os.geteuid())
+    if not _USER.fullmatch(user):
+        raise ConfigError(
+            f"{escaped(user)}: has letters that units and shells do not take in the name of a user as they are; set "
+            "LOGNAME to one of letters, digits and . _ - + @"
+        )
+    return user
 
 
 def _asked(name: str) -> Any:

@@ -1,7 +1,9 @@
 """`verify`: whether a live site answers as it must."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, TypeVar
 
 import click
 from click.core import ParameterSource
@@ -9,12 +11,16 @@ from click.core import ParameterSource
 from generator.cli import logs
 from generator.cli.command import CommandWithoutSettings
 from generator.cli.progress_bar import progress_bar
+from generator.cli.time_limit import OverdueError, ended_after
 from generator.errors import VerifyError
+from generator.progress import Progress
 from generator.verify.contract.run import MOST_REQUESTS, ContractVerification, verify_contract
 from generator.verify.mismatches import CONTRACT_MEANINGS, MEANINGS, Mismatch, Verdict
-from generator.verify.reader import SiteReader
+from generator.verify.reader import NoEndError, SiteReader
 from generator.verify.run import PATIENCE_S, Verification, verify
 from generator.wording import are, counted
+
+_Found = TypeVar("_Found", Verification, ContractVerification)
 
 #: The most mismatches that are shown for people.
 _SHOWN = 50
@@ -35,6 +41,14 @@ _SHOWN = 50
     "--wait", "patience_s", type=click.FloatRange(min=0), default=PATIENCE_S, show_default=True, metavar="SECONDS",
     help="How long copies in caches may be out of date: what differs is asked for again after that.",
 )  # fmt: skip
+@click.option(
+    "--timeout", "timeout_s", type=click.FloatRange(min=0, max=10**7, min_open=True), default=3600.0, show_default=True,
+    metavar="SECONDS", help="How long all of it may take; a run that takes longer ends as broken.",
+)  # fmt: skip
+@click.option(
+    "--files-url", metavar="URL",
+    help="What the site has set as dumps.base_url: ask there for files that it does not have at URL itself.",
+)  # fmt: skip
 @click.option("--json", "is_json", is_flag=True, help="Print one JSON object with everything that was found.")
 @click.option(
     "--contract", "is_contract", is_flag=True,
@@ -44,37 +58,52 @@ _SHOWN = 50
     "--hidden", multiple=True, metavar="ID",
     help="With --contract: the id of a market that exists and must not be shown; repeatable.",
 )  # fmt: skip
-def verify_command(url: str, sample: int, rate: float, patience_s: float, hidden: Sequence[str], **flags: bool) -> None:
+def verify_command(url: str, rate: float, **options: Any) -> None:
     """Check a live site through its edge, as a reader sees it: every answer against the dump that it publishes.
 
     Needs no configuration, no database and no key. Exit code 6 means stale answers, 7 withdrawn markets that are still
     shown, 8 answers that contradict the dump, and 9 answers that break the contract.
     """
-    is_json = flags["is_json"]
-    if flags["is_contract"]:
+    is_json, timeout_s = options["is_json"], options["timeout_s"]
+    if options["is_contract"]:
         source = click.get_current_context().get_parameter_source
-        if any(source(name) != ParameterSource.DEFAULT for name in ("is_whole", "sample", "patience_s")):
-            raise click.UsageError("--contract asks what it must; leave out --all, --sample and --wait")
-        _hold_to_contract(url, rate, hidden, is_json=is_json)
+        if any(source(name) != ParameterSource.DEFAULT for name in ("is_whole", "sample", "patience_s", "files_url")):
+            raise click.UsageError("--contract asks what it must; leave out --all, --sample, --wait and --files-url")
+        reader = SiteReader(url, rate, logs.notice, MOST_REQUESTS)
+        _hold_to_contract(url, reader, timeout_s, options["hidden"], is_json=is_json)
         return
-    if hidden:
+    if options["hidden"]:
         raise click.UsageError("--hidden needs --contract")
-    with progress_bar("verify") as progress:
-        chosen = None if flags["is_whole"] else sample
-        found = verify(SiteReader(url, rate, logs.notice), chosen, progress, patience_s)
-    as_of = found.site.build.as_of
-    facts = {"url": url, "asOf": as_of, "checks": found.checks, "requests": found.requests}
-    _conclude(found, facts, f"answers as it must, as of {as_of}", MEANINGS, is_json=is_json)
+    reader = SiteReader(url, rate, logs.notice, files_url=options["files_url"])
+    chosen = None if options["is_whole"] else options["sample"]
+    found = _in_time(reader, timeout_s, partial(verify, reader, chosen, patience_s=options["patience_s"]))
+    if isinstance(found, Mismatch):
+        found = Verification(None, 0, reader.requests, [found])
+    facts = {"url": url, "asOf": found.as_of, "checks": found.checks, "requests": found.requests}
+    _conclude(found, facts, f"answers as it must, as of {found.as_of}", MEANINGS, is_json=is_json)
 
 
-def _hold_to_contract(url: str, rate: float, hidden: Sequence[str], *, is_json: bool) -> None:
-    with progress_bar("verify") as progress:
-        found = verify_contract(SiteReader(url, rate, logs.notice, MOST_REQUESTS), hidden, progress)
+def _hold_to_contract(url: str, reader: SiteReader, timeout_s: float, hidden: Sequence[str], *, is_json: bool) -> None:
+    found = _in_time(reader, timeout_s, partial(verify_contract, reader, hidden))
+    if isinstance(found, Mismatch):
+        found = ContractVerification(0, reader.requests, [], [found])
     if not is_json:
         for text in found.left_out:
             logs.notice(text)
     facts = {"url": url, "checks": found.checks, "requests": found.requests, "leftOut": found.left_out}
     _conclude(found, facts, "keeps the contract", CONTRACT_MEANINGS, is_json=is_json)
+
+
+def _in_time(reader: SiteReader, timeout_s: float, run: Callable[[Progress], _Found]) -> _Found | Mismatch:
+    """What a run finds; or what it was waiting for when an answer, or all of it, had taken too long."""
+    try:
+        with ended_after(timeout_s), progress_bar("verify") as progress:
+            return run(progress)
+    except NoEndError as error:
+        return Mismatch(Verdict.BROKEN, error.target, error.reason)
+    except OverdueError:
+        text = f"is as far as this came in {counted(timeout_s, 'second', ',.10g')}; give a large site more by --timeout"
+        return Mismatch(Verdict.BROKEN, reader.target, text)
 
 
 def _conclude(

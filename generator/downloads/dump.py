@@ -77,7 +77,7 @@ def make(
 
 
 def lines(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """The lines of a dump or a step, in pieces of any size, without line feeds; raise ValueError if it is damaged."""
+    """The lines of a dump or a step, as `segments.lines` gives them."""
     return segments.lines(pieces)
 
 

@@ -18,6 +18,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple, TypeVar
 
+from generator.wording import counted
+
 #: Magic, deflate, no flags, no time, no hint of the level, unknown system.
 HEADER: Final = bytes.fromhex("1f8b08000000000000ff")
 #: A final block without content; CRC-32 and length follow, little-endian, four bytes each.
@@ -29,10 +31,13 @@ LEVEL: Final = 6
 #: Markets per group on average, and at most: what has to be made again for one that changed, and held in memory.
 GROUP_SIZE: Final = 256
 MOST_LINES: Final = 8 * GROUP_SIZE
+#: Bytes of a line: no market's texts come near it.
+LONGEST_LINE: Final = 16 << 20
 _RAW: Final = -zlib.MAX_WBITS
 _GZIP: Final = 16 + zlib.MAX_WBITS
 _FOUR_BYTES: Final = 1 << 32
 _PIECE: Final = 1 << 18
+_COPIED: Final = 1 << 14
 _DIGEST_LENGTH: Final = 32
 
 _T = TypeVar("_T")
@@ -171,24 +176,31 @@ def with_texts(pieces: Iterable[bytes]) -> Iterator[tuple[bytes, bytes]]:
 
 
 def lines(pieces: Iterable[bytes]) -> Iterator[bytes]:
-    """The lines of a gzip file that comes in pieces of any size, without line feeds; raise ValueError if damaged."""
-    rest = b""
+    """The lines of a gzip file that comes in pieces of any size, without line feeds.
+
+    Raises ValueError if it is damaged, or has a longer line than any market makes.
+    """
+    begun, length = list[bytes](), 0
     for text in _texts(pieces):
         first, *others = text.split(b"\n")
+        length += len(first)
+        if length > LONGEST_LINE:
+            raise ValueError(f"a line has more than {counted(LONGEST_LINE, 'byte', ',')}")
+        begun.append(first)
         if others:
-            yield rest + first
+            yield b"".join(begun)
             yield from others[:-1]
-            rest = others[-1]
-        else:
-            rest += first
-    if rest:
+            begun, length = [others[-1]], len(others[-1])
+    if length:
         raise ValueError("the last line of the file does not end")
 
 
 def _texts(pieces: Iterable[bytes]) -> Iterator[bytes]:
     decompressing = zlib.decompressobj(_GZIP)
     try:
-        for piece in pieces:
+        for piece in _small(pieces):
+            if decompressing.eof:
+                raise ValueError("something follows the gzip file")
             given = piece
             while text := decompressing.decompress(given, _PIECE):
                 yield text
@@ -197,3 +209,10 @@ def _texts(pieces: Iterable[bytes]) -> Iterator[bytes]:
         raise ValueError(f"damaged gzip file: {error}") from error
     if not decompressing.eof or decompressing.unused_data:
         raise ValueError("the gzip file is cut short, or something follows it")
+
+
+def _small(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """The same in small pieces: at each step, what is not decompressed yet is copied."""
+    for piece in pieces:
+        for start in range(0, len(piece), _COPIED):
+            yield piece[start : start + _COPIED]

@@ -154,6 +154,7 @@ def _values(config: Config) -> dict[str, Any]:
         "tls_seconds": responses.TLS_SECONDS if _is_secure(config) else 0,
         "common": _common(config),
         "errors": dict(_errors(config)),
+        "preflight": responses.PREFLIGHT | _common(config),
         "failures": _FAILURES,
         **_values_of_files(config),
     }

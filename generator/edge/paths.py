@@ -4,18 +4,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from typing import Final, NamedTuple
 
-from generator.api import keys
+from generator.api import file_names, keys
 from generator.api.contract import API_VERSION
-from generator.api.downloads import MARKETS_FOLDER, NAME_LENGTH, NDJSON, PARQUET, TABLES, THINNED
+from generator.api.downloads import MARKETS_FOLDER, NDJSON, PARQUET, TABLES, THINNED
 from generator.api.feeds import FEED_NAMES
+from generator.api.file_names import PARTITIONS, PERIODS
 from generator.config.settings import Config
 
 #: What every key begins with.
 ROOT: Final = f"{API_VERSION}/"
 _FEED_TYPES: Final = ("atom", "json")
-#: The folders of a Parquet table's files, after the table's name; `0` stands for any digit.
-_PARTITIONS: Final = ("state=archive/month=0000-00", "state=open/part=00")
-_PERIODS: Final = ("period=0000", "period=0000-00")
 
 
 def documents(config: Config) -> Mapping[str, str]:
@@ -57,7 +55,7 @@ class Shapes(NamedTuple):
 def shapes(config: Config) -> Shapes:
     """The paths of all files that these settings switch on."""
     root, whole = f"{keys.DUMPS}/", list[str]()
-    tables, folders = (TABLES, _PERIODS) if config.has_full_histories else (THINNED, _PARTITIONS)
+    tables, folders = (TABLES, PERIODS) if config.has_full_histories else (THINNED, PARTITIONS)
     if config.dumps.ndjson:
         whole.append(f"{root}{MARKETS_FOLDER}*.{NDJSON}")
     if config.has_parquet:
@@ -66,15 +64,12 @@ def shapes(config: Config) -> Shapes:
         whole.append(f"{keys.CHANGES}/*.{NDJSON}")
     if config.archive.days:
         whole.append(_name(keys.archived_day("0000-00-00")))
-    rests = [f"/{folder}/*.{PARQUET}" for folder in folders]
-    return Shapes(whole, root, tables if config.has_parquet else (), rests)
+    return Shapes(whole, root, tables if config.has_parquet else (), file_names.shapes_of_table(folders))
 
 
 def pattern(config: Config) -> str:
     """A regular expression for the files of downloads, without anchors and groups; nginx's and Python's."""
-    digits = {"0": "[0-9]", "*": f"[0-9a-f]{{{NAME_LENGTH}}}", ".": r"\."}
-    files = (shape for shape in shapes(config).all() if "*" in shape)
-    return "|".join("".join(digits.get(letter, letter) for letter in shape) for shape in files)
+    return "|".join(file_names.expression(shape) for shape in shapes(config).all() if "*" in shape)
 
 
 def _name(key: str) -> str:

@@ -34,7 +34,7 @@ def not_ok(answer: SiteAnswer) -> Mismatch:
 def place_of(fault: ErrorDetails) -> str:
     """Where a body breaks its model, and how."""
     where = ascii(".".join(map(str, fault["loc"])) or "the body")[1:-1]  # it may be the name of any property
-    return f"{where}: {fault['msg']}"
+    return f"{where:.200}: {fault['msg']:.200}"
 
 
 def flaws(answer: SiteAnswer, content_type: str) -> Iterator[str]:

@@ -5,15 +5,19 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 from http import HTTPStatus
+from itertools import islice
 from typing import Final
+from uuid import UUID
 
-from generator.api import downloads, keys
+from generator.api import keys
 from generator.api.archive import ArchivedDay, ArchiveHead, DayEntry
 from generator.api.downloads import MarketsFile
 from generator.downloads import dump, market_lines
 from generator.verify.answers import not_ok, parsed
+from generator.verify.expected import is_file
 from generator.verify.inquiry import Inquiry
 from generator.verify.mismatches import Mismatch, Verdict
+from generator.verify.spooled_body import SpooledBody
 
 #: Of how many days of a sample the files are read, too: one of so many.
 _PER_READ: Final = 10
@@ -56,21 +60,21 @@ def _of_day(asked: Inquiry, head: ArchiveHead, day: DayEntry) -> Iterator[Mismat
 
 def _of_files(asked: Inquiry, files: list[MarketsFile], day: DayEntry) -> Iterator[Mismatch]:
     for file in files:
-        answer = asked.reader.file(file.key, file.url, file.size)
+        answer, content = asked.reader.file(file.key, file.size)
         if answer.status != HTTPStatus.OK:
             yield not_ok(answer)
-        elif not downloads.is_named_by(file.key, answer.body) or len(answer.body) != file.size:
+        elif not is_file(file, content):
             yield Mismatch(Verdict.WRONG, answer.target, f"is not the file that the archive names for {day.date}")
         elif file.format == "ndjson":
-            yield from _of_markets(asked, answer.target, answer.body, day)
+            yield from _of_markets(asked, answer.target, content, day)
 
 
-def _of_markets(asked: Inquiry, target: str, body: bytes, day: DayEntry) -> Iterator[Mismatch]:
+def _of_markets(asked: Inquiry, target: str, content: SpooledBody, day: DayEntry) -> Iterator[Mismatch]:
     state, ids = hashlib.sha256(), list[str]()
     try:
-        for line in dump.lines([body]):
+        for line in islice(dump.lines(content.pieces()), day.count + 1):
             state.update(line + b"\n")
-            ids.append(market_lines.id_of(line))
+            ids.append(str(UUID(market_lines.id_of(line))))
     except ValueError as error:
         yield Mismatch(Verdict.BROKEN, target, str(error))
         return

@@ -4,10 +4,11 @@ import http.client
 from collections.abc import Mapping
 from io import BytesIO
 from typing import Final
-from urllib.parse import urlsplit
 
-#: Seconds to wait for a connection, and for an answer; and for a body, which would come with the head.
-_TIMEOUT_S: Final = 10
+from generator.verify.exchange import ANSWER_S, Deadline, connected, target
+
+#: Seconds to wait for an answer; and for a body, which would come with the head.
+_HEAD_S: Final = 10
 _BODY_S: Final = 0.5
 #: The most bytes that are read.
 _LONGEST: Final = 1 << 20
@@ -19,7 +20,7 @@ _FINAL: Final = 200
 def ask(address: str, headers: Mapping[str, str]) -> tuple[int, Mapping[str, str], bytes]:
     """Status, headers by name in lower case, and the bytes behind them.
 
-    Raises OSError if the server is not reached or silent, and HTTPException for what is no answer.
+    Raises OSError if the server is not reached or silent, SlowError, and HTTPException for what is no answer.
     """
     raw = BytesIO(_exchanged(address, headers))
     status = 0
@@ -33,24 +34,22 @@ def ask(address: str, headers: Mapping[str, str]) -> tuple[int, Mapping[str, str
 
 def _exchanged(address: str, headers: Mapping[str, str]) -> bytes:
     """All bytes that the server sends until it ends the connection, or says nothing more."""
-    parts = urlsplit(address)
-    kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
-    connection = kind(parts.hostname or "", parts.port, timeout=_TIMEOUT_S)
+    connection, deadline = connected(address), Deadline(ANSWER_S)
     try:
-        target = f"{parts.path or '/'}?{parts.query}" if parts.query else parts.path or "/"
-        connection.request("HEAD", target, headers={**headers, "Connection": "close"})
-        received = b""
+        connection.request("HEAD", target(address), headers={**headers, "Connection": "close"})
+        received, has_head = bytearray(), False
         while len(received) < _LONGEST:
             try:
+                connection.sock.settimeout(deadline.left(_BODY_S if has_head else _HEAD_S))
                 more = connection.sock.recv(_LONGEST)
             except TimeoutError:
-                if _HEAD_END not in received:
+                if not has_head:
                     raise
                 break  # it keeps the connection, whatever was asked
             if not more:
                 break
+            has_head = has_head or _HEAD_END in received[-len(_HEAD_END) :] + more
             received += more
-            connection.sock.settimeout(_BODY_S if _HEAD_END in received else _TIMEOUT_S)
-        return received
+        return bytes(received)
     finally:
         connection.close()

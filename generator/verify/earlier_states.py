@@ -37,7 +37,10 @@ class EarlierStates:
         self._lines: dict[str, list[tuple[int, StepLine]]] = defaultdict(list)
         for number, step in enumerate(steps):
             for line in step:
-                self._lines[_subject(line)].append((number, line))
+                known = self._lines[_subject(line)]
+                if len(known) > 1 and known[-2][0] == number:  # one is gone and then new at most
+                    raise ValueError("a step tells of a market more than twice")
+                known.append((number, line))
 
     def since(self, shown: Sequence[Mapping[str, Any]], wanted: Iterable[Mapping[str, Any]]) -> str | None:
         """Since when a page that shows these items, in order, in place of those that are wanted is out of date.

@@ -7,7 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from http import HTTPStatus
+from itertools import islice
 from typing import Any, Final, TypeVar
+from uuid import UUID
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import from_json
@@ -17,12 +19,13 @@ from generator.api.contract import PublicMarketList
 from generator.api.downloads import ChangesHead, DumpFile, DumpHead
 from generator.api.openapi.schemas import BuildRecord
 from generator.api.site_index import SiteIndex
-from generator.downloads import dump
+from generator.downloads import dump, market_lines
 from generator.errors import VerifyError
 from generator.search import words
 from generator.site import documents
 from generator.site.catalog import Catalog
 from generator.verify.reader import SiteAnswer, SiteReader
+from generator.verify.spooled_body import SpooledBody
 
 _Model = TypeVar("_Model", bound=BaseModel)
 
@@ -36,7 +39,8 @@ _UNLISTED: Final = {
 }  # fmt: skip
 #: The text that lists show, which a search finds markets by.
 _LISTED_TEXTS: Final = ["title"]
-_PIECE: Final = 1 << 16
+#: The most bytes of all markets' texts, which are in memory: a million markets have half as many.
+LONGEST_TEXT: Final = 2 << 30
 
 
 @dataclass(frozen=True)
@@ -101,14 +105,14 @@ def read(reader: SiteReader, patience_s: float) -> ExpectedSite:
         build = build_of(reader)
         head = _dump(reader)
         changes = _changes(reader) if head else None
-        answer = reader.file(head.ndjson.key, head.ndjson.url, head.ndjson.size) if head else None
+        answer, content = reader.file(head.ndjson.key, head.ndjson.size) if head else (None, None)
         # Whether one build made all of them: the dump's own as-of is that of the last one that changed a market.
         if answer and answer.status != HTTPStatus.OK:
             failed = f"{answer.target} is answered {answer.status}"
         elif build_of(reader) != build:
             failed = "it changes all the time"
         else:
-            lines = _lines(head, answer) if head and answer else _walked(reader)
+            lines = _lines(head, answer.target, content) if head and answer and content else _walked(reader)
             site = _expected(reader, build, head, changes, lines)
             if site.is_of_one_build or attempt == _ATTEMPTS - 1:
                 return site
@@ -132,42 +136,46 @@ def _changes(reader: SiteReader) -> ChangesHead | None:
     return ChangesHead.found_by(lambda key: reader.get(key).body)
 
 
-def _lines(head: DumpHead, answer: SiteAnswer) -> list[bytes]:
+def _lines(head: DumpHead, target: str, content: SpooledBody) -> list[bytes]:
     """The lines of the dump."""
-    if not is_file(head.ndjson, answer.body):
+    if not is_file(head.ndjson, content):
         raise VerifyError(
-            f"{answer.target}: is not the file that the head of the dump names, whose digest is {head.ndjson.sha256}; "
+            f"{target}: is not the file that the head of the dump names, whose digest is {head.ndjson.sha256}; "
             "purge it from the CDN, and run `public-markets publish --verify`"
         )
-    pieces = (answer.body[start : start + _PIECE] for start in range(0, len(answer.body), _PIECE))
-    digest, lines = hashlib.sha256(), list[bytes]()
+    digest, lines, length = hashlib.sha256(), list[bytes](), 0
     try:
-        for line in dump.lines(pieces):
+        for line in islice(dump.lines(content.pieces()), head.count + 1):
+            length += len(line)
+            if length > LONGEST_TEXT:
+                raise VerifyError(f"{target}: has more text than the 2 GB that `verify` holds; use --contract")
+            UUID(market_lines.id_of(line))  # others are not worth the memory
             lines.append(line)
             digest.update(line + b"\n")
-            if len(lines) > head.count:
-                break
     except ValueError as error:
-        raise VerifyError(f"{answer.target}: is damaged ({error}); publish it again") from error
+        raise VerifyError(f"{target}: is damaged ({error}); publish it again") from error
     if (len(lines), digest.hexdigest()) != (head.count, head.state):
-        raise VerifyError(f"{answer.target}: has other markets than the head of the dump says; publish it again")
+        raise VerifyError(f"{target}: has other markets than the head of the dump says; publish it again")
     return lines
 
 
-def is_file(file: DumpFile, body: bytes) -> bool:
-    """Whether this is the body of a file that a head names."""
-    return (hashlib.sha256(body).hexdigest(), len(body)) == (file.sha256, file.size)
+def is_file(file: DumpFile, content: SpooledBody) -> bool:
+    """Whether this is the content of a file that a head names."""
+    return (content.sha256, content.size) == (file.sha256, file.size)
 
 
 def _walked(reader: SiteReader) -> list[bytes]:
     """Lines such as those of a dump, of a walk through all markets; what lists do not tell is made up."""
-    items, ids, cursor = list[dict[str, Any]](), set[str](), dict[str, str]()
+    items, ids, cursor, length = list[dict[str, Any]](), set[str](), dict[str, str](), 0
     while True:
         asked = {"status": "all", "sort": "new", "limit": contract.LIMIT_MAX, **cursor}
         answer = reader.get(keys.MARKETS, asked)
         page = _parsed(answer, PublicMarketList)
         items += from_json(answer.body)["items"]
         ids |= {item.id for item in page.items}
+        length += len(answer.body)
+        if length > LONGEST_TEXT:
+            raise VerifyError(f"{answer.target}: has more text than the 2 GB that `verify` holds; use --contract")
         if len(ids) < len(items) or (page.next_cursor is not None and not page.items):
             raise VerifyError(f"{answer.target}: the walk through all markets does not go on from here")
         if page.next_cursor is None:

@@ -1,6 +1,8 @@
 """How an answer can differ from what it must be, and how bad that is."""
 
+from collections.abc import Iterable, Iterator
 from enum import IntEnum
+from itertools import islice
 from typing import Final, NamedTuple
 
 from generator.wording import escaped
@@ -29,6 +31,11 @@ CONTRACT_MEANINGS: Final = {
 }
 
 
+#: How much of what one check finds is told, and of each text: all of it may come from the site.
+_MOST: Final = 1_000
+_LONGEST: Final = 1_000
+
+
 class Mismatch(NamedTuple):
     """What is wrong with the answer to a request: `target` is its path and query, `text` a sentence."""
 
@@ -38,3 +45,9 @@ class Mismatch(NamedTuple):
 
     def __str__(self) -> str:
         return escaped(f"{self.verdict.name.lower()}: {self.target}: {self.text}")
+
+
+def told(found: Iterable[Mismatch]) -> Iterator[Mismatch]:
+    """As much of what is wrong as anybody reads."""
+    for one in islice(found, _MOST):
+        yield one._replace(target=one.target[:_LONGEST], text=one.text[:_LONGEST])

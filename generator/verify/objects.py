@@ -19,7 +19,7 @@ from generator.feeds import json_feed
 from generator.verify.answers import flaws, not_ok, parsed
 from generator.verify.inquiry import Inquiry, in_order, of_items, stale, unlike
 from generator.verify.mismatches import Mismatch, Verdict
-from generator.verify.reader import SiteAnswer
+from generator.verify.reader import LONGEST, SiteAnswer
 
 #: The documents that no market is in, with their types.
 _DOCUMENTS: Final = {
@@ -47,8 +47,9 @@ class DetailCheck:
         wanted = asked.site.markets.get(self.market_id)
         if wanted is None:
             return
-        for reference in (self.market_id, wanted.get("slug")):
-            if reference:
+        slug = wanted.get("slug")
+        for reference in (self.market_id, slug):
+            if reference and (reference is not slug or slugs.can_be_reference(slug)):
                 yield from _of_detail(asked, asked.reader.get(f"{keys.MARKETS}/{reference}"), wanted)
 
 
@@ -151,7 +152,7 @@ def check_prices(asked: Inquiry) -> Iterator[Mismatch]:
     body = prices.make(items, site.build.as_of, None) if site.offers.prices else None
     if body is None:
         return
-    answer = asked.reader.get(keys.PRICES)
+    answer = asked.reader.get(keys.PRICES, longest=max(LONGEST, 2 * len(body)))
     page, broken = parsed(answer, Prices)
     yield from broken
     if page is None:

@@ -1,6 +1,5 @@
 """A Parquet file as `verify` reads it: by the head of the dump, and with the columns of its table."""
 
-import io
 from collections.abc import Iterable, Iterator
 from http import HTTPStatus
 from typing import BinaryIO, NamedTuple
@@ -16,27 +15,32 @@ from generator.verify.answers import not_ok, parsed
 from generator.verify.expected import is_file
 from generator.verify.inquiry import Inquiry
 from generator.verify.mismatches import Mismatch, Verdict
+from generator.verify.spooled_body import SpooledBody
 
 
 class OpenedFile(NamedTuple):
     """A file that can be read, and the markets that it has rows of."""
 
     target: str
-    body: BinaryIO
+    content: SpooledBody
     ids: set[str]
+
+    @property
+    def body(self) -> BinaryIO:
+        """Its bytes."""
+        return self.content.file
 
 
 def opened(asked: Inquiry, file: DumpFile, table: str | None = None) -> OpenedFile | Mismatch | None:
     """The file, or what is wrong with it; None if its digest is right, and its rows cannot be read for want of code."""
-    answer = asked.reader.file(file.key, file.url, file.size)
+    answer, content = asked.reader.file(file.key, file.size)
     if answer.status != HTTPStatus.OK:
         return not_ok(answer)
-    if not is_file(file, answer.body):
+    if not is_file(file, content):
         return Mismatch(Verdict.WRONG, answer.target, "is not the file that the head of the dump names")
-    body = io.BytesIO(answer.body)
     try:
-        parquet.require_columns(body, table, asked.site.build.variant)
-        return OpenedFile(answer.target, body, parquet.ids(body))
+        parquet.require_columns(content.file, table, asked.site.build.variant)
+        return OpenedFile(answer.target, content, parquet.ids(content.file))
     except ConfigError:
         return None
     except ValueError as error:

@@ -4,12 +4,12 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import Final
+from typing import Final, NamedTuple
 
 from pydantic_core import from_json
 
 from generator.api import downloads, keys
-from generator.api.downloads import ChangesHead, Step
+from generator.api.downloads import Step
 from generator.downloads import dump
 from generator.progress import Progress
 from generator.verify import checks, expected
@@ -17,7 +17,7 @@ from generator.verify.answers import not_ok
 from generator.verify.earlier_states import EarlierStates, StepLine
 from generator.verify.expected import ExpectedSite
 from generator.verify.inquiry import Check, Inquiry
-from generator.verify.mismatches import Mismatch, Verdict
+from generator.verify.mismatches import Mismatch, Verdict, told
 from generator.verify.reader import NoAnswerError, SiteReader
 from generator.wording import are, counted
 
@@ -25,15 +25,18 @@ from generator.wording import are, counted
 PATIENCE_S: Final = 90
 #: The newest steps that a sample reads; by these, stale answers are known.
 _STEPS: Final = 50
+#: The most bytes of steps, which are in memory, and what a line takes there beside its text. Older ones are left out.
+_LONGEST_STEPS: Final = 64 << 20
+_PER_LINE: Final = 200
 #: How often what differs is asked for again, if the site is published meanwhile.
 _ROUNDS: Final = 3
 
 
 @dataclass(frozen=True)
 class Verification:
-    """What was found: the site as it was at the end, how much was asked for, and what is wrong, the worst first."""
+    """What was found: as-of of the site at the end, how much was asked for, and what is wrong, the worst first."""
 
-    site: ExpectedSite
+    as_of: str | None
     checks: int
     requests: int
     mismatches: list[Mismatch] = field(default_factory=list)
@@ -62,7 +65,7 @@ class _Run:
         """What is wrong with the answers, up to the first that is none."""
         found = list[Mismatch]()
         try:
-            found.extend(check(self.asked))
+            found.extend(told(check(self.asked)))
         except NoAnswerError as error:
             found.append(Mismatch(Verdict.BROKEN, error.target, error.reason))
         return found
@@ -95,7 +98,7 @@ def verify(reader: SiteReader, sample: int | None, progress: Progress, patience_
         stale = Mismatch(Verdict.STALE, target, "is out of date: the change feed leads to a later state")
         found = [stale, *(one for one in found if one.verdict == Verdict.BROKEN)]
     found.sort(key=lambda one: (-one.verdict, one.target))
-    return Verification(run.asked.site, len(to_ask), reader.requests, found)
+    return Verification(run.asked.site.build.as_of, len(to_ask), reader.requests, found)
 
 
 def _asked_again(run: _Run, failed: Sequence[Check], patience_s: float) -> list[Mismatch]:
@@ -123,27 +126,41 @@ def _steps(
     head = site.changes
     if head is None or site.dump is None or head.state != site.dump.state:
         return [], [], []
-    newest = head.steps if most is None else head.steps[-most:]
-    steps = list[Sequence[StepLine]]()
+    newest = head.steps[::-1] if most is None else head.steps[: -most - 1 : -1]
+    steps, room = list[Sequence[StepLine]](), _LONGEST_STEPS
     for step in newest:
-        lines = _lines(reader, head, step)
+        lines = _lines(reader, step, room)
         if isinstance(lines, Mismatch):
             return [], [], [lines]
-        steps.append(lines)
-    return [step.as_of for step in newest], steps, []
+        if lines is None:
+            break
+        steps.append(lines.parsed)
+        room -= lines.size
+    return [step.as_of for step in newest[: len(steps)]][::-1], steps[::-1], []
 
 
-def _lines(reader: SiteReader, head: ChangesHead, step: Step) -> list[StepLine] | Mismatch:
-    """The lines of a step, or what is wrong with it."""
+class _Lines(NamedTuple):
+    parsed: list[StepLine]
+    size: int
+
+
+def _lines(reader: SiteReader, step: Step, room: int) -> _Lines | Mismatch | None:
+    """The lines of a step, or what is wrong with it; None if they take more bytes than there is room for."""
     try:
-        answer = reader.file(step.key, f"{head.steps_url}{step.name}", step.size)
+        answer, content = reader.file(step.key, step.size)
     except NoAnswerError as error:
         return Mismatch(Verdict.BROKEN, error.target, error.reason)
     if answer.status != HTTPStatus.OK:
         return not_ok(answer)
-    if not downloads.is_named_by(step.name, answer.body):
+    if step.name != downloads.name(content.sha256, downloads.NDJSON):
         return Mismatch(Verdict.WRONG, answer.target, "is not the file that the head of the change feed names")
+    found, size = list[StepLine](), 0
     try:
-        return [from_json(line) for line in dump.lines([answer.body])]
+        for line in dump.lines(content.pieces()):
+            size += len(line) + _PER_LINE
+            if size > room:
+                return None
+            found.append(from_json(line))
     except ValueError as error:
         return Mismatch(Verdict.BROKEN, answer.target, str(error))
+    return _Lines(found, size)

@@ -18,6 +18,7 @@ import pytest
 from generator.cli.init import Starter
 from generator.config import loader
 from generator.demo.database import seed
+from generator.wording import escaped
 from tests.acceptance.test_sqlite_views import ROWS, TABLES
 from tests.support import commands
 from tests.support.programs import require
@@ -101,6 +102,36 @@ def test_a_path_that_units_and_crontabs_would_misread_is_refused(tmp_path: Path,
     assert made.returncode == 1
     assert "has letters that units and crontabs do not take as they are" in made.stderr
     assert not (tmp_path / name).exists()
+
+
+@pytest.mark.parametrize("name", ["x\nExecStartPre=/bin/false", "a b", "%n", "$(id)", "a/b", "-x", "é", "x;y", "x\n"])
+def test_a_user_whose_name_units_and_shells_would_misread_is_refused(tmp_path: Path, name: str) -> None:
+    options = ("--database", "sqlite", "--edge", "nginx", "--scheduler", "systemd")
+    made = commands.run("init", "site", *options, cwd=tmp_path, LOGNAME=name)
+    assert made.returncode == 1
+    assert made.stderr.startswith(f"error: {escaped(name)}: has letters that units and shells do not take")
+    assert not (tmp_path / "site").exists()
+
+
+def test_a_user_without_a_name_is_written_by_number(tmp_path: Path) -> None:
+    options = ("--database", "sqlite", "--edge", "nginx", "--scheduler", "systemd")
+    # Whoever that is may be unable to read Python's own modules, so they are there before.
+    program = (
+        "import os, pwd; from generator.cli import init, main; "
+        "[*init.Starter('/', '/', 'x', 'sqlite', 'nginx', 'systemd').files()]; os.setuid(54321); main.main()"
+    )
+    tmp_path.chmod(0o777)
+    nameless = {
+        name: value for name, value in os.environ.items() if name not in {"LOGNAME", "USER", "LNAME", "USERNAME"}
+    }
+    if os.geteuid() != 0:
+        pytest.skip("only root can become a user without a name")
+    made = subprocess.run(
+        [sys.executable, "-c", program, "init", "site", *options],
+        cwd=tmp_path, env={**nameless, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert made.returncode == 0, made.stderr
+    assert "User=54321\n" in (tmp_path / "site/public-markets.service").read_text()
 
 
 def test_what_stands_where_the_folder_would_is_named(tmp_path: Path) -> None:

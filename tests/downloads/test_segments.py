@@ -105,6 +105,23 @@ def test_a_long_text_in_few_bytes_is_read_piece_by_piece() -> None:
     assert sum(1 for line in segments.lines([gzip.compress(text)]) if line == b"x" * 99) == 20_000
 
 
+def test_a_line_longer_than_any_is_refused_before_the_rest_is_read() -> None:
+    body = gzip.compress(b"x" * (40 << 20), compresslevel=1)
+    pieces = iter([body[start : start + 1_000] for start in range(0, len(body), 1_000)])
+    with pytest.raises(ValueError, match="a line has more than 16,777,216 bytes"):
+        [*segments.lines(pieces)]
+    assert len([*pieces]) > len(body) / 2_000
+    longest = [b"x" * segments.LONGEST_LINE, b"y"]
+    assert [*segments.lines([gzip.compress(b"\n".join([*longest, b""]), 1)])] == longest
+
+
+def test_what_follows_the_end_is_not_read() -> None:
+    pieces = iter([gzip.compress(b"x\n"), *[b"y"] * 1_000])
+    with pytest.raises(ValueError, match="follows"):
+        [*segments.lines(pieces)]
+    assert len([*pieces]) == 999
+
+
 @pytest.mark.parametrize(
     "damage",
     [

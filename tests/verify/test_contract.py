@@ -139,7 +139,7 @@ class Dropping(Dynamic):
 def test_a_request_that_gets_no_answer_is_told() -> None:
     with Dropping() as server:
         found = held(server.url)
-    assert [one.text for one in found.mismatches] == ["gets no answer, though others do"]
+    assert [one.text for one in found.mismatches] == ["does not answer"]
 
 
 @pytest.mark.parametrize("most", [20, 100])

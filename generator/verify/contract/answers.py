@@ -19,7 +19,7 @@ from generator.verify.reader import ORIGIN, SiteAnswer
 
 #: Kinds of faults by bounds that only this program has.
 _OWN_BOUNDS: Final = frozenset({"string_too_long", "too_long", "control_character", "blank"})
-_UUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+UUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 _INSTANT: Final = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
 #: What a browser on another site may read: for everybody, or for the one that the reader's headers name.
 _ORIGINS: Final = ("*", ORIGIN)
@@ -102,7 +102,7 @@ def _is_own(fault: ErrorDetails) -> bool:
     """Whether only this program asks for it: lengths, and one spelling of ids and times."""
     given = fault["input"]
     if fault["type"] == "string_pattern_mismatch":
-        return _UUID.fullmatch(given) is not None or _is_instant(given)
+        return UUID.fullmatch(given) is not None or _is_instant(given)
     return fault["type"] in _OWN_BOUNDS
 
 

@@ -10,7 +10,7 @@ from generator.progress import Progress
 from generator.verify.contract import content, requests, subject
 from generator.verify.contract.requests import ContractCheck
 from generator.verify.contract.subject import Subject
-from generator.verify.mismatches import Mismatch
+from generator.verify.mismatches import Mismatch, told
 from generator.verify.reader import NoAnswerError, SiteReader, SpentError
 from generator.wording import are, counted
 
@@ -61,9 +61,9 @@ def _round(checks: Sequence[ContractCheck], asked: Subject, progress: Progress) 
     seen = dict[ContractCheck, list[Mismatch]]()
     for check in checks:
         try:
-            seen[check] = _once(check(asked))
+            seen[check] = _once(told(check(asked)))
         except NoAnswerError as error:
-            seen[check] = [subject.broken(error.target, "gets no answer, though others do")]
+            seen[check] = [subject.broken(error.target, error.reason.partition(" (")[0])]
         except SpentError:
             break
         progress.advance()

@@ -10,6 +10,7 @@ from pydantic_core import from_json
 
 from generator.api import contract, keys
 from generator.api.contract import Variant
+from generator.verify.contract.answers import UUID
 from generator.verify.mismatches import Mismatch, Verdict
 from generator.verify.reader import SiteAnswer, SiteReader
 
@@ -56,8 +57,11 @@ def of(reader: SiteReader, hidden: tuple[str, ...]) -> Subject:
     document = reader.ask("GET", f"/{keys.OPENAPI}")
     answer = reader.ask("GET", f"{LIST}?status=all&sort=popular&limit=1")
     page = _objects(parsed_json(answer))
-    market = next(map(_objects, page.get("items") or ()), {})
+    items = page.get("items")
+    market = _objects(items[0]) if isinstance(items, list) and items else {}
     market_id, cursor = (_text(value) for value in (market.get("id"), page.get("nextCursor")))
+    if market_id and not UUID.fullmatch(market_id):
+        market_id = None  # nothing to write into a path
     shows = _EXTENDED & market.keys() or (
         document.status == HTTPStatus.OK and contract.market_parameter("extended").encode() in document.body
     )

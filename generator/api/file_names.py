@@ -1,0 +1,41 @@
+"""The names that files of downloads have, for those who ask for them and those who are asked. Pure."""
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from generator.api import keys
+from generator.api.downloads import MARKETS_FOLDER, NAME_LENGTH, NDJSON, PARQUET, TABLES, THINNED
+
+#: The folders of a table's files: of thinned histories, and of full ones. `0` stands for any digit.
+PARTITIONS: Final = ("state=archive/month=0000-00", "state=open/part=00")
+PERIODS: Final = ("period=0000", "period=0000-00")
+
+
+def is_file(key: str) -> bool:
+    """Whether a file of some site's downloads can have this key."""
+    return _FILES.fullmatch(key) is not None
+
+
+def expression(shape: str) -> str:
+    """A regular expression, nginx's and Python's, for paths of a shape: `0` is any digit, `*` the digest of a file."""
+    digits = {"0": "[0-9]", "*": f"[0-9a-f]{{{NAME_LENGTH}}}", ".": r"\."}
+    return "".join(digits.get(letter, letter) for letter in shape)
+
+
+def shapes_of_table(folders: Sequence[str]) -> list[str]:
+    """The shapes of a table's files in these folders, after the table's name."""
+    return [f"/{folder}/*.{PARQUET}" for folder in folders]
+
+
+_FILES: Final = re.compile(
+    "|".join(
+        expression(keys.chunk(download, name))
+        for download, name in (
+            (keys.CHANGES, f"*.{NDJSON}"),
+            *((keys.DUMPS, f"{MARKETS_FOLDER}*.{extension}") for extension in (NDJSON, PARQUET)),
+            *((keys.DUMPS, f"{table}{rest}") for table in THINNED for rest in shapes_of_table(PARTITIONS)),
+            *((keys.DUMPS, f"{table}{rest}") for table in TABLES for rest in shapes_of_table(PERIODS)),
+        )
+    )
+)
