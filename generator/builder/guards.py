@@ -16,7 +16,8 @@ class BuildOverrides:
     """What the operator overrides with options: guards, with `--allow-…`, which details are read, and what is kept.
 
     `demo` accepts made-up markets, which only a build that is to be published refuses. `full` reads every detail, not
-    only those that changed and a sample. `purge` keeps no retired generation, and no step of the change feed.
+    only those that changed and a sample; then it also `compares` every file in place. `purge` keeps no retired
+    generation, and no step of the change feed.
     """
 
     shrink: bool = False
@@ -25,7 +26,13 @@ class BuildOverrides:
     questions: bool = False
     demo: bool = True
     full: bool = False
+    compares: bool = True
     purge: bool = False
+
+    @property
+    def mends(self) -> bool:
+        """Whether every file in place is compared with the one that belongs there."""
+        return self.full and self.compares
 
 
 def refuse_invalid(
