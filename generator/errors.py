@@ -6,12 +6,14 @@
     │   ├── ReadError      a query failed
     │   └── FalseVersionsError     a version is not what it promises; a build then reads everything
     ├── OutputError        the output folder cannot be read or written
+    │   └── DamageError    a file in it is not what the build made; a full build makes it again
     ├── StoreError         the store does not exist, or refuses a request
     ├── CheckError         `check` found errors
     ├── ClusterError       the cluster cannot be reached, went away, or has unfit workers
     ├── VerifyError        a live site cannot be read, or cannot be compared; or differs: then its exit code is 6 to 9
     ├── PreviewError       the local server has nothing to serve, or cannot listen
     ├── GuardError         exit 3: a safety guard refused; nothing was replaced
+    │   ├── UnfitFilesError    the same, found before anything was published
     │   ├── CostError      publishing would exceed guards.max_monthly_cost
     │   └── OtherSiteError     publish.target holds the site of another base_url
     ├── BusyError          exit 4: another run holds the folder or the store
@@ -63,6 +65,17 @@ class OutputError(PublicMarketsError):
     """The output folder cannot be read or written."""
 
 
+class DamageError(OutputError):
+    """A file of the output folder is not what the build made; `place` is its path or key."""
+
+    def __init__(self, place: str) -> None:
+        super().__init__(place)
+        self.place = place
+
+    def __str__(self) -> str:
+        return f"{self.place}: altered since it was built; run `public-markets build --full` again"
+
+
 class StoreError(PublicMarketsError):
     """The store does not exist, or refuses a request; retrying does not help."""
 
@@ -94,6 +107,17 @@ class GuardError(PublicMarketsError):
     def __init__(self, message: str, visible: frozenset[str] | None = None) -> None:
         super().__init__(message)
         self.visible = visible
+
+
+class UnfitFilesError(GuardError):
+    """A file that is to be published is missing, or not what the build made; `place` is its path, or its folder's."""
+
+    def __init__(self, place: str) -> None:
+        super().__init__(place)
+        self.place = place
+
+    def __str__(self) -> str:
+        return f"{self.place}: missing or altered since it was built; run `public-markets build` again"
 
 
 class CostError(GuardError):

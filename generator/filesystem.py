@@ -2,8 +2,10 @@
 
 import ctypes
 import errno
+import hashlib
 import os
 import secrets
+import shutil
 import stat
 import tempfile
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -11,7 +13,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Final, NamedTuple, Self
+from typing import BinaryIO, Final, NamedTuple, Self
 
 #: Linux can sync one file system; os.sync waits for every disk of the machine.
 _SYNCFS: Final = getattr(ctypes.CDLL(None, use_errno=True), "syncfs", None)
@@ -25,6 +27,8 @@ _TO_READ_FILES: Final = 0o444
 _FOR_OTHERS_TO_ENTER: Final = stat.S_IXGRP | stat.S_IXOTH
 #: Bytes read at a time beyond the size that a file had when it was opened.
 _BLOCK: Final = 1 << 16
+#: Bytes of a file that are in memory while it is digested.
+_PIECE: Final = 1 << 18
 _NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -200,6 +204,20 @@ def _file(path: str) -> os.stat_result | None:
     return found if stat.S_ISREG(found.st_mode) else None
 
 
+def digest(path: Path) -> str:
+    """The SHA-256 of a file's bytes, in hexadecimal digits; raise OSError if it cannot be read, or is a link."""
+    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW), "rb") as file:
+        return digest_of(file)
+
+
+def digest_of(file: BinaryIO) -> str:
+    """The same of an open file, which is read to its end."""
+    found = hashlib.sha256()
+    while piece := file.read(_PIECE):
+        found.update(piece)
+    return found.hexdigest()
+
+
 def fsync(path: Path) -> None:
     """Flush a file, or the names in a folder, to the disk."""
     handle = os.open(path, os.O_RDONLY)
@@ -217,6 +235,22 @@ def replace(path: Path, body: bytes) -> None:
         aside.replace(path)
     finally:
         aside.unlink(missing_ok=True)
+
+
+def take_away(path: Path, aside: Path) -> None:
+    """Move a file or a folder aside, where it can be deleted; delete a folder that the file system does not move.
+
+    Overlays do not move a folder that lies in a lower layer, such as one of a container's image, nor do some network
+    file systems move any.
+    """
+    try:
+        path.rename(aside)
+    except FileNotFoundError:
+        raise
+    except OSError:
+        if path.is_symlink() or not path.is_dir():
+            raise
+        shutil.rmtree(path)
 
 
 def sentence(error: OSError, otherwise: str) -> str:

@@ -2,7 +2,9 @@
 
 import hashlib
 import platform
+import zlib
 from functools import cache
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -11,6 +13,10 @@ import pydantic_core
 from generator import __version__
 
 _ROOT: Final = Path(__file__).parent
+#: The packages that read rows, make of them what is published, and keep that for the next build.
+_MAKERS: Final = ("api", "builder", "downloads", "markets", "search", "site", "source", "tree")
+#: The packages of others that write files of downloads.
+_WRITERS: Final = ("arro3-core", "arro3-io", "numpy")
 _DIGITS: Final = 12
 
 
@@ -30,6 +36,12 @@ def this_program() -> Program:
     return Program(__version__, digest(".")[:_DIGITS])
 
 
+def maker() -> str:
+    """A digest of what makes files of rows: another maker may make other files of the same rows."""
+    versions = [_version(name) for name in _WRITERS]
+    return hashlib.sha256(repr((digest(*_MAKERS), zlib.ZLIB_RUNTIME_VERSION, versions)).encode()).hexdigest()[:_DIGITS]
+
+
 def digest(*packages: str) -> str:
     """A digest of these packages with all below them, and of the versions of program, Python and JSON encoder.
 
@@ -40,3 +52,11 @@ def digest(*packages: str) -> str:
     for path in sorted(path for package in packages for path in (_ROOT / package).rglob("*.py")):
         found.update(f"\0{path.relative_to(_ROOT).as_posix()}\0".encode() + path.read_bytes())
     return found.hexdigest()
+
+
+def _version(package: str) -> str:
+    """The version of a package; '' if it is not installed."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return ""

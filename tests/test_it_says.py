@@ -38,6 +38,8 @@ PASSED_ON: Final = """
     config/targets.py:checked=1  edge/cloudfront.py:origin_response_values=1  edge/cloudfront.py:_error_pages=1
     findings.py:about=1  findings.py:__iter__=1  findings.py:error=1  findings.py:warning=1  findings.py:fine=1
     findings.py:tried=1  findings.py:refused=1  markets/faults.py:_fault=1  markets/slugs.py:references=1
+    publish/apply.py:_altered=1  publish/guards.py:refuse_altered=1  tree/download.py:opened=1
+    tree/folder.py:locked=1  tree/manifest.py:intact=1
     publish/blocklist.py:_read=1  publish/brief_record.py:manifest_of=1  publish/chunk_names.py:of_index=1
     publish/copies.py:require_ended=1  publish/hold.py:_root=1
     publish/hold.py:refuse=1  publish/hold.py:explained=1  publish/invalidation.py:invalidate=1

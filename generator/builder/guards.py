@@ -29,9 +29,9 @@ class BuildOverrides:
     """What the operator overrides with options: guards, with `--allow-…`, which details are read, and what is kept.
 
     `growth` accepts old markets that were not public before. `demo` accepts made-up markets, which only a build that is
-    to be published refuses. `full` reads every detail, not only those that changed and a sample. `purge` keeps no
-    retired generation, and no step of the change feed. `anew` replaces what another version built and this one cannot
-    read.
+    to be published refuses. `full` reads every detail, not only those that changed and a sample; then it also
+    `compares` every file in place. `purge` keeps no retired generation, and no step of the change feed. `anew` replaces
+    what another version built and this one cannot read.
     """
 
     shrink: bool = False
@@ -41,8 +41,14 @@ class BuildOverrides:
     growth: bool = False
     demo: bool = True
     full: bool = False
+    compares: bool = True
     purge: bool = False
     anew: bool = False
+
+    @property
+    def mends(self) -> bool:
+        """Whether every file in place is compared with the one that belongs there."""
+        return self.full and self.compares
 
 
 def refuse_invalid(

@@ -65,14 +65,11 @@ _CHANCES: Final = 2**32
 #: The sample that leaves nothing out.
 EVERY_DETAIL: Final = Sample(1, 0)
 
-#: The packages that read rows, make details and what lists show of them, and keep that.
-_MAKERS: Final = ("api", "builder", "markets", "search", "source", "tree")
-
 
 def shape_of(config: Config) -> str:
     """A digest of what shapes details besides rows: which database, the settings, and the program that makes them."""
     settings = {**shaping(config), "source": address.identity(config)}
-    return hashlib.sha256(contract.encode([program.digest(*_MAKERS), settings])).hexdigest()
+    return hashlib.sha256(contract.encode([program.maker(), settings])).hexdigest()
 
 
 @dataclass(frozen=True)

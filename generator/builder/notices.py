@@ -8,6 +8,7 @@ from typing import Final
 
 from generator.api import keys, prices, times
 from generator.config.settings import Config
+from generator.errors import DamageError
 from generator.findings import Finding, FindingCounts
 from generator.markets.categories import slug_of
 from generator.markets.detail import Detail
@@ -43,6 +44,7 @@ class Topic(StrEnum):
     SAME_SLUG = "same_slug"
     EMPTY_CATEGORY = "empty_category"
     FALSE_VERSION = "false_version"
+    DAMAGE = "damage"
     NEW_SESSION = "new_session"
     NO_PRICES = "no_prices"
     ENDED_DAY = "ended_day"
@@ -121,6 +123,12 @@ _FALSE_VERSION: Final = _kind(
     "this build read everything; change detail_version with each order, fill and point, market_version with all else, "
     "in the same transaction",
 )
+_DAMAGE: Final = _kind(
+    Topic.DAMAGE,
+    "file",
+    "was altered since it was built",
+    "this build compared every file and made it again; look at the disk, and who else writes there",
+)
 _NEW_SESSION: Final = _kind(
     Topic.NEW_SESSION,
     "file",
@@ -172,6 +180,11 @@ def false_version(market_id: str) -> Finding:
 def new_session(key: str) -> Finding:
     """The remark about a file of the output folder without which the change feed cannot go on."""
     return _NEW_SESSION.about(key)
+
+
+def damaged(damage: DamageError) -> Finding:
+    """The remark about a file that was not what the last build had made."""
+    return _DAMAGE.about(damage.place)
 
 
 def ended_day(date: str) -> Finding:

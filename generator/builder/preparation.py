@@ -8,7 +8,7 @@ from functools import cached_property
 from itertools import islice
 from typing import Final, Self
 
-from generator import __version__
+from generator import __version__, program
 from generator.api import keys, times
 from generator.builder import changes, collecting, executors, guards, last_details, notices
 from generator.builder.changes import SiteSize
@@ -23,7 +23,7 @@ from generator.cost.sizes import Change, Site
 from generator.downloads import parquet, partitions
 from generator.downloads.histories import HeldRows, LastHistories, NewHistories
 from generator.downloads.side_file import HistoryState
-from generator.errors import FalseVersionsError, GuardError
+from generator.errors import DamageError, FalseVersionsError, GuardError
 from generator.filesystem import WriteAhead
 from generator.findings import Finding
 from generator.markets import detail, row_validation
@@ -35,10 +35,11 @@ from generator.site.make import Details, Made, Maker, Outline
 from generator.source.address import shape
 from generator.source.reader import Reader
 from generator.source.survey import Survey
-from generator.tree import blocklist, files
+from generator.tree import blocklist, damage, files, manifest
 from generator.tree.folder import Output
 from generator.tree.manifest import Manifest
 from generator.tree.manifest_file import UnreadableManifestError
+from generator.tree.staging import Staged
 
 #: Markets with a false version that a report names.
 _MOST_FALSE: Final = 100
@@ -132,6 +133,11 @@ class Preparation:
             suspects=tuple(markets),
         )  # fmt: skip
 
+    def mending(self, damage: DamageError) -> Self:
+        """Build again from the beginning, in full, and report the damage."""
+        overrides = replace(self.overrides, full=True)
+        return replace(self.distrusting(()), overrides=overrides, remarks=[notices.damaged(damage)])
+
     def collect(self, reader: Reader) -> Collected:
         """Read, render and stage all parts: every market that the database shows; blocked ones get no detail.
 
@@ -188,19 +194,19 @@ class Preparation:
         if self.overrides.full:
             return LastHistories()
         state, as_of = self._history_state, times.instant(self.clock.as_of)
-        if state is None:
+        if state is None or history_state.maker(self.folder) != program.maker():
             return LastHistories()
         # What a false version kept from being read is missing in them, too.
         if not (self.suspects or partitions.is_due(state.as_of, as_of)):
             return None
         if as_of < state.as_of:  # candles may be of periods that are not over yet
             return LastHistories()
-        is_undamaged = history_state.are_undamaged(self.folder)
+        is_undamaged = history_state.are_undamaged(self.folder, self.previous)
         return LastHistories(state.markets, state.as_of) if is_undamaged else LastHistories()
 
     @cached_property
     def _history_state(self) -> HistoryState | None:
-        return history_state.found_in(self.folder)
+        return history_state.found_in(self.folder, self.previous)
 
     def _sample(self) -> Sample:
         return EVERY_DETAIL if self.suspects else Sample.chosen(self.config.source.audit)
@@ -233,15 +239,29 @@ class Preparation:
         details = Details(
             collected.staged,
             catalog.ids() if self.overrides.full else new,  # in a full build, the dump in place is not believed
-            lambda market_id: detail.market_object(self.folder.newest_body(keys.detail(market_id))),
+            lambda market_id: detail.market_object(self._body(keys.detail(market_id), collected.staged)),
             collected.fingerprints,
             histories=collected.histories,
+            is_full=self.overrides.mends,
         )
         maker = Maker(self.folder, self.previous, self.config, self.progress, self.stopwatch, worker_pool.available())
         made = maker.make(outline, details, documents.fixed(self.config), base)
+        if self.overrides.mends and self.previous:
+            made = self._without_damaged(made, self.previous)
         if self.config.prices_file and keys.PRICES not in made.rendered.staged.objects:
             self.remarks.append(notices.no_prices())
         return Prepared(collected.catalog, outline, made, self.previous, content)
+
+    def _without_damaged(self, made: Made, previous: Manifest) -> Made:
+        """The same, but generations end that would be retired and are damaged."""
+        new = {place for generation in made.rendered.new_generations() for place in generation.places}
+        current = made.rendered.manifest.current_generations()
+        damaged = damage.generations(self.folder.path, previous, current, new)
+        return replace(made, rendered=replace(made.rendered, damaged=damaged))
+
+    def _body(self, key: str, staged: Staged) -> bytes:
+        """An object as it is staged, or in place; raise DamageError if it is not what was built."""
+        return manifest.intact(key, self.folder.newest_body(key), staged.objects[key])
 
     def _content_guards(self, catalog: Catalog, found: Collected, new: AbstractSet[str]) -> ContentGuards:
         unchanged = [market for market in catalog.markets if market.id not in new]

@@ -17,7 +17,7 @@ from generator.config.settings import Config
 from generator.cost import estimate, prices
 from generator.cost.estimate import Basis, Cost, Terms
 from generator.edge import deployment
-from generator.errors import FalseVersionsError
+from generator.errors import DamageError, FalseVersionsError
 from generator.findings import in_order
 from generator.progress import Progress
 from generator.site import published
@@ -44,8 +44,11 @@ def build_into(
         try:
             return _attempt(preparation)
         except FalseVersionsError as found:
-            folder.start_again()
-            return _attempt(preparation.distrusting(found.markets))
+            again = preparation.distrusting(found.markets)
+        except DamageError as damage:
+            again = preparation.mending(damage)
+        folder.start_again()
+        return _attempt(again)
 
 
 def _attempt(preparation: Preparation) -> Report:

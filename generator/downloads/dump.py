@@ -25,12 +25,14 @@ class Markets:
     """What a dump is made of: the ids of its markets, which must ascend, and their lines, without line feeds.
 
     `line_of` is asked for those that are `changed` or that the previous dump lacks; all others keep their lines. So
-    `changed` has every market whose line may differ from that in the previous dump.
+    `changed` has every market whose line may differ from that in the previous dump. `is_anew`: all lines are compressed
+    again, as another program may have compressed those of the previous dump.
     """
 
     ids: Iterable[str]
     changed: AbstractSet[str]
     line_of: Callable[[str], bytes]
+    is_anew: bool = False
 
 
 class Changed(NamedTuple):
@@ -66,7 +68,7 @@ def make(
         whole = former.whole(group)
         if whole is None or not markets.changed.isdisjoint(group):
             lines = [_line(market_id, former, markets) for market_id in group]
-            if whole is None or lines != whole.lines:
+            if whole is None or markets.is_anew or lines != whole.lines:
                 writer.add(group, b"\n".join([*lines, b""]))
                 continue
         else:

@@ -1,5 +1,6 @@
 """What a build keeps of its dump beside `v1/`, so that the next one copies what did not change. Pure."""
 
+import hashlib
 from collections.abc import Mapping
 from typing import Final
 
@@ -12,6 +13,7 @@ from generator.tree.stored import StoredModel
 
 #: Increase it when an older program could misread the file.
 FORMAT: Final = 1
+_SEAL: Final = b',"digest":"'
 
 
 class HistoryState(StoredModel):
@@ -31,7 +33,8 @@ class SideFile(StoredModel):
 
     After a build was killed, readers may find either of them. `is_doubted`: details in place may differ from the dump.
     `partitions` has a digest of the markets of each partition, by the name of its Parquet file; and of the links in the
-    file of all markets, if it has any. `histories` are absent unless they are full.
+    file of all markets, if it has any. `histories` are absent unless they are full. `maker` is the program that made
+    the files; '' if an older one did, or a takedown of what another made.
     """
 
     format: int = FORMAT
@@ -39,16 +42,27 @@ class SideFile(StoredModel):
     partitions: Mapping[str, str] = {}
     is_doubted: bool = False
     histories: HistoryState | None = None
+    maker: str = ""
 
     def encoded(self) -> bytes:
-        """The file's bytes."""
-        return self.model_dump_json(by_alias=True).encode() + b"\n"
+        """The file's bytes, of which the last property is a digest of all before it."""
+        return _sealed(self.model_dump_json(by_alias=True).encode().removesuffix(b"}"))
 
 
 def decoded(content: bytes | None) -> SideFile:
-    """The file with these bytes; an empty one if there is none, or none that this program can read."""
+    """The file with these bytes; an empty one if there is none, or none that this program can read, or it is damaged.
+
+    Earlier versions wrote no digest.
+    """
+    body, seal, _ = (content or b"{}").rpartition(_SEAL)
+    if seal and content != _sealed(body):
+        return SideFile()
     try:
-        found = SideFile.model_validate_json(content or b"{}")
+        found = SideFile.model_validate_json(body + b"}" if seal else content or b"{}")
     except ValidationError:
         return SideFile()
     return found if found.format == FORMAT else SideFile()
+
+
+def _sealed(body: bytes) -> bytes:
+    return body + _SEAL + hashlib.sha256(body).hexdigest().encode() + b'"}\n'

@@ -10,7 +10,7 @@ from operator import itemgetter
 from typing import Final, TypeVar
 
 from generator.api import keys
-from generator.errors import OutputError, StoreError
+from generator.errors import DamageError, StoreError
 from generator.progress import Progress
 from generator.publish.lease import Lease
 from generator.publish.plan import GenerationStep, Plan, PlanPart, Reason, Step
@@ -141,15 +141,13 @@ class Applier:
             self.lease.renew_if_needed()  # the thread that renews it may be waiting for the last of them
             yield
 
-    def _altered(self, place: str) -> OutputError:
-        return OutputError(f"{self.folder.path(place)}: altered since it was built; build into a new folder")
+    def _altered(self, place: str) -> DamageError:
+        return DamageError(str(self.folder.path(place)))
 
     def _put(self, built: Manifest, step: Step) -> tuple[str, str, int]:
         body = self.folder.body(step.key)
         if manifest.digest(step.key, body) != built.objects[step.key]:
-            raise OutputError(
-                f"{self.folder.path(step.key)}: altered since it was built; run `public-markets build --full` again"
-            )
+            raise self._altered(step.key)
         return step.key, self._put_over(step.key, body, self._expected(step)), len(body)
 
     def _put_over(self, key: str, body: bytes, condition: Condition) -> str:

@@ -12,7 +12,7 @@ from generator.config.shape import SOURCE
 from generator.cost import estimate, prices
 from generator.cost.estimate import Cost
 from generator.cost.prices import Place, PriceList
-from generator.errors import CostError, GuardError, OtherSiteError
+from generator.errors import CostError, GuardError, OtherSiteError, UnfitFilesError
 from generator.findings import CLOCK_TOLERANCE
 from generator.publish.plan import Plan
 from generator.publish.record import Published
@@ -141,15 +141,13 @@ def _cheaper(cost: Cost, config: Config, place: Place) -> str:
 
 
 def refuse_altered(plan: Plan, built: Manifest, folder: Output) -> None:
-    """Raise GuardError unless every file about to be uploaded is as it was built.
+    """Raise UnfitFilesError unless every file about to be uploaded is as it was built.
 
     Details, documents and first pages that nobody changed since the build ended are not read: an upload checks every
     file, so what the disk itself altered stops it later.
     """
     for place in _altered(plan, built, folder):
-        raise GuardError(
-            f"{folder.path(place)}: missing or altered since it was built; run `public-markets build` again"
-        )
+        raise UnfitFilesError(str(folder.path(place)))
 
 
 def _altered(plan: Plan, built: Manifest, folder: Output) -> Iterator[str]:

@@ -27,6 +27,8 @@ from generator.tree.stored import FormatError, cause
 
 #: The store's clock has a resolution of one second.
 _RESOLUTION: Final = timedelta(seconds=1)
+#: The duration of a lease whose deadline has passed.
+_ENDED: Final = -2 * _RESOLUTION
 #: Shares of the lease after which it is renewed, and after which this run stops by itself. The rest is for requests in
 #: flight (`stores.factory`).
 _RENEW: Final = 0.3
@@ -193,6 +195,12 @@ class Lease:
         """The same while this run holds the lease."""
         if self._root and self._root.work:
             self.renew_if_needed()
+
+    def give_up(self) -> None:
+        """Stop in the middle, if this run holds the lease: another run need not wait for the deadline to go on."""
+        with self._lock:
+            self._duration = _ENDED
+            self._renew()
 
     def _renew(self) -> None:
         """Put the record as it is, with a later deadline; its shards may be in flight."""

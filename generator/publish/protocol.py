@@ -20,7 +20,7 @@ from typing import Final
 
 from generator.api.times import instant
 from generator.config.settings import Config
-from generator.errors import PublicMarketsError
+from generator.errors import DamageError, PublicMarketsError
 from generator.models import replaced
 from generator.progress import Progress
 from generator.publish import begun, blocklist, etags, invalidation, notification, record, store_checks
@@ -169,6 +169,13 @@ class Publisher:
 
     def publish(self, plan: Plan) -> None:
         """Carry out the plan, and those for what comes up in the meantime; then clean up and release the record."""
+        try:
+            self._publish(plan)
+        except DamageError:
+            self._lease.give_up()  # the build is made again at once, and its publish goes on from here
+            raise
+
+    def _publish(self, plan: Plan) -> None:
         if self._is_done(plan):
             return
         # A run that was cut short after its commit told nobody.

@@ -29,10 +29,11 @@ class NewState:
 
 @dataclass(frozen=True)
 class ChangeFeed:
-    """Makes the head for a state."""
+    """Makes the head for a state; `is_full`: steps in place are read, and those that are damaged end."""
 
     files: NewFiles
     state: NewState
+    is_full: bool = False
 
     def head(self, before: ChangesHead | None) -> ChangesHead:
         """The new head; `before` is the one in place."""
@@ -65,13 +66,17 @@ class ChangeFeed:
         return kept[::-1]
 
     def _in_place(self, step: Step) -> Step | None:
-        """The step as it is; None if its file is missing."""
-        return step if self.files.folder.has(step.key) else None
+        """The step as it is; None if its file is missing, or known to be damaged."""
+        if not self.is_full:
+            return step if self.files.folder.has(step.key) else None
+        return step if downloads.is_named_by(step.key, self.files.folder.read(step.key) or b"") else None
 
     def _without_gone(self, step: Step) -> Step | None:
         """The step without markets that are no longer listed; None if it cannot be read."""
+        body = self.files.folder.read(step.key) or b""
+        if not downloads.is_named_by(step.key, body):
+            return None
         try:
-            body = self.files.folder.read(step.key) or b""
             draft = self.files.draft(lambda write: steps.without(write, body, self.state.ids))
         except ValueError:
             return None

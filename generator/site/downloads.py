@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Final, NamedTuple
 
+from generator import program
 from generator.api import downloads, keys
 from generator.api.downloads import ChangesHead, DumpHead, Head, MarketsFile
 from generator.config.settings import Config
@@ -24,7 +25,7 @@ from generator.site.change_feed import ChangeFeed, NewState
 from generator.site.listed import Listed
 from generator.site.parquet_files import ParquetFiles
 from generator.tree import files, staging
-from generator.tree.download import Download, NewFiles, Write
+from generator.tree.download import Download, NewFiles, Write, reader_of_heads
 from generator.tree.manifest import Manifest
 from generator.tree.staging import StagedFamily
 from generator.tree.workplace import Workplace
@@ -52,7 +53,7 @@ NONE: Final = StagedDownloads((), None)
 
 def stage(folder: Workplace, config: Config, listed: Listed, before: Manifest | None) -> StagedDownloads:
     """Stage what is new of the downloads, whose details are staged or in place; `before` is the state in place."""
-    return _Downloads(folder, config, listed).staged(before)
+    return _Downloads(folder, config, listed, before).staged()
 
 
 class _Changes:
@@ -70,18 +71,22 @@ class _Changes:
 
 
 class _Downloads:
-    """The downloads of one build."""
+    """The downloads of one build; `before` is the state in place."""
 
-    def __init__(self, folder: Workplace, config: Config, listed: Listed) -> None:
+    def __init__(self, folder: Workplace, config: Config, listed: Listed, before: Manifest | None) -> None:
         self._folder = folder
         self._config = config
         self._listed = listed
-        self._before = listed.takedown.dump if listed.takedown else DumpHead.found_by(folder.read)
+        self._state = before
+        self._read_head = reader_of_heads(folder.read, before) if before else folder.read
+        self._before = listed.takedown.dump if listed.takedown else DumpHead.found_by(self._read_head)
         self._side_file = side_file.decoded(folder.read(files.DUMP_PARTS))
         self._files = NewFiles(folder)
+        #: Whether every file is made again: another program may have made those in place, or they may be damaged.
+        self._is_anew = not listed.takedown and (listed.is_full or self._side_file.maker != program.maker())
 
-    def staged(self, before: Manifest | None) -> StagedDownloads:
-        """Stage dump, change feed and archive; `before` is the state in place."""
+    def staged(self) -> StagedDownloads:
+        """Stage dump, change feed and archive."""
         changes = _Changes(StepWriter(self._before.ndjson.size if self._before else None))
         made, ndjson = self._dump(changes)
         step = self._files.draft(changes.step.close)
@@ -89,10 +94,14 @@ class _Downloads:
         takedown = self._listed.takedown
         gone = takedown.gone if takedown else changes.gone if made.is_compared else None
         head, partitions, histories = self._with_parquet(head, gone)
-        kept = {name: parts for name, parts in self._side_file.dumps.items() if name == self._name_before()}
+        is_same = head.ndjson.name == self._name_before()
+        before = {
+            name: parts for name, parts in self._side_file.dumps.items() if is_same or name == self._name_before()
+        }
         side = SideFile(
-            dumps={**kept, head.ndjson.name: made.written.segments},
+            dumps={**before, head.ndjson.name: made.written.segments},
             partitions=partitions,
+            maker=self._side_file.maker if takedown else program.maker(),
             is_doubted=takedown is not None and (takedown.is_doubted or self._side_file.is_doubted),
             histories=histories,
         )
@@ -100,15 +109,19 @@ class _Downloads:
         if self._config.has_changes and takedown:
             feed = _begun(head, ChangesHead.found_by(self._folder.read))
         elif self._config.has_changes:
-            compared = self._name_before() if made.is_compared else ""
+            # A damaged dump that is made again as it was cannot be compared, and need not.
+            is_compared = made.is_compared or is_same
+            compared = self._name_before() if is_compared else ""
             state = NewState(self._listed.as_of, frozenset(self._listed.ids), head, compared, step, bool(changes.gone))
-            last = ChangesHead.found_by(self._folder.read)
-            feed = ChangeFeed(self._files, state).head(last)
-            lost = "" if made.is_compared or last is None else self._lost()
+            last = ChangesHead.found_by(self._read_head)
+            feed = ChangeFeed(self._files, state, is_full=self._listed.is_full).head(last)
+            lost = "" if is_compared or last is None else self._lost()
         step_lines = _lines_of_newest(feed, step.content) if feed else 0
         self._files.discard(step)
-        archived = self._archive(head, before)
-        known = before.generations() if before else {}
+        archived = self._archive(head)
+        # A file that is staged may take the place of a damaged one in a generation that is known.
+        is_believed = self._state and not self._listed.is_full and not self._files.staged
+        known = self._state.generations() if self._state and is_believed else {}
         heads = [head, *([feed] if feed else []), *([archived.head] if archived else [])]
         lists = tuple(staging.stage_generation(self._folder, known, download) for download in self._downloads(heads))
         return StagedDownloads(lists, side.encoded(), head, feed, step_lines, lost, archived)
@@ -120,11 +133,11 @@ class _Downloads:
             yield Download(head, frozenset(staged))
             staged.difference_update(file.key for file in head.files())
 
-    def _archive(self, head: DumpHead, before: Manifest | None) -> StagedArchive | None:
+    def _archive(self, head: DumpHead) -> StagedArchive | None:
         """The archive, if it is wanted."""
         if not self._config.archive.days:
             return None
-        archived = archive_index.found_by(self._folder.read, before) if before else None
+        archived = archive_index.found_by(self._folder.read, self._state) if self._state else None
         return archive.ArchiveMaker(self._files, self._config, self._listed.catalog).of(self._listed, archived, head)
 
     def _with_parquet(
@@ -133,8 +146,8 @@ class _Downloads:
         """The head with Parquet files, if they are wanted, and what stands for their content."""
         if not self._config.has_parquet:
             return head, {}, None
-        known, state = self._side_file.partitions, None
-        made = ParquetFiles(self._files, self._config, self._listed, self._before, known)
+        known, state = {} if self._is_anew else self._side_file.partitions, None
+        made = ParquetFiles(self._files, self._config, self._listed, self._before, known, self._is_anew)
         if self._config.has_full_histories:
             from generator.site.full_histories import FullHistories  # noqa: PLC0415 - most sites need no NumPy
 
@@ -142,9 +155,10 @@ class _Downloads:
             histories, state = full.made(self._side_file.histories)
             found = made.with_markets(replaced(head, **histories))
         else:
-            found = made.added_to(head, gone)
+            found = made.added_to(head, None if self._is_anew else gone)
         before = {file.name for file in self._before.files()} if self._before else set()
-        return found, {**{name: known[name] for name in known.keys() & before}, **made.digests}, state
+        digests = {**{name: known[name] for name in known.keys() & before}, **made.digests}
+        return found, dict(sorted(digests.items())), state
 
     def _dump(self, changes: _Changes) -> tuple[dump.Made, MarketsFile]:
         """The dump and its file, which is staged unless it is in place; `changes` receives what changed."""
@@ -159,7 +173,7 @@ class _Downloads:
     def _in_place(self) -> Written | None:
         """The dump in place, if this one is equal to it. It need not be read: its ids are known by their digests."""
         before, parts = self._before, self._side_file.dumps.get(self._name_before())
-        if before is None or parts is None or self._listed.changed:
+        if before is None or parts is None or self._listed.changed or self._is_anew:
             return None
         if self._side_file.is_doubted or self._listed.takedown:
             return None
@@ -173,9 +187,11 @@ class _Downloads:
 
     def _write_dump(self, write: Write, changes: _Changes) -> dump.Made:
         """Write the dump, and what changed since the last one."""
-        changed = frozenset(self._listed.ids) if self._side_file.is_doubted else self._listed.changed
+        is_doubted = self._is_anew or self._side_file.is_doubted
+        changed = frozenset(self._listed.ids) if is_doubted else self._listed.changed
+        markets = Markets(self._listed.ids, changed, self._listed.line_of, is_anew=self._is_anew)
         with self._previous() as previous:
-            return dump.make(write, Markets(self._listed.ids, changed, self._listed.line_of), previous, changes.add)
+            return dump.make(write, markets, previous, changes.add)
 
     def _name_before(self) -> str:
         return self._before.ndjson.name if self._before else ""

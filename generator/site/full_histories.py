@@ -21,6 +21,7 @@ from generator.downloads import candles, parquet, partitions, record_files, reco
 from generator.downloads.histories import LaterRow, NewHistories, SpoolSegment
 from generator.downloads.records import Records
 from generator.downloads.side_file import HistoryState
+from generator.errors import DamageError
 from generator.site import history_state
 from generator.site.listed import Listed
 from generator.tree.download import NewFiles
@@ -173,7 +174,7 @@ class FullHistories:
                 has_any = bool(leaving) and self._has_any(file, leaving)
                 source = _Source(*_months(file.period), self._rows(file, leaving))
                 yield from self._written(file.folder, [source]) if has_any else [file.served_from(self.base_url)]
-            except ValueError:
+            except (DamageError, ValueError):
                 self.damaged.add(file.name)
 
     def _written(self, folder: str, sources: Sequence[_Source]) -> Iterator[PeriodFile]:
@@ -188,7 +189,7 @@ class FullHistories:
             self.files.discard(draft)
 
     def _has_any(self, file: PeriodFile, ids: AbstractSet[str]) -> bool:
-        with self.files.folder.open_newest(file.key) as opened:
+        with self.files.opened(file) as opened:
             return parquet.has_any(opened, ids)
 
     def _rows(self, file: PeriodFile, leaving: AbstractSet[str]) -> Iterator[Records]:

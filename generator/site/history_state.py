@@ -1,18 +1,27 @@
 """Which files of full histories are in place, and whether they are those that the last build left."""
 
-import hashlib
-
-from generator.api.downloads import TABLES, DumpHead, PeriodFile
+from generator import filesystem
+from generator.api.downloads import TABLES, DumpHead
 from generator.downloads import side_file
 from generator.downloads.side_file import HistoryState
 from generator.tree import files as names
+from generator.tree.download import reader_of_heads
+from generator.tree.manifest import Manifest
 from generator.tree.workplace import Workplace
 
 
-def found_in(folder: Workplace) -> HistoryState | None:
-    """What the files that readers find hold; None if there are none, or not those that the last build left."""
+def found_in(folder: Workplace, known: Manifest | None = None) -> HistoryState | None:
+    """What the files that readers find hold; None if there are none, or not those that the last build left.
+
+    If the head is damaged, it is what the `known` manifest leads to.
+    """
     state = side_file.decoded(folder.read(names.DUMP_PARTS)).histories
-    return state if are_of(state, DumpHead.found_by(folder.read), folder) else None
+    return state if are_of(state, _head(folder, known), folder) else None
+
+
+def maker(folder: Workplace) -> str:
+    """The program that made the files in place; '' if nobody knows."""
+    return side_file.decoded(folder.read(names.DUMP_PARTS)).maker
 
 
 def are_of(state: HistoryState | None, head: DumpHead | None, folder: Workplace) -> bool:
@@ -23,14 +32,13 @@ def are_of(state: HistoryState | None, head: DumpHead | None, folder: Workplace)
     return [file.name for file in files] == [*state.files] and all(folder.has(file.key) for file in files)
 
 
-def are_undamaged(folder: Workplace) -> bool:
+def are_undamaged(folder: Workplace, known: Manifest | None = None) -> bool:
     """Whether the files in place have the bytes that the head tells of: a build is about to copy their rows."""
-    head = DumpHead.found_by(folder.read)
+    head = _head(folder, known)
     return head is not None and all(
-        _digest(file, folder) == file.sha256 for table in TABLES for file in head.periods(table)
+        filesystem.digest(folder.path(file.key)) == file.sha256 for table in TABLES for file in head.periods(table)
     )
 
 
-def _digest(file: PeriodFile, folder: Workplace) -> str:
-    with folder.path(file.key).open("rb") as opened:
-        return hashlib.file_digest(opened, "sha256").hexdigest()
+def _head(folder: Workplace, known: Manifest | None) -> DumpHead | None:
+    return DumpHead.found_by(reader_of_heads(folder.read, known) if known else folder.read)

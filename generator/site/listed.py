@@ -31,6 +31,7 @@ class Listed:
     `digests` are those of all details, by key; `line_of` returns the line of a market, for ids that ascend. The ids are
     taken before the workers are forked: these had better not touch the markets themselves. `withdrawn` are markets
     (ids) that were public before, and are no more; `histories` are the new ones, if they are full and it is their turn.
+    `is_full`: no file in place is believed to be what its name says.
     """
 
     catalog: Catalog
@@ -41,6 +42,7 @@ class Listed:
     takedown: Takedown | None = None
     withdrawn: frozenset[str] = frozenset()
     histories: NewHistories | None = None
+    is_full: bool = False
 
     @property
     def as_of(self) -> str:

@@ -16,8 +16,9 @@ from generator.site import documents, downloads, search_index, worker_pool
 from generator.site.catalog import Catalog
 from generator.site.downloads import StagedDownloads
 from generator.site.listed import Listed, Takedown
-from generator.tree import families, membership, staging
+from generator.tree import families, manifest, membership, staging
 from generator.tree.artifact import Artifact
+from generator.tree.families import Known
 from generator.tree.fingerprints import Fingerprints
 from generator.tree.generation import ItemList
 from generator.tree.manifest import Manifest
@@ -50,6 +51,7 @@ class Details:
     `staged` has the digests of all, and of other objects that stay; `changed` are the markets (ids) whose details may
     differ from the dump in place. `line_of` returns the line of a market in a dump, for ids that ascend.
     `takedown` is what a takedown does to downloads; a build has `fingerprints`, and `histories` if it is their turn.
+    `is_full`: every file in place is compared with the one that belongs there.
     """
 
     staged: Staged
@@ -58,6 +60,7 @@ class Details:
     fingerprints: Fingerprints | None = None
     takedown: Takedown | None = None
     histories: NewHistories | None = None
+    is_full: bool = False
 
 
 @dataclass(frozen=True)
@@ -95,17 +98,18 @@ class Maker:
         catalog, staged = outline.catalog, details.staged
         with self.stopwatch.stage("render"):
             # Before the workers are forked: from then on, touching an object of the catalog copies its memory page.
-            made = [*documents.derived(catalog, outline.lists, self.config, self.folder.read), *fixed]
+            made = [*documents.derived(catalog, outline.lists, self.config, self._in_place), *fixed]
             chosen = [items for items in outline.lists if self.names is None or items.name in self.names]
             self.progress.expect(len(chosen) + self.config.can_search + self.config.dumps.ndjson)
             self.progress.describe("lists")
-            lists, files = self._stage(chosen, self._listed(catalog, details))
+            known = self.before.generations() if self.before and not details.is_full else {}
+            lists, files = self._stage(chosen, self._listed(catalog, details), known)
             for artifact in made:
                 staged.put(self.folder, artifact)
         index, staged_index = None, None
         if self.config.can_search:
             with self.stopwatch.stage("index"):
-                index, staged_index = self._advanced(self._index(outline, lists))
+                index, staged_index = self._advanced(self._index(outline, lists, known))
         with self.stopwatch.stage("place"):
             found = {one.name: one for one in (*lists, *([staged_index] if staged_index else []), *files.families)}
             for one in sorted(found.values(), key=_place):
@@ -147,11 +151,19 @@ class Maker:
             details.takedown,
             withdrawn,
             details.histories,
+            details.is_full,
         )
 
-    def _stage(self, lists: Sequence[ItemList], listed: Listed | None) -> tuple[list[StagedFamily], StagedDownloads]:
-        """Stage lists and downloads, the longest first."""
-        known = self.before.generations() if self.before else {}
+    def _in_place(self, key: str) -> bytes | None:
+        """A document in place; None if it is missing, or damaged, as far as that is known."""
+        body = self.folder.read(key)
+        digest = self.before.objects.get(key) if self.before and self.before.complete else None
+        return body if body is None or digest in (None, manifest.digest(key, body)) else None
+
+    def _stage(
+        self, lists: Sequence[ItemList], listed: Listed | None, known: Known
+    ) -> tuple[list[StagedFamily], StagedDownloads]:
+        """Stage lists and downloads, the longest first; generations that are `known` are believed to be whole."""
 
         def stage(unit: ItemList | Listed) -> StagedFamily | StagedDownloads:
             if isinstance(unit, Listed):
@@ -174,11 +186,10 @@ class Maker:
         self.progress.advance()
         return result
 
-    def _index(self, outline: Outline, lists: Sequence[StagedFamily]) -> tuple[SearchIndex, StagedFamily]:
+    def _index(self, outline: Outline, lists: Sequence[StagedFamily], known: Known) -> tuple[SearchIndex, StagedFamily]:
         """Stage the search index, which leads into the lists."""
         generations = {staged_list.name: staged_list.current.generation for staged_list in lists}
         index = search_index.make(outline.catalog, outline.categories, self.config.layout, generations)
-        known = self.before.generations() if self.before else {}
         return index, staging.stage_generation(self.folder, known, index)
 
 

@@ -14,9 +14,11 @@ from generator.api.links import Links
 from generator.config.settings import Config
 from generator.downloads import dump, parquet, partitions
 from generator.downloads.partitions import Member
+from generator.errors import DamageError
 from generator.models import replaced
 from generator.site.catalog import Catalog
 from generator.site.listed import Listed
+from generator.tree import manifest
 from generator.tree.download import NewFiles
 
 _PIECE: Final = 1 << 18
@@ -35,6 +37,8 @@ class ParquetFiles:
     listed: Listed
     before: DumpHead | None
     known: Mapping[str, str]
+    #: No file in place is believed.
+    is_anew: bool = False
     #: The same as `known`, for files of the new head.
     digests: dict[str, str] = field(default_factory=dict)
 
@@ -63,9 +67,9 @@ class ParquetFiles:
         links = self.listed.catalog.links(self.config.market_url)
         digest = links.digest(self.listed.ids)
         before = self.before.parquet if self.before and self.before.state == head.state else None
-        if before and self.known.get(before.name, "") == digest and self._is_in_place(before):
+        if before and not self.is_anew and self.known.get(before.name, "") == digest and self._is_in_place(before):
             return self._noted(before, digest).served_from(self.config.files_url)
-        with self.files.folder.open_newest(head.ndjson.key) as ndjson:
+        with self.files.opened(head.ndjson) as ndjson:
             lines = dump.lines(iter(lambda: ndjson.read(_PIECE), b""))
             draft = self.files.draft(
                 lambda write: parquet.markets(write, lines, self.config.variant, urls(self.listed.catalog, links))
@@ -97,11 +101,17 @@ class ParquetFiles:
         for file in self._before(table):
             if self.known.get(file.name) == digest and file.folder == folder and self._is_in_place(file):
                 return self._same(file)
-        bodies = (self.files.folder.newest_body(keys.detail(member.id)) for member in members)
+        bodies = (self._body(member) for member in members)
         draft = self.files.draft(lambda write: parquet.WRITERS[table](write, bodies))
         made = self.files.stage(draft, PartitionFile.of(draft.content, self.config.files_url, folder))
         self.digests[made.name] = digest
         return made
+
+    def _body(self, member: Member) -> bytes:
+        key = keys.detail(member.id)
+        body = self.files.folder.newest_body(key)
+        # A takedown has no other body to make them of.
+        return body if self.listed.takedown else manifest.intact(key, body, member.digest)
 
     def _kept(self, gone: Collection[str], last: str) -> dict[str, Any] | None:
         """The files of `last`, without markets that are gone; None if one of them is missing or damaged."""
@@ -123,9 +133,9 @@ class ParquetFiles:
         if not gone:
             return self._same(file)
         try:
-            with self.files.folder.open_newest(file.key) as opened:
+            with self.files.opened(file) as opened:
                 draft = self.files.draft(lambda write: parquet.without(write, opened, gone))
-        except ValueError:
+        except (DamageError, ValueError):
             return None
         if draft.content is None:
             return self._same(file)

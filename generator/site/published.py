@@ -33,11 +33,12 @@ from generator.site.archive_index import ReadAll
 from generator.site.catalog import Catalog
 from generator.site.listed import Takedown
 from generator.site.make import Details, Maker, Outline
-from generator.tree import families, list_reader, sessions, staging, stored
+from generator.tree import families, layouts, list_reader, manifest, sessions, staging, stored
 from generator.tree import files as tree_files
 from generator.tree.artifact import Artifact
 from generator.tree.download import Download, NewFiles
 from generator.tree.folder import Output
+from generator.tree.generation import ItemList
 from generator.tree.manifest import Manifest
 from generator.tree.staging import Rendered, Staged
 from generator.tree.workplace import Workplace
@@ -175,6 +176,13 @@ class PublishedState:
         # A killed run may have put details of others, too.
         return lines, found.without({market.id for market in found.listed()} - in_lines)
 
+    def details(self, ids: Iterable[str]) -> Iterator[bytes | None]:
+        """The bodies of details; None for one that is missing, or is not what the manifest says."""
+        names = [keys.detail(market_id) for market_id in ids]
+        for key, body in zip(names, self.read_all(names), strict=True):
+            digest = self._digest(key)
+            yield body if body is None or digest in (None, manifest.digest(key, body)) else None
+
     def _config(self) -> tuple[Config, tuple[str, ...]]:
         """The settings that are recorded, and a warning if they ask for what cannot be made here."""
         config = self.settings()
@@ -266,18 +274,22 @@ class _Lines:
         """
         try:
             name = next(filter(state.manifest.current.__contains__, _OF_ALL))
-            items = [from_json(item) for item in list_reader.items(state.folder.read, name)]
+            encoded = list_reader.items(state.folder.read, name)
         except (StopIteration, OutputError):
             return None
-        items.sort(key=itemgetter("id"))
-        bodies = zip(items, state.read_all([keys.detail(item["id"]) for item in items]), strict=True)
+        # A killed run may have left another layout than the manifest's.
+        made = {(name, layouts.make(layout, ItemList(name, encoded)).name) for layout in layouts.LAYOUTS}
+        if made.isdisjoint(state.manifest.generations()):
+            return None
+        items = sorted(map(from_json, encoded), key=itemgetter("id"))
+        bodies = zip(items, state.details([item["id"] for item in items]), strict=True)
         lines = [line for item, body in bodies if body and (line := _line(item["id"], body, item))]
         return cls(lambda: iter(lines))
 
     @classmethod
     def of_details(cls, state: PublishedState, ids: Collection[str]) -> "_Lines":
         """The lines as the details of these markets have them, of those that can be read."""
-        bodies = zip(sorted(ids), state.read_all(map(keys.detail, sorted(ids))), strict=True)
+        bodies = zip(sorted(ids), state.details(sorted(ids)), strict=True)
         lines = [line for market_id, body in bodies if body and (line := _line(market_id, body))]
         return cls(lambda: iter(lines))
 

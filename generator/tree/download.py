@@ -4,17 +4,40 @@ import secrets
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Any, BinaryIO, Generic, TypeAlias, TypeVar
 
+from generator import filesystem
 from generator.api import contract, keys
-from generator.api.downloads import DownloadFile, Head
+from generator.api.downloads import DownloadFile, DumpFile, Head
+from generator.errors import DamageError
 from generator.tree import families
 from generator.tree.generation import Stage, StagedGeneration
+from generator.tree.manifest import Manifest
 from generator.tree.workplace import Workplace
 
 Write: TypeAlias = Callable[[bytes], object]
+#: Reads an object by its key; None if there is none.
+Read: TypeAlias = Callable[[str], bytes | None]
 Content = TypeVar("Content")
 File = TypeVar("File", bound=DownloadFile)
+
+
+def reader_of_heads(read: Read, known: Manifest) -> Read:
+    """Reads the head of a download, by its key, if a known generation has it; else what the current one says, if any.
+
+    An index says what the head said, so a head that was damaged is not lost.
+    """
+
+    def found(key: str) -> bytes | None:
+        name = next(family for family in keys.INDEXED if keys.head(family) == key)
+        body = read(key) or b""
+        if (name, families.name_of_index(keys.DOWNLOAD_LETTER, body)) in known.generations():
+            return body
+        current = known.current.get(name)
+        index = read(keys.index(name, current.generation)) if current else None
+        return index if current and index and families.is_index(name, current.generation, index) else None
+
+    return found
 
 
 @dataclass(frozen=True)
@@ -44,6 +67,15 @@ class NewFiles:
             if content is None:
                 path.unlink(missing_ok=True)
         return Draft(path, content)
+
+    def opened(self, file: DumpFile) -> BinaryIO:
+        """Open a file as it is staged, or in place; raise DamageError if it is not the one that is named so."""
+        opened = self.folder.open_newest(file.key)
+        if filesystem.digest_of(opened) != file.sha256:
+            opened.close()
+            raise DamageError(file.key)
+        opened.seek(0)
+        return opened
 
     def stage(self, draft: Draft[Any], file: File) -> File:
         """Stage a draft as this file, which describes its content, unless it is in place."""

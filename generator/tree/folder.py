@@ -25,22 +25,28 @@ from generator.tree.ownership import ELSEWHERE, Ownership
 
 #: How the keys of objects begin.
 _SERVED: Final = f"{API_VERSION}/"
+#: What a run that the disk stopped says of the folder.
+_UNCHANGED: Final = "what is served is unchanged"
+_CHANGED: Final = "a part of the change is in place already: run the same command again to finish it"
 
 
 @contextmanager
 def locked(root: Path) -> Iterator["Output"]:
     """Lock the folder, created if missing; raise BusyError if another run holds it. Clear what a killed run staged."""
+    output = None
     try:
         root.mkdir(parents=True, exist_ok=True)
         with run_lock.staging_folder(root) as staging:
             # An older version, or a copy, may have left them readable.
             for name in (*files.PRIVATE, *files.PRIVATE_FOLDERS):
                 filesystem.make_private(root / name)
-            yield Output(root, staging)
+            output = Output(root, staging)
+            yield output
     except OSError as error:
         # Pages are written relative to an open folder, so the error names no path.
         place = error.filename if "/" in str(error.filename) else root
-        raise OutputError(f"{place}: {filesystem.sentence(error, ELSEWHERE)}; what is served is unchanged") from error
+        state = _CHANGED if output and output.has_changed else _UNCHANGED
+        raise OutputError(f"{place}: {filesystem.sentence(error, ELSEWHERE)}; {state}") from error
 
 
 @contextmanager
@@ -68,6 +74,8 @@ class Output:
         self._staging = staging
         self._times = FileTimes(run_lock.path(root))
         self._discarded = 0
+        #: Whether anything but what is staged may have changed.
+        self.has_changed = False
 
     def manifest(self, *, is_light: bool = False) -> Manifest | None:
         """The manifest of the last build; None when there was none. `is_light`: digests of details may be missing.
@@ -153,8 +161,10 @@ class Output:
         return True
 
     def stage_file(self, path: Path, key: str) -> bool:
-        """Stage a temporary file, whose content names it, unless it is in place; return whether it was staged."""
-        if filesystem.changed_at(self._own_place(key), path.stat().st_size) is not None:
+        """Stage a temporary file, unless an identical one is in place; return whether it was staged."""
+        in_place = self._own_place(key)
+        is_like = filesystem.changed_at(in_place, path.stat().st_size) is not None
+        if is_like and filesystem.digest(Path(in_place)) == filesystem.digest(path):
             return False
         self._make((self._staging / key).parent)
         path.replace(self._staging / key)
@@ -274,22 +284,14 @@ class Output:
     def move(self, key: str) -> None:
         """Move a staged object or generation into place, atomically."""
         staged, target = f"{self._staging}/{key}", self._ours.path_of(key)
+        self.has_changed = True
         if key.startswith(_SERVED) and not keys.is_immutable(key):
             self._times.follow(staged, target)
         try:
             os.replace(staged, target)  # noqa: PTH105 - as above
         except FileNotFoundError:
-            self._move_into_new_folder(Path(staged), Path(target))
-        except OSError:
-            if not Path(target).is_dir():
-                raise
-            # A generation that a killed build left: no manifest names it, so no walk is in it.
-            self.discard(Path(target))
-            self._move_into_new_folder(Path(staged), Path(target))
-
-    def _move_into_new_folder(self, staged: Path, target: Path) -> None:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        staged.replace(target)
+            Path(target).parent.mkdir(parents=True, exist_ok=True)
+            Path(staged).replace(target)
 
     def save(self, name: str, content: bytes) -> None:
         """Replace a file beside `v1/`, and flush it to the disk."""
@@ -306,6 +308,7 @@ class Output:
         self._place_saved(path, name)
 
     def _place_saved(self, path: Path, name: str) -> None:
+        self.has_changed = True
         filesystem.fsync(path)
         path.replace(self._root / name)
         filesystem.fsync(self._root)
@@ -327,11 +330,16 @@ class Output:
         self.discard(self._root / key)
 
     def discard(self, path: Path) -> None:
-        """Delete a file or a generation: out of readers' reach at once, from the disk when the folder is unlocked."""
+        """Delete a file or a generation: out of readers' reach at once, from the disk when the folder is unlocked.
+
+        A folder that cannot be moved loses its files one by one. No manifest names a generation any more that is
+        deleted, so a half of one is not taken for a whole.
+        """
         self._discarded += 1
+        self.has_changed |= os.path.lexists(path)
         with suppress(FileNotFoundError):
             self._times.note_deletion(str(self._ours.path(path)))
-            path.replace(self._staging / f"discarded-{self._discarded}")
+            filesystem.take_away(path, self._staging / f"discarded-{self._discarded}")
         # Delete the parent folders that are empty now.
         with suppress(OSError):
             for folder in path.parents:

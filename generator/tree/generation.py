@@ -24,6 +24,9 @@ class PageFolder:
 class Stage(Protocol):
     """Where a generation is written before it is moved into place."""
 
+    def has(self, name: str) -> bool:
+        """Whether a file or folder is in place."""
+
     def put(self, key: str, body: bytes) -> bool:
         """Stage an object unless an identical one is in place; return whether it was staged."""
 

@@ -14,6 +14,7 @@ from pydantic import Field, TypeAdapter, model_validator
 
 from generator.api import keys
 from generator.api.contract import Variant
+from generator.errors import DamageError
 from generator.models import replaced
 from generator.tree import membership
 from generator.tree.membership import Memberships
@@ -196,6 +197,13 @@ _MANIFEST: Final = TypeAdapter(Manifest)
 def digest(key: str, body: bytes) -> str:
     """A digest of an object's bytes and headers: it changed when the digest did."""
     return hashlib.sha256(_head(tuple(keys.headers(key).items())) + body).hexdigest()[:_DIGEST_LENGTH]
+
+
+def intact(key: str, body: bytes, wanted: str | None) -> bytes:
+    """An object's bytes; raise DamageError unless they have the `wanted` digest, if that is known."""
+    if wanted is not None and digest(key, body) != wanted:
+        raise DamageError(key)
+    return body
 
 
 @cache

@@ -13,7 +13,7 @@ from typing import Final
 
 from generator.api import cursors, keys
 from generator.api.contract import LIMIT_MAX, LIMIT_MIN
-from generator.tree.generation import ItemList, PageFolder, Stage, StagedGeneration, Weight
+from generator.tree.generation import ItemList, PageFolder, Stage, StagedGeneration, Weight, stage_objects
 
 #: Part of every generation's name: increase it when the bytes or the URLs of pages change.
 FORMAT: Final = "1"
@@ -73,10 +73,18 @@ class Generation:
         yield keys.generation_prefix(self.list_name, self.name)
 
     def stage(self, stage: Stage) -> StagedGeneration:
-        """Stage all pages but the first ones."""
-        places = tuple(self.places())
-        size = stage.put_pages(places[0], self.folders())
-        return StagedGeneration(places, page_count(self.count), size, size)
+        """Stage all pages but the first ones, together; or, if there is a folder for them, those that it lacks."""
+        (prefix,) = self.places()
+        if stage.has(prefix):
+            return stage_objects(stage, self.objects())
+        size = stage.put_pages(prefix, self.folders())
+        return StagedGeneration((prefix,), page_count(self.count), size, size)
+
+    def objects(self) -> Iterator[tuple[str, bytes]]:
+        """The key and bytes of all these pages."""
+        (prefix,) = self.places()
+        for folder in self.folders():
+            yield from ((f"{prefix}/{folder.name}/{position}.json", body) for position, body in folder.pages)
 
     def folders(self) -> Iterator[PageFolder]:
         """All pages but the first ones: for every limit, one at each multiple of the limit."""
@@ -87,6 +95,13 @@ class Generation:
                 if positions:
                     pages = ((position, self._body(position, limit)) for position in positions)
                     yield PageFolder(keys.page_folder(limit, start), pages)
+
+
+def remade(list_name: str, generation: str, items: Sequence[bytes]) -> Iterator[tuple[str, bytes]]:
+    """The key and bytes of all pages of a generation but the first ones, of its `items` but the first."""
+    made = Generation(ItemList(list_name, [b"", *items]))
+    made.name = generation
+    return made.objects()
 
 
 @dataclass(frozen=True)

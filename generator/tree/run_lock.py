@@ -44,7 +44,9 @@ def _clear(root: Path) -> None:
             leftover.unlink()
             continue
         # Rename it first: workers that outlive a killed build then fail to write, and end.
-        shutil.rmtree(leftover.rename(_staging_folder(root)), ignore_errors=True)
+        aside = _staging_folder(root)
+        filesystem.take_away(leftover, aside)
+        shutil.rmtree(aside, ignore_errors=True)
 
 
 @contextmanager

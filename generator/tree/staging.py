@@ -74,7 +74,7 @@ class Rendered:
     """A rendered state: everything that was staged, and the manifest that will describe it.
 
     `families` are those that were staged, by name. `fingerprints` is None if no detail was made. `dump_parts` is the
-    file to save beside the dump, if there is one.
+    file to save beside the dump, if there is one. `damaged` are generations in place, by family and name, that end.
     """
 
     families: Mapping[str, StagedFamily]
@@ -83,6 +83,7 @@ class Rendered:
     memberships: Memberships
     fingerprints: Fingerprints | None = None
     dump_parts: bytes | None = None
+    damaged: frozenset[tuple[str, str]] = frozenset()
 
     def lists(self) -> list[StagedFamily]:
         """The lists alone."""
@@ -120,6 +121,8 @@ def stage_generation(folder: Workplace, known: Known, generation: Stageable) -> 
     if current is None or not folder.are_placed(generation.places()):
         new = generation.stage(folder)
         current = Current(generation=generation.name, count=generation.count, bytes=new.size, chunks=generation.chunks)
+        if not new.places:  # all of it was in place
+            new = None
     staged = Staged()
     for key, body in generation.first_pages():
         staged.put(folder, Artifact(key, body))
@@ -135,6 +138,7 @@ def place(folder: Output, before: Manifest | None, rendered: Rendered, lifetime:
     withdrawn = sorted(previous.markets.keys() - rendered.memberships.keys())
     begun = now()
     final = manifest.settle(previous, rendered.manifest, rendered.memberships, lifetime, begun)
+    final = replaced(final, retired=tuple(entry for entry in final.retired if entry.pair not in rendered.damaged))
     saving = Saving(folder, before)
     content = saving.final(final)
     is_new = bool(content != saving.content or rendered.staged.changed or rendered.new_generations())
@@ -152,6 +156,8 @@ def place(folder: Output, before: Manifest | None, rendered: Rendered, lifetime:
         stale = previous.objects.keys() - final.objects.keys() if is_known else folder.strangers(final)
         for key in filter(keys.is_first_page, stale):
             folder.discard_key(key)
+    else:
+        _save_parts(folder, rendered)  # what is in place may be damaged, or another program's
     if rendered.fingerprints:
         fingerprints.save(folder, rendered.fingerprints.stamped(folder, rendered.manifest))
     else:
@@ -184,14 +190,18 @@ def _move(folder: Output, rendered: Rendered, saving: Saving, intent: bytes | No
         for key in generation.places:
             folder.move(key)
     saving.move()
-    if rendered.dump_parts is None:
-        folder.discard_key(files.DUMP_PARTS)
-    elif rendered.dump_parts != folder.read(files.DUMP_PARTS):
-        folder.save(files.DUMP_PARTS, rendered.dump_parts)
+    _save_parts(folder, rendered)
     if intent is not None:
         folder.save(files.MANIFEST, intent)
     for key in rendered.staged.changed:
         folder.move(key)
+
+
+def _save_parts(folder: Output, rendered: Rendered) -> None:
+    if rendered.dump_parts is None:
+        folder.discard_key(files.DUMP_PARTS)
+    elif rendered.dump_parts != folder.read(files.DUMP_PARTS):
+        folder.save(files.DUMP_PARTS, rendered.dump_parts)
 
 
 def purge_retired(folder: Output, before: Manifest) -> Manifest:

@@ -30,9 +30,6 @@ class Workplace(Stage, Protocol):
     def path(self, key: str) -> Path:
         """The path of an object, whether it exists or not."""
 
-    def has(self, name: str) -> bool:
-        """Whether a file or folder is in place."""
-
     def are_placed(self, object_keys: Iterable[str]) -> bool:
         """Whether all of these objects and generations are in place."""
 
@@ -40,7 +37,7 @@ class Workplace(Stage, Protocol):
         """A path for a temporary file."""
 
     def stage_file(self, path: Path, key: str) -> bool:
-        """Stage a temporary file, whose content names it, unless it is in place; return whether it was staged."""
+        """Stage a temporary file, unless an identical one is in place; return whether it was staged."""
 
     def written_ahead(self) -> AbstractContextManager[filesystem.WriteAhead]:
         """A context that flushes staged files to the disk in the background."""

@@ -223,6 +223,28 @@ def test_a_file_that_the_disk_altered_is_not_published(published_site: Published
     assert published_site.objects()[key] != built + b" "
 
 
+@pytest.mark.parametrize("step", ["detail", "chunk", "first page"])
+def test_a_rebuild_whose_publish_meets_a_damaged_file_builds_in_full_and_goes_on(
+    published_site: PublishedSite, step: str
+) -> None:
+    published_site.done("rebuild", "--as-of", hour(1), layout="chunks")
+    published_site.edit(1, question="Else?")
+    published_site.done("build", "--as-of", hour(2), layout="chunks")
+    built = published_site.built()
+    new = [key for key in built.keys() - published_site.objects().keys() if keys.is_immutable(key)]
+    chunk = next(key for key in sorted(new) if "/chunks/" in key and "/open/new/" in key)
+    key = {"detail": keys.detail(market_id(1)), "chunk": chunk, "first page": keys.head("open/new")}[step]
+    body = built[key]
+    tamper(Path("output", key), bytes([*body[:-3], body[-3] ^ 1, *body[-2:]]))
+    assert "altered since it was built" in published_site.run("publish", layout="chunks").stderr
+    result = published_site.run("rebuild", "--as-of", hour(2), layout="chunks")
+    assert result.exit_code == 0
+    healed = step == "chunk"  # any build compares the others
+    assert result.stderr.count("missing or altered since it was built; building again with --full") == healed
+    assert published_site.built()[key] == body == published_site.objects()[key]
+    assert published_site.record().work is None
+
+
 def test_a_build_that_was_killed_is_refused(published_site: PublishedSite) -> None:
     tamper(Path("output/manifest.json"), json.dumps({**manifest(), "complete": False}).encode())
     sentence = published_site.refused(3, "publish", "--allow-shrink", "--allow-older", "--allow-other-site", "--verify")
