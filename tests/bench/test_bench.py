@@ -333,7 +333,7 @@ def test_the_record_is_measured_for_every_kind_of_publish(tmp_path: Path) -> Non
     config = make_config(tmp_path, layout="chunks", publish__single_writer=True, cursor__lifetime=86_400)
     found = record.measured(LEAST, config)
     idle = [found["nothing changed"].bytes, found["nothing changed, after a day"].bytes]
-    assert all(0 < each["GET"] and "PUT" not in each for each in idle)
+    assert all(each["GET"] > 0 and "PUT" not in each for each in idle)
     # A folder that was lost knows no chunk names, so their indexes are read.
     lost, kept = (found[f"{record.CHANGED} changed{rest}"].requests for rest in (", folder lost", ""))
     assert lost["GET"] > kept["GET"] > 0
