@@ -25,6 +25,7 @@ from generator.publish.lease import Lease
 from generator.publish.plan import GenerationStep, Plan, PlanPart
 from generator.publish.protocol import Publisher, Target
 from generator.stores.store import BeforeEach, Condition, Listed, Stored, nothing
+from generator.tree import chunks
 from generator.tree.files import SHARDS
 from generator.tree.manifest import Current, Manifest, Retired
 from tests.bench import parts
@@ -129,8 +130,8 @@ class _Applier:
 
     def upload_generations(self, generations: Sequence[GenerationStep]) -> None:
         for step in generations:
-            names = '","'.join(step.entry.chunks)
-            self._store.place(keys.index(step.list_name, step.entry.generation), f'{{"chunks":["{names}"]}}'.encode())
+            index = _index(step.entry.count, step.entry.chunks)
+            self._store.place(keys.index(step.list_name, step.entry.generation), index)
 
     def replace(self, final: Manifest, part: PlanPart) -> dict[str, str]:
         return {step.key: self._store.etag_of(step.key.encode() + final.as_of.encode()) for step in part.uploads}
@@ -159,14 +160,19 @@ def first(markets: int, rng: random.Random) -> Manifest:
     objects |= {key: _hex(rng, 32) for key in (keys.SNAPSHOT, keys.BUILD, *map(keys.head, counts))}
     return Manifest(
         complete=True, as_of="2026-01-31T12:00:00.000Z", version="1", variant="core", layout="chunks",
-        current={name: _generation(rng, count, [_hex(rng, 32) for _ in range(-(-count // ITEMS))])
-               for name, count in counts.items()},
+        current={name: _generation(name, count, [_hex(rng, 32) for _ in range(-(-count // ITEMS))])
+                 for name, count in counts.items()},
         retired=(), objects=objects, markets=memberships,
     )  # fmt: skip
 
 
-def _generation(rng: random.Random, count: int, names: Sequence[str]) -> Current:
-    return Current(generation=f"c{_hex(rng, 19)}", count=count, bytes=count * 400, chunks=tuple(names))
+def _generation(list_name: str, count: int, names: Sequence[str]) -> Current:
+    generation = chunks.generation_name(list_name, _index(count, names))
+    return Current(generation=generation, count=count, bytes=count * 400, chunks=tuple(names))
+
+
+def _index(count: int, names: Sequence[str]) -> bytes:
+    return chunks.index([min(count, ITEMS * (place + 1)) for place in range(len(names))], names)
 
 
 def changed(before: Manifest, minute: int, rng: random.Random) -> Manifest:
@@ -186,7 +192,7 @@ def replaced(lists: Mapping[str, Current], markets: int, rng: random.Random) -> 
         names, share = [*current.chunks], current.count / markets
         for place in rng.sample(range(len(names)), min(len(names), round(CHANGED * share * _CHUNKS_PER_CHANGE))):
             names[place] = _hex(rng, 32)
-        found[name] = _generation(rng, current.count, names)
+        found[name] = _generation(name, current.count, names)
     return found
 
 

@@ -1,7 +1,6 @@
 """The benchmarks measure what they say: all competitors make the same files, and goals can be missed."""
 
 import http.client
-import random
 import sqlite3
 import subprocess
 import sys
@@ -329,10 +328,16 @@ def test_an_unknown_part_is_refused_with_the_names_of_all(
     assert "'build'" in capsys.readouterr().err
 
 
-def test_the_benchmark_of_the_record_publishes_to_its_store(tmp_path: Path) -> None:
-    config = make_config(tmp_path, layout="chunks", publish__single_writer=True)
-    built = record.first(LEAST, random.Random(1))  # noqa: S311 - equal figures
-    assert record.publish(record.Memory(), built, built, config).requests["PUT"] > 30
+@pytest.mark.campaign(short=0)
+def test_the_record_is_measured_for_every_kind_of_publish(tmp_path: Path) -> None:
+    config = make_config(tmp_path, layout="chunks", publish__single_writer=True, cursor__lifetime=86_400)
+    found = record.measured(LEAST, config)
+    idle = [found["nothing changed"].bytes, found["nothing changed, after a day"].bytes]
+    assert all(each["GET"] > 0 and "PUT" not in each for each in idle)
+    # A folder that was lost knows no chunk names, so their indexes are read.
+    lost, kept = (found[f"{record.CHANGED} changed{rest}"].requests for rest in (", folder lost", ""))
+    assert lost["GET"] > kept["GET"] > 0
+    assert lost["PUT"] == kept["PUT"]
 
 
 # ── builds with a cluster ─────────────────────────────────────────────────────────────────────────────────────────
