@@ -66,7 +66,7 @@ def _published(config: Config, target: Target | None) -> Iterator[tuple[str, Pub
         published = target.lease.read(is_doubted=True)
         place = store.name
         if published is None or target.lease.is_damaged:
-            place = f"{store.name}, whose record is missing or damaged"
+            place = f"{store.name}, whose record is missing, damaged or of another version"
             published = Published(sequence=0, built=_shown(store, config, target.lease.now), etags={})
         elif published.built.is_first:
             place = f"{store.name}, whose first publish did not end"

@@ -131,7 +131,9 @@ def test_without_a_record_markets_are_found_and_removed_by_what_their_objects_sa
         for name in (slug(1), A[:8], ADDRESS):
             line, end = site.done("find", name).stdout.splitlines()
             assert line.startswith(f"{A}  open       Question 1?")
-            assert end.startswith("1 market in s3://markets/api, whose record is missing or damaged, as of ")
+            assert end.startswith(
+                "1 market in s3://markets/api, whose record is missing, damaged or of another version, as of "
+            )
     assert site.done("find", "question", "11").stdout.startswith(market_id(11))
     assert "manifest.json: damaged" in site.refused(1, "takedown", "100")
     site.remove("manifest.json")
