@@ -26,8 +26,7 @@ RESULTS: Final = {
 #: `sentences` finds what they say. A new one belongs here only if the test finds its text there, or the page has it.
 PASSED_ON: Final = """
     builder/notices.py:_kind=1  builder/preflight.py:_database=1  builder/preflight.py:_cluster=2
-  builder/preflight.py:folder=1
-    builder/preflight.py:_room=1  builder/preparation.py:collect=1
+    builder/preflight.py:folder=1  builder/preflight.py:_room=1  builder/preparation.py:collect=1
     builder/preparation.py:_guard=1  cli/build.py:log_report=1  cli/check.py:_findings=1  cli/init.py:_written=1
     cli/logs.py:failure=1
     cli/publish.py:_tell_published=1  cli/publish.py:withdraw_hidden=1  cli/takedown.py:_take_down=1
