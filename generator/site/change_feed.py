@@ -1,6 +1,6 @@
 """Makes the head of the change feed: continues its session, or begins a new one."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from generator.api import downloads
@@ -29,10 +29,11 @@ class NewState:
 
 @dataclass(frozen=True)
 class ChangeFeed:
-    """Makes the head for a state."""
+    """Makes the head for a state. A step that the folder lacks is read with `fetch`, by its key."""
 
     files: NewFiles
     state: NewState
+    fetch: Callable[[str], bytes | None] = lambda _: None
 
     def head(self, before: ChangesHead | None) -> ChangesHead:
         """The new head; `before` is the one in place."""
@@ -58,7 +59,9 @@ class ChangeFeed:
         """The steps that stay: the newest that can be read, without markets that are gone."""
         kept = list[Step]()
         for step in reversed(before):
-            found = self._without_gone(step) if self.state.has_gone else self._in_place(step)
+            found = self._in_place(step)
+            if found and self.state.has_gone:
+                found = self._without_gone(found)
             if found is None:
                 break
             kept.append(found)
@@ -66,15 +69,18 @@ class ChangeFeed:
 
     def _in_place(self, step: Step) -> Step | None:
         """The step as it is; None if its file is missing."""
-        return step if self.files.folder.has(step.key) else None
+        if self.files.folder.has(step.key):
+            return step
+        body = self.fetch(step.key)
+        if body is None or not downloads.is_named_by(step.key, body):
+            return None
+        return self.files.stage(self.files.draft(lambda write: write(body)), step)
 
     def _without_gone(self, step: Step) -> Step | None:
         """The step without markets that are no longer listed; None if it cannot be read."""
         try:
-            body = self.files.folder.read(step.key) or b""
+            body = self.files.folder.newest_body(step.key)
             draft = self.files.draft(lambda write: steps.without(write, body, self.state.ids))
         except ValueError:
             return None
-        if draft.content is None:
-            return self._in_place(step)
-        return self.files.stage(draft, Step.of(draft.content, step.as_of))
+        return step if draft.content is None else self.files.stage(draft, Step.of(draft.content, step.as_of))

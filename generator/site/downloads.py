@@ -23,7 +23,7 @@ from generator.site.archive import StagedArchive
 from generator.site.change_feed import ChangeFeed, NewState
 from generator.site.listed import Listed
 from generator.site.parquet_files import ParquetFiles
-from generator.tree import files, staging
+from generator.tree import files, last_publish, staging
 from generator.tree.download import Download, NewFiles, Write
 from generator.tree.manifest import Manifest
 from generator.tree.staging import StagedFamily
@@ -103,7 +103,7 @@ class _Downloads:
             compared = self._name_before() if made.is_compared else ""
             state = NewState(self._listed.as_of, frozenset(self._listed.ids), head, compared, step, bool(changes.gone))
             last = ChangesHead.found_by(self._folder.read)
-            feed = ChangeFeed(self._files, state).head(last)
+            feed = ChangeFeed(self._files, state).head(None if self._was_unpublished(before) else last)
             lost = "" if made.is_compared or last is None else self._lost()
         step_lines = _lines_of_newest(feed, step.content) if feed else 0
         self._files.discard(step)
@@ -112,6 +112,13 @@ class _Downloads:
         heads = [head, *([feed] if feed else []), *([archived.head] if archived else [])]
         lists = tuple(staging.stage_generation(self._folder, known, download) for download in self._downloads(heads))
         return StagedDownloads(lists, side.encoded(), head, feed, step_lines, lost, archived)
+
+    def _was_unpublished(self, before: Manifest | None) -> bool:
+        """Whether a state in place was to be published from the folder, and was not, which is served itself now."""
+        last, now = last_publish.found(self._folder.read), before.current.get(keys.CHANGES) if before else None
+        if last is None or now is None or self._config.publish.target:
+            return False
+        return last.changes != now.generation
 
     def _downloads(self, heads: Sequence[Head]) -> Iterator[Download]:
         """The download of each head: a file that several name is moved into place by the first."""
