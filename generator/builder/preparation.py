@@ -197,7 +197,8 @@ class Preparation:
         if state is None or history_state.maker(self.folder) != program.maker():
             return LastHistories()
         # What a false version kept from being read is missing in them, too.
-        if not (self.suspects or partitions.is_due(state.as_of, as_of)):
+        is_due = partitions.is_due(state.as_of, as_of) or history_state.are_unpublished(self.config, self.folder)
+        if not (self.suspects or is_due):
             return None
         if as_of < state.as_of:  # candles may be of periods that are not over yet
             return LastHistories()

@@ -23,8 +23,9 @@ from generator.progress import Progress
 from generator.site import published
 from generator.source.address import display_url
 from generator.source.reader import open_reader
-from generator.tree import families, files, staging
+from generator.tree import families, files, last_publish, staging
 from generator.tree.folder import Output, locked
+from generator.tree.last_publish import LastPublish
 from generator.tree.manifest import Manifest
 from generator.tree.staging import Placed, Rendered
 
@@ -118,8 +119,12 @@ class _Run:
 
     def place(self) -> Placed:
         """Move everything staged into place; a build killed from here on leaves work that the next one finishes."""
-        lifetime = self._config.cursor.lifetime
+        lifetime, has_target = self._config.cursor.lifetime, self._config.publish.target is not None
+        if has_target and last_publish.found(self._folder.read) is None:
+            LastPublish().save(self._folder)
         placed = staging.place(self._folder, self._previous, self._rendered, lifetime)
+        if not has_target:
+            self._folder.discard_key(files.LAST_PUBLISH)
         if not self.preparation.overrides.purge:
             return placed
         purged, archived = published.purge(self._folder, placed.manifest, lifetime)

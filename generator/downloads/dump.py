@@ -6,6 +6,9 @@ A line is the `market` object of a detail, byte for byte; lines ascend by id and
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from heapq import merge
+from itertools import groupby
+from operator import itemgetter
 from typing import NamedTuple
 
 from generator.downloads import market_lines, segments
@@ -81,6 +84,18 @@ def make(
 def lines(pieces: Iterable[bytes]) -> Iterator[bytes]:
     """The lines of a dump or a step, as `segments.lines` gives them."""
     return segments.lines(pieces)
+
+
+def changes(before: Iterable[bytes], after: Iterable[bytes]) -> Iterator[Changed]:
+    """What differs between the lines of two dumps, ascending by id; raise ValueError for a line that is no market."""
+    for market_id, found in groupby(merge(_of_side(0, before), _of_side(1, after)), key=itemgetter(0)):
+        lines = {side: line for _, side, line in found}
+        if lines.get(0) != lines.get(1):
+            yield Changed(market_id, lines.get(0), lines.get(1))
+
+
+def _of_side(side: int, lines: Iterable[bytes]) -> Iterator[tuple[str, int, bytes]]:
+    return ((market_lines.id_of(line), side, line) for line in lines)
 
 
 def of_lines(write: Callable[[bytes], object], lines: Iterable[bytes]) -> Written:

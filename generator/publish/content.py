@@ -16,11 +16,11 @@ from generator.publish import blocklist as store_blocklist
 from generator.publish import guards, withdrawal
 from generator.publish.lease import Lease
 from generator.publish.plan import NO_DOUBTS, Doubts
-from generator.site import archive_index
+from generator.site import archive_index, published_feed
 from generator.site import published as published_site
 from generator.site.published import PublishedState, Rearchived
 from generator.stores.store import Store
-from generator.tree import blocklist, sessions, staging
+from generator.tree import blocklist, staging
 from generator.tree.blocklist import BlockedList
 from generator.tree.folder import Output
 from generator.tree.manifest import Manifest
@@ -109,9 +109,9 @@ class BuiltFolder:
             found = _with_archive(found, _state(found).with_current_texts())
         return found
 
-    def with_new_session(self) -> Self:
-        """Begin a new session of the change feed."""
-        return replace(self, built=sessions.begin(self.folder, self.built, self.lifetime))
+    def leading_on(self, published: Manifest | None, read: Callable[[str], bytes | None]) -> Self:
+        """Have the change feed lead on from what is published; `read` reads the store."""
+        return replace(self, built=published_feed.lead_on(self.folder, self.built, published, read, self.lifetime))
 
 
 def _state(content: BuiltFolder) -> PublishedState:

@@ -36,7 +36,8 @@ from generator.publish.lease import Lease
 from generator.publish.plan import NO_DOUBTS, Doubts, GenerationStep, Plan, PlanPart, Rules
 from generator.publish.record import Published
 from generator.stores.store import Remembering, Store
-from generator.tree import families, manifest
+from generator.tree import families, last_publish, manifest
+from generator.tree.last_publish import LastPublish
 from generator.tree.manifest import Retired
 
 
@@ -230,6 +231,7 @@ class Publisher:
         days, rest = plan.parts()
         put = self._replace_days(plan, days) if plan.ended else {}
         self._applier.upload_generations(rest.generations)
+        last_publish.begin(self.content.folder, plan.final)
         return {**put, **self._applier.replace(plan.final, rest)}
 
     def _replace_days(self, plan: Plan, days: PlanPart) -> Mapping[str, str]:
@@ -300,6 +302,7 @@ class Publisher:
             self._lease.take(committed, ())
         else:
             self._lease.release(committed)
+        LastPublish.of(built).save(self.content.folder)
 
     def _amended(self, plan: Plan) -> Plan | None:
         """The plan for what came up while the last one was carried out; None if nothing did."""

@@ -21,7 +21,7 @@ from generator.publish.protocol import Extras, Publisher, Target
 from generator.publish.record import Published
 from generator.stores.requests import body_of, explaining_outage
 from generator.stores.store import Store
-from generator.tree import families, files, sessions
+from generator.tree import families, files
 from generator.tree.folder import Output
 from generator.tree.manifest import Manifest
 from generator.tree.manifest_file import UnreadableManifestError
@@ -138,12 +138,11 @@ class Publication:
         return content
 
     def _without_past(self, content: BuiltFolder, published: Published | None) -> BuiltFolder:
-        """The content without what it must not show or continue: what is to be purged, and a session that went on."""
+        """The content without what it must not show: what is to be purged, and steps between builds that nobody saw."""
         read = partial(body_of, self.store)
         if published:
             content = content.with_days_of(published.built, read)
-        if published and sessions.forks(content.folder, content.built, published.built, read):
-            content = content.with_new_session()
+        content = content.leading_on(published.built if published else None, read)
         return content.purged() if self.options.extras.purges_retired else content
 
     def _refuse_costly(self, built: Manifest) -> None:

@@ -1,6 +1,6 @@
 """Makes the head of the change feed: continues its session, or begins a new one."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from generator.api import downloads
@@ -29,11 +29,15 @@ class NewState:
 
 @dataclass(frozen=True)
 class ChangeFeed:
-    """Makes the head for a state; `is_full`: steps in place are read, and those that are damaged end."""
+    """Makes the head for a state. A step that the folder lacks is read with `fetch`, by its key.
+
+    `is_full`: steps in place are read, and those that are damaged end.
+    """
 
     files: NewFiles
     state: NewState
     is_full: bool = False
+    fetch: Callable[[str], bytes | None] = lambda _: None
 
     def head(self, before: ChangesHead | None) -> ChangesHead:
         """The new head; `before` is the one in place."""
@@ -59,7 +63,9 @@ class ChangeFeed:
         """The steps that stay: the newest that can be read, without markets that are gone."""
         kept = list[Step]()
         for step in reversed(before):
-            found = self._without_gone(step) if self.state.has_gone else self._in_place(step)
+            found = self._in_place(step)
+            if found and self.state.has_gone:
+                found = self._without_gone(found)
             if found is None:
                 break
             kept.append(found)
@@ -67,19 +73,22 @@ class ChangeFeed:
 
     def _in_place(self, step: Step) -> Step | None:
         """The step as it is; None if its file is missing, or known to be damaged."""
-        if not self.is_full:
-            return step if self.files.folder.has(step.key) else None
-        return step if downloads.is_named_by(step.key, self.files.folder.read(step.key) or b"") else None
+        folder = self.files.folder
+        is_read = self.is_full or not folder.has(step.key)
+        if not is_read or downloads.is_named_by(step.key, folder.read(step.key) or b""):
+            return step
+        body = self.fetch(step.key) or b""
+        if not downloads.is_named_by(step.key, body):
+            return None
+        return self.files.stage(self.files.draft(lambda write: write(body)), step)
 
     def _without_gone(self, step: Step) -> Step | None:
         """The step without markets that are no longer listed; None if it cannot be read."""
-        body = self.files.folder.read(step.key) or b""
+        body = self.files.folder.newest_body(step.key)  # as it may have been fetched
         if not downloads.is_named_by(step.key, body):
             return None
         try:
             draft = self.files.draft(lambda write: steps.without(write, body, self.state.ids))
         except ValueError:
             return None
-        if draft.content is None:
-            return self._in_place(step)
-        return self.files.stage(draft, Step.of(draft.content, step.as_of))
+        return step if draft.content is None else self.files.stage(draft, Step.of(draft.content, step.as_of))

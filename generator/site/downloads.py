@@ -24,7 +24,7 @@ from generator.site.archive import StagedArchive
 from generator.site.change_feed import ChangeFeed, NewState
 from generator.site.listed import Listed
 from generator.site.parquet_files import ParquetFiles
-from generator.tree import files, staging
+from generator.tree import files, last_publish, staging
 from generator.tree.download import Download, NewFiles, Write, reader_of_heads
 from generator.tree.manifest import Manifest
 from generator.tree.staging import StagedFamily
@@ -114,7 +114,8 @@ class _Downloads:
             compared = self._name_before() if is_compared else ""
             state = NewState(self._listed.as_of, frozenset(self._listed.ids), head, compared, step, bool(changes.gone))
             last = ChangesHead.found_by(self._read_head)
-            feed = ChangeFeed(self._files, state, is_full=self._listed.is_full).head(last)
+            led_to = None if self._was_unpublished() else last
+            feed = ChangeFeed(self._files, state, is_full=self._listed.is_full).head(led_to)
             lost = "" if is_compared or last is None else self._lost()
         step_lines = _lines_of_newest(feed, step.content) if feed else 0
         self._files.discard(step)
@@ -125,6 +126,14 @@ class _Downloads:
         heads = [head, *([feed] if feed else []), *([archived.head] if archived else [])]
         lists = tuple(staging.stage_generation(self._folder, known, download) for download in self._downloads(heads))
         return StagedDownloads(lists, side.encoded(), head, feed, step_lines, lost, archived)
+
+    def _was_unpublished(self) -> bool:
+        """Whether the state in place was to be published from the folder, and was not, which is served itself now."""
+        last = last_publish.found(self._folder.read)
+        now = self._state.current.get(keys.CHANGES) if self._state else None
+        if last is None or now is None or self._config.publish.target:
+            return False
+        return last.changes != now.generation
 
     def _downloads(self, heads: Sequence[Head]) -> Iterator[Download]:
         """The download of each head: a file that several name is moved into place by the first."""

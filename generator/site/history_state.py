@@ -1,10 +1,12 @@
-"""Which files of full histories are in place, and whether they are those that the last build left."""
+"""Which files of histories are in place, and whether they are those that the last build, or publish, left."""
 
 from generator import filesystem
 from generator.api.downloads import TABLES, DumpHead
+from generator.config.settings import Config
 from generator.downloads import side_file
 from generator.downloads.side_file import HistoryState
 from generator.tree import files as names
+from generator.tree import last_publish
 from generator.tree.download import reader_of_heads
 from generator.tree.manifest import Manifest
 from generator.tree.workplace import Workplace
@@ -30,6 +32,14 @@ def are_of(state: HistoryState | None, head: DumpHead | None, folder: Workplace)
         return False
     files = [file for table in TABLES for file in head.periods(table)]
     return [file.name for file in files] == [*state.files] and all(folder.has(file.key) for file in files)
+
+
+def are_unpublished(config: Config, folder: Workplace) -> bool:
+    """Whether the files in place are of a build that was to be published, and was not: the next one makes them anew."""
+    last, head = last_publish.found(folder.read), DumpHead.found_by(folder.read)
+    if config.publish.target is None or last is None or head is None:
+        return False
+    return (head.history_as_of or "") > last.as_of
 
 
 def are_undamaged(folder: Workplace, known: Manifest | None = None) -> bool:

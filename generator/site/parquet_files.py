@@ -17,6 +17,7 @@ from generator.downloads.partitions import Member
 from generator.errors import DamageError
 from generator.models import replaced
 from generator.site.catalog import Catalog
+from generator.site.history_state import are_unpublished
 from generator.site.listed import Listed
 from generator.tree import manifest
 from generator.tree.download import NewFiles
@@ -48,7 +49,7 @@ class ParquetFiles:
         If nobody knows them, it is None: then every partition is looked at, as once a day.
         """
         last = self._last()
-        is_due = partitions.is_due(last, self.listed.as_of)
+        is_due = partitions.is_due(last, self.listed.as_of) or are_unpublished(self.config, self.files.folder)
         # A takedown reads only the partitions of its markets: details did not change, so the others would stay.
         looks_at_all = gone is None or (is_due and self.listed.takedown is None)
         kept = None if looks_at_all or last is None else self._kept(gone or (), last)

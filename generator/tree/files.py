@@ -14,6 +14,8 @@ FINGERPRINTS: Final = "details.json"
 FINGERPRINT_SHARDS: Final = "details/"
 #: Where the parts of the newest dump begin, so that the next one can copy those that did not change.
 DUMP_PARTS: Final = "dumps.json"
+#: What readers were last led to by a publish from here; only in a folder whose builds have a target.
+LAST_PUBLISH: Final = "published.json"
 #: The blocked list, which a store holds under the same name.
 BLOCKED: Final = keys.BLOCKED
 #: The inspection page, and beside it, where histories are full, the history page.

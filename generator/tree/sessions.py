@@ -1,7 +1,7 @@
-"""Begins a new session of the change feed in an output folder: from the dump that is there, without steps.
+"""Replaces the change feed in an output folder, and begins new sessions: from the dump that is there, without steps.
 
-Its name is drawn: one made from the state could be that of a session in which the state stood before, and then one
-serial would name two states.
+The name of a session is drawn: one made from the state could be that of a session in which the state stood before, and
+then one serial would name two states.
 """
 
 import secrets
@@ -21,7 +21,24 @@ from generator.tree.staging import Rendered, Staged
 
 def begin(folder: Output, before: Manifest, lifetime: timedelta) -> Manifest:
     """Begin the session; returns the folder's new manifest."""
-    return staging.place(folder, before, _staged(folder, before), lifetime).manifest
+    dumped = DumpHead.found_by(folder.read)
+    if dumped is None:
+        place = folder.path(keys.head(keys.DUMPS))
+        raise OutputError(f"{place}: missing or damaged; run `public-markets build` again")
+    head = replaced(begun(dumped), session=secrets.token_hex(SESSION_LENGTH // 2))
+    return replace_feed(folder, before, Download(head, ()), lifetime)
+
+
+def replace_feed(folder: Output, before: Manifest, feed: Download, lifetime: timedelta) -> Manifest:
+    """Place another generation of the change feed; returns the folder's new manifest."""
+    changes = staging.stage_generation(folder, before.generations(), feed)
+    staged = Staged(objects=dict(before.objects))
+    staged.add(changes.first_pages)
+    update = {"current": {**before.current, changes.name: changes.current}, "objects": staged.objects}
+    built = replaced(before, **update, retired=(), markets={})
+    beside = folder.read(files.DUMP_PARTS)
+    rendered = Rendered({changes.name: changes}, staged, built, before.markets, dump_parts=beside)
+    return staging.place(folder, before, rendered, lifetime).manifest
 
 
 def has_steps(folder: Output, built: Manifest) -> bool:
@@ -65,18 +82,3 @@ def purge(folder: Output, before: Manifest, lifetime: timedelta) -> Manifest:
     """Delete every generation that is not current, and all steps; returns the folder's new manifest."""
     rest = begin(folder, before, lifetime) if has_steps(folder, before) else before
     return staging.purge_retired(folder, rest)
-
-
-def _staged(folder: Output, before: Manifest) -> Rendered:
-    dumped = DumpHead.found_by(folder.read)
-    if dumped is None:
-        place = folder.path(keys.head(keys.DUMPS))
-        raise OutputError(f"{place}: missing or damaged; run `public-markets build` again")
-    head = replaced(begun(dumped), session=secrets.token_hex(SESSION_LENGTH // 2))
-    changes = staging.stage_generation(folder, before.generations(), Download(head, ()))
-    staged = Staged(objects=dict(before.objects))
-    staged.add(changes.first_pages)
-    update = {"current": {**before.current, changes.name: changes.current}, "objects": staged.objects}
-    built = replaced(before, **update, retired=(), markets={})
-    beside = folder.read(files.DUMP_PARTS)
-    return Rendered({changes.name: changes}, staged, built, before.markets, dump_parts=beside)

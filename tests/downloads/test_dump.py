@@ -26,6 +26,7 @@ def test_it_is_the_dump_made_from_nothing_and_reports_each_change(history: list[
         assert (made.body, made.written) == (states.make(after).body, states.make(after).written)
         assert made.is_compared
         assert made.reported == expected
+        assert [*dump.changes(dump.lines([last.body]), dump.lines([made.body]))] == expected
         new = {change.id for change in expected if change.before is None}
         assert made.asked == [one for one in after if one in changed | new], "only those are asked for"
         assert last.written.state != made.written.state or not expected

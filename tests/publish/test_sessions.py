@@ -1,17 +1,21 @@
-"""When a publish begins a new session of the change feed: steps must go, or would lead on from an older state."""
+"""Where the steps of a publish lead from, and when it begins a new session of the change feed instead."""
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, Final
 
 import pytest
 
 from generator.api import keys
 from generator.publish import record
+from tests.downloads import states
 from tests.publish.explorer import downloads
+from tests.publish.explorer.downloads import lines_of
 from tests.publish.test_dry_run import FORECAST, SUMMARY, figures
+from tests.support.campaigns import full_tier
 from tests.support.kills import dying_before
 from tests.support.readers.followed import quick
 from tests.support.sites.builds import text_of
@@ -32,6 +36,12 @@ def _is_quick(published_site: PublishedSite) -> Iterator[None]:
 def head(site: PublishedSite) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(site.read(CHANGES) or b"")
     return found
+
+
+def has_step(site: PublishedSite, text: bytes) -> bool:
+    """Whether a step that the head names shows a text."""
+    named = [keys.chunk(keys.CHANGES, step["name"]) for step in head(site)["steps"]]
+    return bool(showing(text, {key: site.read(key) or b"" for key in named}))
 
 
 def showing(text: bytes, objects: dict[str, bytes]) -> list[str]:
@@ -125,6 +135,10 @@ class Serials:
         found = head(site)
         text = text_of("x.gz", site.read(keys.chunk(keys.DUMPS, found["dump"]["name"])) or b"")
         assert found["state"] == hashlib.sha256(text).hexdigest()
+        return self.note(found)
+
+    def note(self, found: dict[str, Any]) -> str:
+        """Note what a head says; returns the session."""
         assert self._states.setdefault((found["session"], found["serial"]), found["state"]) == found["state"]
         return str(found["session"])
 
@@ -303,31 +317,226 @@ def test_the_newest_build_begins_a_new_session_after_an_older_one(published_site
 
 
 @pytest.mark.campaign(short=0)
-@pytest.mark.parametrize("gone", [(), (3,)])
-def test_a_session_goes_on_over_builds_that_were_not_published(
-    published_site: PublishedSite, gone: tuple[int, ...]
-) -> None:
-    """Even if the folder has forgotten what was published, as cursors expired or a market was withdrawn."""
-    published_site.edit(1, volume=50.0)
-    published_site.done("rebuild", "--as-of", hour(1))
-    session = head(published_site)["session"]
-    for time in (2, 3) if gone else (8, 15):
-        published_site.edit(1, volume=50.0 + time)
-        published_site.done("build", "--as-of", hour(time))
-    for number in gone:
-        published_site.edit(number, is_listed=False)
-    serial = json.loads(published_site.built()[CHANGES])["serial"]
-    published_site.edit(2, volume=50.0)
-    published_site.done("rebuild", "--as-of", hour(22), "--allow-shrink")
-    assert (head(published_site)["session"], head(published_site)["serial"]) == (session, serial + 1)
-
-
-@pytest.mark.campaign(short=0)
 def test_an_older_build_of_the_same_markets_keeps_the_session(published_site: PublishedSite) -> None:
     before = head(published_site)
     published_site.done("rebuild", "--as-of", hour(2))
     published_site.done("rebuild", "--as-of", hour(1), "--allow-older")
     assert head(published_site) == before
+
+
+# ── builds that were not published ────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass
+class Follower:
+    """Has the lines of the dump that it read first, and goes on by steps alone."""
+
+    site: PublishedSite
+    lines: dict[str, bytes] = field(default_factory=dict)
+    session: str = ""
+    serial: int = 0
+
+    @classmethod
+    def first_of(cls, site: PublishedSite) -> "Follower":
+        """One who comes after a publish with a text that makes the dump so large that steps are kept."""
+        site.edit(4, description=hashlib.shake_128().hexdigest(2_000))
+        site.done("rebuild", "--as-of", hour(0))
+        return cls(site).begin()
+
+    def begin(self) -> "Follower":
+        found = head(self.site)
+        self.lines = self._dumped(found)
+        self.session, self.serial = found["session"], found["serial"]
+        return self
+
+    def go_on(self) -> None:
+        """Follow the steps to the state of the head."""
+        found = head(self.site)
+        missing = found["serial"] - self.serial
+        assert found["session"] == self.session
+        assert 0 <= missing <= len(found["steps"])
+        for step in found["steps"][len(found["steps"]) - missing :]:
+            self.lines = states.applied(self.lines, self.site.read(keys.chunk(keys.CHANGES, step["name"])) or b"")
+        assert self.lines == self._dumped(found)
+        self.serial = found["serial"]
+
+    def _dumped(self, found: dict[str, Any]) -> dict[str, bytes]:
+        return lines_of(self.site.objects(), keys.chunk(keys.DUMPS, found["dump"]["name"])) or {}
+
+
+def only_built(site: PublishedSite) -> None:
+    site.done("build", "--as-of", hour(2))
+
+
+def held(site: PublishedSite) -> None:
+    site.done("hold", "Wrong prices")
+    assert site.run("rebuild", "--as-of", hour(2)).exit_code == 3
+    site.done("hold", "--release")
+
+
+def refused(site: PublishedSite) -> None:
+    site.done("build", "--as-of", hour(2))
+    site.refused(3, "publish", guards__max_monthly_cost="0")
+
+
+def unanswered(site: PublishedSite) -> None:
+    """The store answers no request, the first ones of the publish."""
+    site.done("build", "--as-of", hour(2))
+    assert site.run("publish", publish__endpoint_url="http://127.0.0.1:9").exit_code == 1
+
+
+NOT_PUBLISHED: Final = (only_built, held, refused, unanswered)
+
+
+@pytest.mark.parametrize("wrong", full_tier(NOT_PUBLISHED, short={held}))
+def test_no_step_shows_a_text_that_was_never_public(
+    published_site: PublishedSite, wrong: Callable[[PublishedSite], None]
+) -> None:
+    first = Follower.first_of(published_site)
+    published_site.edit(2, volume=70.0)
+    published_site.done("rebuild", "--as-of", hour(1))
+    second, serial = Follower(published_site).begin(), head(published_site)["serial"]
+    published_site.edit(1, question="Regretted text?")
+    wrong(published_site)
+    published_site.edit(1, question="Corrected text?")
+    published_site.done("build", "--as-of", hour(3))
+    published_site.edit(3, volume=71.0)
+    published_site.done("rebuild", "--as-of", hour(4))
+    assert showing(b"Regretted", published_site.objects()) == []
+    assert showing(b"Corrected", published_site.objects()) != []
+    assert (head(published_site)["serial"], len(head(published_site)["steps"])) == (serial + 1, 2)
+    published_site.check()
+    published_site.edit(3, volume=72.0)
+    published_site.done("rebuild", "--as-of", hour(5))
+    for follower in (first, second):
+        follower.go_on()
+
+
+@pytest.mark.campaign(short=0)
+def test_nothing_is_new_after_a_text_was_taken_back_before_a_publish(published_site: PublishedSite) -> None:
+    published_site.edit(2, volume=70.0)
+    published_site.done("rebuild", "--as-of", hour(1))
+    before = head(published_site)
+    published_site.edit(1, question="Regretted text?")
+    published_site.done("build", "--as-of", hour(2))
+    published_site.edit(1, question="Question 1?")
+    published_site.done("rebuild", "--as-of", hour(3))
+    assert head(published_site) == before
+
+
+@pytest.mark.campaign(short=0)
+@pytest.mark.parametrize("time", [3, 22])
+@pytest.mark.parametrize("number", [1, 3])
+def test_steps_go_on_over_builds_without_a_market_that_came_back(
+    published_site: PublishedSite, number: int, time: int
+) -> None:
+    """Also after the folder has forgotten what was published, as cursors expired or a market was withdrawn."""
+    follower = Follower.first_of(published_site)
+    published_site.edit(1, volume=50.0)
+    published_site.done("rebuild", "--as-of", hour(1))
+    published_site.edit(number, is_listed=False)
+    published_site.done("build", "--as-of", hour(2), "--allow-shrink")
+    published_site.edit(number, is_listed=True)
+    published_site.done("build", "--as-of", hour(time))
+    published_site.edit(2, volume=50.0)
+    published_site.done("rebuild", "--as-of", hour(23))
+    follower.go_on()
+    published_site.edit(number, is_listed=False)
+    published_site.done("build", "--as-of", hour(23, 1), "--allow-shrink")
+    published_site.edit(2, volume=51.0)
+    published_site.done("rebuild", "--as-of", hour(23, 2), "--allow-shrink")
+    follower.go_on()
+    assert published_site.traces(number) == []
+
+
+@pytest.mark.campaign(short=0)
+def test_the_first_publish_shows_no_earlier_build(published_site: PublishedSite) -> None:
+    with quick(published_site):
+        published_site.edit(4, description=hashlib.shake_128().hexdigest(2_000))
+        for time, text in enumerate(("First text?", "Regretted text?", "Corrected text?")):
+            published_site.edit(1, question=text)
+            published_site.done("build", "--as-of", hour(time))
+        assert any(keys.CHANGES in key for key in showing(b"Regretted", published_site.built()))
+        published_site.done("publish")
+    assert showing(b"Regretted", published_site.objects()) == []
+    assert head(published_site)["steps"] == []
+
+
+@pytest.mark.campaign(short=0)
+@pytest.mark.parametrize("is_served", [True, False])
+def test_steps_between_builds_are_shown_where_the_folder_is_served(
+    published_site: PublishedSite, *, is_served: bool
+) -> None:
+    """A build without a target is a publish; not those that were made for a target before."""
+    Follower.first_of(published_site)
+    published_site.edit(1, question="Regretted text?")
+    published_site.done("build", "--as-of", hour(1), publish__target="" if is_served else published_site.target)
+    published_site.edit(1, question="Corrected text?")
+    published_site.target = ""
+    for time in (2, 3):
+        published_site.edit(2, volume=50.0 + time)
+        published_site.done("build", "--as-of", hour(time))
+    built = published_site.built()
+    steps = [keys.chunk(keys.CHANGES, step["name"]) for step in json.loads(built[CHANGES])["steps"]]
+    assert len(steps) == (3 if is_served else 1)
+    assert bool(showing(b"Regretted", {key: built[key] for key in steps})) == is_served
+
+
+@pytest.mark.campaign(short=0)
+def test_no_serial_names_two_states_where_a_folder_has_two_targets(published_site: PublishedSite) -> None:
+    """Nor does a step to one of them show what only the other was shown, such as a preview."""
+    serials, prefixes = Serials(), (PREFIX, "second/")
+
+    def publish(number: int) -> str:
+        target = published_site.target.replace(PREFIX, prefixes[number])
+        published_site.done("publish", publish__target=target)
+        body = published_site.server.bucket.get(prefixes[number] + CHANGES).body
+        return serials.note(json.loads(body))
+
+    publish(1)
+    for time in range(1, 8):
+        published_site.edit(1, question="Regretted text?" if time == 3 else "Corrected text?", volume=50.0 + time)
+        published_site.done("build", "--as-of", hour(time))
+        if time in (1, 2, 5):
+            session = publish(0)
+            assert publish(1) == session
+        elif time == 3:
+            assert publish(1) == session
+        elif time == 7:
+            assert publish(0) == session
+    assert showing(b"Regretted", published_site.objects()) == []
+
+
+@pytest.mark.campaign(short=0)
+@pytest.mark.parametrize("puts", range(1, 24, 2))
+def test_after_a_publish_that_was_killed_steps_show_nothing_but_what_readers_may_have_seen(
+    published_site: PublishedSite, puts: int
+) -> None:
+    """The session goes on unless it was killed among what readers find first."""
+    Follower.first_of(published_site)
+    serials, made = Serials(), list[Request]()
+
+    def is_last(request: Request) -> bool:
+        made.extend([request] if is_put(request) else [])
+        return len(made) > puts
+
+    session = serials.look(published_site)
+    published_site.edit(1, question="Regretted text?")
+    with dying_before(published_site.server, is_last):
+        published_site.run("rebuild", "--as-of", hour(1))
+    serials.look(published_site)
+    was_begun = any(
+        "/v1/" in request.key and not keys.is_immutable(request.key.removeprefix(PREFIX)) for request in made
+    )
+    was_public = has_step(published_site, b"Regretted")
+    published_site.server.behaviour.clock_offset_s += 3_600
+    for time in (2, 3):
+        published_site.edit(1, question="Corrected text?", volume=50.0 + time)
+        published_site.done("rebuild", "--as-of", hour(time))
+        found = serials.look(published_site)
+        assert has_step(published_site, b"Corrected") == (found == session)
+        assert was_public or not has_step(published_site, b"Regretted")
+    assert found == session or was_begun
 
 
 # ── dry runs ──────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -1,7 +1,7 @@
 """A withdrawal or takedown leaves no row of the market in any file of full histories, of whichever generation."""
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
@@ -113,3 +113,28 @@ def test_a_file_that_cannot_be_read_goes_and_is_made_again(filed: PublishedSite)
     found = {row["id"] for key in current for row in rows(filed.objects()[key])}
     assert fill_id(1000 + OPEN[1]) in found
     filed.check()
+
+
+@pytest.mark.campaign(short=0)
+@pytest.mark.parametrize("histories", ["full", "thinned"])
+def test_a_fill_that_was_gone_before_a_publish_is_in_no_file(filed: PublishedSite, histories: str) -> None:
+    """Files are made once a day, but not kept if they were made by a build that was not published."""
+    filed.settings["dumps.histories"] = histories
+    filed.done("rebuild", "--as-of", DAYS[1])
+    fill: dict[str, Any] = {"number": 5_000, "market_id": market_id(1), "created_at": "2026-02-01 00:00:00.000000"}
+    insert_fill(filed.database, **fill)
+    filed.done("build", "--as-of", DAYS[2])
+    assert has_fill(files(filed.folder / "output"))
+    filed.database.execute("DELETE FROM fills WHERE id = ?", [fill_id(5_000)])
+    filed.done("rebuild", "--as-of", "2026-02-01T13:00:00Z")
+    assert not has_fill(filed.objects())
+    insert_fill(filed.database, **fill)
+    filed.done("rebuild", "--as-of", "2026-02-01T14:00:00Z")
+    assert not has_fill(filed.objects()), "the files are of that day again"
+
+
+def has_fill(objects: Mapping[str, bytes]) -> bool:
+    """Whether any file, also a retired one, has the fill 5,000."""
+    found = [row for key, body in objects.items() if "/dumps/fills/" in key for row in rows(body)]
+    assert found
+    return fill_id(5_000) in {row["id"] for row in found}

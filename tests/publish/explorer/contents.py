@@ -1,6 +1,7 @@
 """What is published in the explorer: two lists of two or three markets, with pages for two limits, in both layouts."""
 
 import atexit
+import hashlib
 import shutil
 import tempfile
 from collections.abc import Mapping
@@ -16,6 +17,7 @@ from generator.site.catalog import Catalog
 from generator.tree import staging
 from generator.tree.files import MANIFEST, SHARDS
 from generator.tree.folder import locked
+from generator.tree.last_publish import LastPublish
 from generator.tree.manifest import Manifest
 from tests.publish.explorer.scheduler import LEASE_S, nobody
 from tests.publish.faults import sites
@@ -50,11 +52,20 @@ CONTENTS: Final[Mapping[str, tuple[Mapping[int, Mapping[str, Any]], int]]] = {
     "before": ({1: {}, 2: {"question": "Question 2, at first?"}}, -1_440),
     "old": ({1: {}, 2: {}}, 0),
     "other": ({1: {}, 2: {"question": "Question 2, edited?"}}, 1),
+    "unpublished": ({1: {"question": "Question 1, never published?"}, 2: {}}, 1),
     "new": ({1: {"question": "Question 1, edited?"}, 2: {}, 3: {}}, 2),
 }
-#: What differs where there is Parquet: a market that has ended is in the archive of its month.
+#: What only the unpublished content says.
+NEVER_PUBLISHED: Final = b"never published"
+#: What differs where there is Parquet: a market that has ended is in the archive of its month. Its text, which can
+#: hardly be compressed, makes the dump so large that the change feed keeps steps.
 _OF_DOWNLOADS: Final[Mapping[int, Mapping[str, Any]]] = {
-    2: {"status": "resolved", "resolution": "NO", "resolved_at": "2026-01-20 00:00:00"}
+    2: {
+        "status": "resolved",
+        "resolution": "NO",
+        "resolved_at": "2026-01-20 00:00:00",
+        "question": f"Question 2, {hashlib.shake_128().hexdigest(900)}?",
+    }
 }
 
 
@@ -91,8 +102,8 @@ def config(layout: str, machine: str) -> Config:
 def built(layout: str, content: str, blocked: frozenset[str] = frozenset()) -> Built:
     """Build the content without the blocked markets.
 
-    The new content is built where the old one was, so its change feed has a step. Others begin a session, as on a
-    machine of its own: two machines never continue one session.
+    The new content is built where the old one was published, and another built after it, so its change feed has steps.
+    Others begin a session, as on a machine of its own: two machines never continue one session.
     """
     settings = config(layout, "-".join(["builder", content, *sorted(blocked)]))
     catalog = _catalog(settings, content, blocked)
@@ -101,7 +112,10 @@ def built(layout: str, content: str, blocked: frozenset[str] = frozenset()) -> B
             _place(settings, _catalog(settings, "before", blocked))
             (settings.output / keys.head(keys.CHANGES)).unlink()  # whatever follows begins a session of its own
         if content == "new" and not blocked:
-            _place(settings, _catalog(settings, "old", frozenset()))
+            published = _place(settings, _catalog(settings, "old", frozenset()))
+            with locked(settings.output) as folder:
+                LastPublish.of(published).save(folder)
+            _place(settings, _catalog(settings, "unpublished", frozenset()))
         found = _place(settings, catalog)
     # The documents that never change are left out: they would be as many objects again, and none is ever written.
     unchanging = (keys.ERRORS, keys.LLMS, keys.CHANGELOG, keys.SITE_INDEX, keys.OPENAPI)

@@ -14,7 +14,7 @@ from generator.search.buckets import KEY_LENGTH
 from generator.tree import blocklist, manifest
 from generator.tree.families import object_keys
 from tests.publish.explorer import downloads
-from tests.publish.explorer.contents import CONTENTS, LIMITS, LISTS, SEARCHES, built
+from tests.publish.explorer.contents import CONTENTS, LIMITS, LISTS, NEVER_PUBLISHED, SEARCHES, built
 from tests.publish.explorer.scenarios import Scenario
 from tests.publish.explorer.scheduler import Actor
 from tests.publish.explorer.world import Op, World, label
@@ -43,7 +43,8 @@ class Look:
     """What readers find: every walk by list and limit, the rest of the walks that begin now, and markets by number.
 
     `shown` are those of which any object tells anything, `listed` those that a walk shows, `bare` the listed ones that
-    have no detail. The dump counts as a walk. `faults` are those of the heads of downloads.
+    have no detail. The dump counts as a walk. `faults` are those of the heads of downloads, and that an object shows
+    what was never published.
     """
 
     walks: Mapping[tuple[str, int], tuple[object, ...]]
@@ -72,7 +73,9 @@ def look(site: Site) -> Look:
     listed = frozenset(number for number in NUMBERS if market_id(number) in seen)
     shown = frozenset(number for number in NUMBERS if any(_shows(number, *item) for item in site))
     bare = frozenset(number for number in listed if keys.detail(market_id(number)) not in objects)
-    return Look(walks, begun, shown, listed, bare, (*downloads.faults(objects),))
+    leaks = kinds(key for key, body in site if NEVER_PUBLISHED in downloads.readable(key, body))
+    faults = (*downloads.faults(objects), *(f"a {kind} shows what was never published" for kind in leaks))
+    return Look(walks, begun, shown, listed, bare, faults)
 
 
 def walked(objects: Mapping[str, bytes]) -> Iterator[tuple[str, int]]:

@@ -20,10 +20,11 @@ from generator.publish.plan import NO_DOUBTS
 from generator.publish.protocol import Publisher
 from generator.publish.record import Published
 from generator.publish.record_shards import StoredShards
-from generator.site import published
+from generator.site import published, published_feed
 from generator.stores.aside import AsideFile
 from generator.tree import membership
 from tests.publish.explorer import stand_ins
+from tests.publish.explorer.contents import EVERYTHING
 from tests.publish.explorer.exploration import Explorer, Played, explore
 from tests.publish.explorer.scenarios import SCENARIOS, made
 
@@ -124,6 +125,10 @@ def makes_no_index_again(patch: Patch) -> None:
     patch.setattr(published, "shaped", without_search)
 
 
+def names_steps_to_what_was_only_built(patch: Patch) -> None:
+    patch.setattr(published_feed, "_has_one_new_step", lambda *_: True)
+
+
 def publishes_what_is_on_hold(patch: Patch) -> None:
     patch.setattr(hold, "refuse", lambda *_, **__: [])
 
@@ -189,6 +194,9 @@ BROKEN: Final[Mapping[str, Game]] = {
         "searched",
         0,
         "there is no v1/public/markets/lists/all/search",
+    ),
+    "steps to what was never published are joined": Game(
+        names_steps_to_what_was_only_built, "all-kinds-publish-takedown1", EVERYTHING, 0, "was never published"
     ),
     "the record says who puts shards": Game(puts_shards_unannounced, "publish-other", "pages", 0, "shard is left"),
     "what is on hold is refused": Game(

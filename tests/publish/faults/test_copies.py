@@ -44,7 +44,7 @@ def play(scene: Scene, rng: random.Random) -> Iterator[ChangesHead]:
             sites[name] = copied(scene, sites[origin], name)
         else:
             sites[name] = edited(scene, rng, name, minute)
-        if rng.random() < 0.5:
+        if rng.random() < 0.25:
             continue
         states.append(sites[name].state)
         if rng.random() < 0.1:
