@@ -79,7 +79,7 @@ def refuse_growth(
 
     `shown` are the markets that the database shows. A queue of moderated markets has waited for days, not for weeks.
     """
-    if previous is None or previous.is_first or not previous.markets:
+    if previous is None or not previous.markets:
         return
     since = times.instant(datetime.fromisoformat(previous.as_of) - _NEW)
     known = previous.markets.keys() | excused.ids

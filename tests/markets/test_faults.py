@@ -69,7 +69,7 @@ def test_each_rule_for_categories_has_its_remedy(name: str, rule: str) -> None:
 
 def test_there_is_no_remedy_for_a_rule_that_nothing_breaks() -> None:
     broken = {rule for *_, rule in [*BROKEN, *BROKEN_MEMBERS, *BROKEN_NAMES]}
-    assert broken == faults.REMEDIES.keys()
+    assert broken | {"not_boolean"} == faults.REMEDIES.keys()  # which `faults.unclear` tells of
 
 
 def test_a_missing_value_is_to_be_filled_in_whatever_rule_it_breaks() -> None:

@@ -271,7 +271,7 @@ def test_a_member_of_an_fx_family_is_not_collected_again_unless_it_leaves_the_fa
     build_now(settings, FIRST + DAY)
     assert noted.read_text().split() == [market_id(3)]
     database.execute("DELETE FROM fx_members")
-    build_now(settings, FIRST + 2 * DAY)
+    build_now(settings, FIRST + 2 * DAY, shrink=True)
     assert noted.read_text().split() == [market_id(3), market_id(4)]
     check(settings, database)
 
@@ -508,7 +508,7 @@ def test_the_past_of_a_market_that_leaves_an_fx_family_comes_back(
     build_now(settings, FIRST)
     check(settings, database)
     database.execute("DELETE FROM fx_members")
-    build_now(settings, FIRST + DAY)
+    build_now(settings, FIRST + DAY, shrink=True)
     check(settings, database)
 
 

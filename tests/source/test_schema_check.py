@@ -215,9 +215,9 @@ def test_rows_that_would_be_left_out_are_counted_by_reason_with_examples(
         f"warning: fills: 1 row quarantined: amount: {BELOW_0} ({fill_id(1)}: -1.0); correct it",
     ]
     count = "warning: rows: 5 quarantined in all, 0 remarks; `public-markets check --all` names each"
-    assert done.stdout.splitlines()[3:-2] == [*kinds, count]
+    assert done.stdout.splitlines()[4:-2] == [*kinds, count]
     done = run("check", "--all", "--set", "guards.max_invalid=1", cwd=folder)
-    assert done.stdout.splitlines()[3:-2] == [
+    assert done.stdout.splitlines()[4:-2] == [
         *kinds,
         f"warning: fills: {fill_id(1)}: amount: {BELOW_0} (-1.0)",
         *(f"warning: markets: {market_id(number)}: prob: {ABOVE_1} ({number - 0.5})" for number in range(2, 6)),
