@@ -37,7 +37,6 @@ from generator.publish.plan import NO_DOUBTS, Doubts, GenerationStep, Plan, Plan
 from generator.publish.record import Published
 from generator.stores.store import Remembering, Store
 from generator.tree import families, last_publish, manifest
-from generator.tree.last_publish import LastPublish
 from generator.tree.manifest import Retired
 
 
@@ -302,7 +301,7 @@ class Publisher:
             self._lease.take(committed, ())
         else:
             self._lease.release(committed)
-        LastPublish.of(built).save(self.content.folder)
+        last_publish.LastPublish.of(built).save(self.content.folder)
 
     def _amended(self, plan: Plan) -> Plan | None:
         """The plan for what came up while the last one was carried out; None if nothing did."""
