@@ -107,7 +107,7 @@ class Maker:
             for artifact in made:
                 staged.put(self.folder, artifact)
         index, staged_index = None, None
-        if self.config.can_search:
+        if self.config.can_search and lists:  # what is left of a first publish that did not end has none
             with self.stopwatch.stage("index"):
                 index, staged_index = self._advanced(self._index(outline, lists, known))
         with self.stopwatch.stage("place"):

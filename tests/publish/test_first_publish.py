@@ -85,6 +85,15 @@ def test_after_a_takedown_nothing_is_published_yet_either(cut_short: PublishedSi
     assert cut_short.traces(2)
 
 
+def test_a_first_publish_that_meets_a_damaged_file_ends_whole_where_there_is_search_too(empty: PublishedSite) -> None:
+    empty.settings |= {"variant": "extended", "layout": "chunks"}
+    empty.done("build", "--as-of", hour(1))
+    key = next(key for key in sorted(empty.built()) if "/open/new/chunks/" in key)
+    tamper(Path("output", key), empty.built()[key].replace(b"?", b"!"))
+    assert "building again with --full" in empty.done("rebuild", "--as-of", hour(1)).stderr
+    assert empty.built().items() <= empty.objects().items()
+
+
 def test_a_hold_names_no_as_of(cut_short: PublishedSite) -> None:
     told = cut_short.done("hold", "Wait for the lawyers").stdout
     assert "the first publish did not end; what it put stays" in told
