@@ -230,7 +230,7 @@ class Publisher:
         days, rest = plan.parts()
         put = self._replace_days(plan, days) if plan.ended else {}
         self._applier.upload_generations(rest.generations)
-        last_publish.begin(self.content.folder, plan.final)
+        last_publish.begin(self.content.folder, plan.final, self._config.publish.target)
         return {**put, **self._applier.replace(plan.final, rest)}
 
     def _replace_days(self, plan: Plan, days: PlanPart) -> Mapping[str, str]:
@@ -301,7 +301,7 @@ class Publisher:
             self._lease.take(committed, ())
         else:
             self._lease.release(committed)
-        last_publish.LastPublish.of(built).save(self.content.folder)
+        last_publish.LastPublish.of(built, self._config.publish.target).save(self.content.folder)
 
     def _amended(self, plan: Plan) -> Plan | None:
         """The plan for what came up while the last one was carried out; None if nothing did."""

@@ -39,7 +39,7 @@ def are_unpublished(config: Config, folder: Workplace) -> bool:
     last, head = last_publish.found(folder.read), DumpHead.found_by(folder.read)
     if config.publish.target is None or last is None or head is None:
         return False
-    return (head.history_as_of or "") > last.as_of
+    return last.target != config.publish.target or (head.history_as_of or "") > last.as_of
 
 
 def are_undamaged(folder: Workplace, known: Manifest | None = None) -> bool:

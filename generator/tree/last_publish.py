@@ -17,17 +17,18 @@ from generator.tree.stored import StoredModel
 class LastPublish(StoredModel):
     """The last publish; empty before the first, and while nobody knows what readers find.
 
-    `as_of` is that of the build, `changes` the generation of its change feed.
+    `as_of` is that of the build, `changes` the generation of its change feed, `target` the address it went to.
     """
 
     as_of: str = ""
     changes: str = ""
+    target: str = ""
 
     @classmethod
-    def of(cls, built: Manifest) -> "LastPublish":
+    def of(cls, built: Manifest, target: str | None) -> "LastPublish":
         """A publish of this state."""
         changes = built.current.get(keys.CHANGES)
-        return cls(as_of=built.as_of, changes=changes.generation if changes else "")
+        return cls(as_of=built.as_of, changes=changes.generation if changes else "", target=target or "")
 
     def save(self, folder: Output) -> None:
         """Save it in the folder, unless it says so already."""
@@ -47,8 +48,8 @@ def found(read: Callable[[str], bytes | None]) -> LastPublish | None:
         return LastPublish()
 
 
-def begin(folder: Output, built: Manifest) -> None:
-    """Note that readers may find this state from now on, though the publish may be cut short."""
-    last = found(folder.read)
-    if last is None or last.changes != LastPublish.of(built).changes:
+def begin(folder: Output, built: Manifest, target: str | None) -> None:
+    """Note that readers of the target may find this state from now on, though the publish may be cut short."""
+    last, published = found(folder.read), LastPublish.of(built, target)
+    if last is None or (last.changes, last.target) != (published.changes, published.target):
         LastPublish().save(folder)

@@ -116,15 +116,19 @@ def test_a_file_that_cannot_be_read_goes_and_is_made_again(filed: PublishedSite)
 
 
 @pytest.mark.campaign(short=0)
-@pytest.mark.parametrize("histories", ["full", "thinned"])
-def test_a_fill_that_was_gone_before_a_publish_is_in_no_file(filed: PublishedSite, histories: str) -> None:
-    """Files are made once a day, but not kept if they were made by a build that was not published."""
+@pytest.mark.parametrize(("histories", "is_staged"), [("full", False), ("full", True), ("thinned", False)])
+def test_a_fill_that_was_gone_before_a_publish_is_in_no_file(
+    filed: PublishedSite, histories: str, *, is_staged: bool
+) -> None:
+    """Files are made once a day, but not kept if a build made them that was not published, or only elsewhere."""
     filed.settings["dumps.histories"] = histories
     filed.done("rebuild", "--as-of", DAYS[1])
     fill: dict[str, Any] = {"number": 5_000, "market_id": market_id(1), "created_at": "2026-02-01 00:00:00.000000"}
     insert_fill(filed.database, **fill)
     filed.done("build", "--as-of", DAYS[2])
     assert has_fill(files(filed.folder / "output"))
+    if is_staged:
+        filed.done("publish", publish__target="s3://markets/staging/")
     filed.database.execute("DELETE FROM fills WHERE id = ?", [fill_id(5_000)])
     filed.done("rebuild", "--as-of", "2026-02-01T13:00:00Z")
     assert not has_fill(filed.objects())

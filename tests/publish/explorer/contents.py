@@ -114,7 +114,7 @@ def built(layout: str, content: str, blocked: frozenset[str] = frozenset()) -> B
         if content == "new" and not blocked:
             published = _place(settings, _catalog(settings, "old", frozenset()))
             with locked(settings.output) as folder:
-                LastPublish.of(published).save(folder)
+                LastPublish.of(published, settings.publish.target).save(folder)
             _place(settings, _catalog(settings, "unpublished", frozenset()))
         found = _place(settings, catalog)
     # The documents that never change are left out: they would be as many objects again, and none is ever written.
