@@ -102,7 +102,7 @@ def _in_time(reader: SiteReader, timeout_s: float, run: Callable[[Progress], _Fo
     except NoEndError as error:
         return Mismatch(Verdict.BROKEN, error.target, error.reason)
     except OverdueError:
-        text = f"is as far as this came in {counted(timeout_s, 'second', ',.10g')}; give a large site more by --timeout"
+        text = f"the run ended here, after {counted(timeout_s, 'second', ',.10g')}; give a large site more by --timeout"
         return Mismatch(Verdict.BROKEN, reader.target, text)
 
 

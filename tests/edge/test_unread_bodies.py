@@ -1,4 +1,7 @@
-"""Requests that announce a body are answered as those without one: nobody waits for it, or takes it for a request."""
+"""nginx answers requests that announce a body as those without one: it neither waits for it nor takes it for a request.
+
+A Worker never sees a request before its platform does, and `serve` is for looking at things.
+"""
 
 import http.client
 import socket
@@ -12,7 +15,7 @@ import pytest
 from generator.api import contract, keys
 from generator.tree.generation import ItemList
 from tests.support.campaigns import full_tier
-from tests.support.edges.edge_sites import CACHED, EDGES, EdgeSite, edge_site
+from tests.support.edges.edge_sites import CACHED, EdgeSite, edge_site
 from tests.support.edges.servers import Answer
 from tests.support.sites.rows import market_id
 from tests.support.waiting import PATIENCE_S
@@ -36,7 +39,7 @@ ANNOUNCED: Final = {
 }
 #: What may differ from one answer to the next; the last is only in those of a bucket that are not kept.
 _VARYING: Final = ("date", "connection", "keep-alive", "accept-ranges")
-SITES: Final = tuple(f"{name} {layout}" for name, layout in product((*EDGES, *CACHED), ("pages", "chunks")))
+SITES: Final = tuple(f"{name} {layout}" for name, layout in product(("nginx", "bucket", *CACHED), ("pages", "chunks")))
 SHORT: Final = ["cached-nginx chunks", "nginx pages", "bucket chunks"]
 
 

@@ -199,7 +199,7 @@ def test_a_run_that_takes_too_long_ends_as_broken(options: tuple[str, ...]) -> N
     with hostile(script) as server:
         ended = commands.run("verify", server.url, "--rate", "1e6", "--timeout", "1", *options)
     assert ended.returncode == 9, ended.stderr
-    assert "is as far as this came in 1 second; give a large site more by --timeout" in ended.stdout
+    assert "the run ended here, after 1 second; give a large site more by --timeout" in ended.stdout
     assert len(server.asked) > (0 if options == ("--contract",) else 5)
 
 
