@@ -214,7 +214,7 @@ def test_documents_are_compressed_as_others_are(edge: EdgeSite) -> None:
 #: Each shows in some answer.
 RULES: Final = (
     ("nginx", "max_ranges 1;", "max_ranges 0;"),
-    ("nginx", "_file @gone;", "_file =503;"),
+    ("nginx", "_file @unread_gone;", "_file =503;"),
     ("nginx", '_file = "")', '_file = "none")'),
     ("nginx", "error_page 416 /-/416;", ""),
     ("nginx", ", no-transform", ""),
