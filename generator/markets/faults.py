@@ -21,6 +21,7 @@ REMEDIES: Final[Mapping[str, str]] = MappingProxyType(
         "less_than_equal": "correct it, or convert it in a view (0.45 rather than 45)",
         "literal_error": "map your words to these in a view",
         "string_too_long": "shorten it, or cut it in a view",
+        "string_unicode": "correct its encoding",
         # our validators'
         "blank": "name it, or leave the row out in a view",
         "control_character": "remove the character, or replace it in a view",
@@ -61,7 +62,7 @@ def too_long(allowed: Texts, question: str, description: str | None) -> Iterator
 
 def unclear(column: str, value: object) -> Finding:
     """The fault of a row of which nobody can tell whether it is public: what should be a boolean has this value."""
-    return _fault(column, "not_boolean", "neither true (1), false (0) nor NULL", value)
+    return _fault(column, "not_boolean", "neither true (1), false (0) nor NULL", "''" if value == "" else value)
 
 
 def _column(model: str, location: Sequence[object]) -> str:

@@ -123,7 +123,7 @@ def text(value: Any) -> str:
         value.encode()
     except UnicodeEncodeError:
         raise PydanticCustomError(
-            "not_unicode", "not valid Unicode (a lone surrogate, or bytes that are no UTF-8)"
+            "not_unicode", "not valid Unicode (a lone surrogate, or bytes that are no letters)"
         ) from None
     return value
 

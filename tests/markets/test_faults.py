@@ -29,6 +29,7 @@ BROKEN: Final[list[tuple[str, Any, str]]] = [
     ("trader_count", 10**400, "too_large"),
     ("question", b"?", "not_text"),
     ("question", "\ud800", "not_unicode"),
+    ("status", "\ud800", "string_unicode"),
     ("id", "7", "not_uuid"),
 ]
 #: The same for a column of `fx_members`, and for the name of a category.
