@@ -110,7 +110,8 @@ def built(layout: str, content: str, blocked: frozenset[str] = frozenset()) -> B
     with nobody():
         if settings.archive.days:
             _place(settings, _catalog(settings, "before", blocked))
-            (settings.output / keys.head(keys.CHANGES)).unlink()  # whatever follows begins a session of its own
+            # Whatever follows begins a session of its own.
+            shutil.rmtree((settings.output / keys.head(keys.CHANGES)).parent)
         if content == "new" and not blocked:
             published = _place(settings, _catalog(settings, "old", frozenset()))
             with locked(settings.output) as folder:
