@@ -16,6 +16,7 @@ from tests.upgrade.make_site import TAKEN_DOWN, run
 SITES: Final = sorted(Path(__file__).parent.glob("site-*.tar.xz"))
 #: A build after the last one of the kept sites.
 LATER: Final = (AS_OF + timedelta(hours=5)).isoformat()
+NEXT_DAY: Final = (AS_OF + timedelta(hours=25)).isoformat()
 
 
 @pytest.fixture(params=SITES, ids=[site.name.removesuffix(".tar.xz") for site in SITES])
@@ -60,7 +61,7 @@ def test_a_kept_site_is_rebuilt_published_taken_from_and_verified(site: Path) ->
     run(site, "takedown", "--yes", name)
     assert shows(site / "target", name) == []
     run(site, "takedown", "--yes", "--undo", taken)
-    run(site, "rebuild", "--as-of", LATER)
+    run(site, "rebuild", "--as-of", NEXT_DAY)  # from when on the market is in the histories again
     assert shows(site / "target", taken)
     assert shows(site / "target", name) == []
     assert " 0 objects uploaded" in run(site, "publish", "--verify")

@@ -129,7 +129,7 @@ def test_an_unreadable_record_stops_everything(
         scene.publish(new, is_verifying=True)
         check_whole(scene.objects(), new)
     else:
-        with pytest.raises(StoreError, match="upgrade|run the version that wrote it"):
+        with pytest.raises(StoreError, match=r"upgrade|run the version that wrote it"):
             scene.publish(new, is_verifying=True)
         assert scene.server.objects() == before
 
