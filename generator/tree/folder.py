@@ -290,8 +290,17 @@ class Output:
         try:
             os.replace(staged, target)  # noqa: PTH105 - as above
         except FileNotFoundError:
-            Path(target).parent.mkdir(parents=True, exist_ok=True)
-            Path(staged).replace(target)
+            self._move_into_new_folder(Path(staged), Path(target))
+        except OSError:
+            if not Path(target).is_dir():
+                raise
+            # A generation that came here since this one was staged: no manifest names it, so no walk is in it.
+            self.discard(Path(target))
+            self._move_into_new_folder(Path(staged), Path(target))
+
+    def _move_into_new_folder(self, staged: Path, target: Path) -> None:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        staged.replace(target)
 
     def save(self, name: str, content: bytes) -> None:
         """Replace a file beside `v1/`, and flush it to the disk."""

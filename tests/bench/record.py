@@ -222,8 +222,9 @@ def publish(store: Memory, built: Manifest, known: Manifest | None, config: Any)
     store.traffic = _Traffic()
     lease = Lease(cast("Any", store), config.publish.lease)
     lease.read(known)
+    folder = SimpleNamespace(read=lambda _: None, save=lambda *_: None)
     content: Any = SimpleNamespace(
-        built=built, folder=None, remaining=frozenset(), warnings=(), problems=(), recovered=lambda _: content
+        built=built, folder=folder, remaining=frozenset(), warnings=(), problems=(), recovered=lambda _: content
     )
     publisher = Publisher(Target(cast("Any", store), lease, config), content, Silent())
     publisher._applier = cast("Any", _Applier(store))  # noqa: SLF001 - puts nothing

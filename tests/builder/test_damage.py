@@ -135,7 +135,15 @@ def ends_with(output: Path, key: str) -> set[str]:
         found |= {name for name in files(output) if name.startswith(of_changes)}
     if key == keys.feed("new", "json"):  # it alone knows when a text was edited
         found |= {key, keys.feed("new", "atom")}
-    return {*found, names.MANIFEST} if found else found
+    # Which files of earlier dumps need not be made again, a full build does not remember.
+    return {*found, names.DUMP_PARTS, *([names.MANIFEST] if found else [])}
+
+
+def is_untold(key: str, output: Path) -> bool:
+    """Whether this is the second item of a retired generation: only this page has it, so nothing tells what it was."""
+    known = manifest_file.read(output)
+    assert known
+    return key.endswith("/1-0/1.json") and any(f"/{entry.generation}/" in key for entry in known.retired)
 
 
 @pytest.mark.campaign(short=0)
@@ -149,7 +157,8 @@ def test_a_full_build_makes_every_damaged_file_again(settings: Config) -> None:
         flip(output / key)
         damaged = (output / key).read_bytes()
         build_now(settings, LAST, full=True)
-        assert key in TIMED or not (output / key).exists() or (output / key).read_bytes() != damaged, key
+        is_as_damaged = (output / key).exists() and (output / key).read_bytes() == damaged
+        assert key in TIMED or not is_as_damaged or is_untold(key, whole), key
         found = comparable(output)
         differing = {name for name in control.keys() | found.keys() if control.get(name) != found.get(name)}
         new = {

@@ -41,7 +41,8 @@ def step(folder: Output, what: str, name: str, body: bytes) -> None:
             folder.put(PAGE, body)
             folder.move(GENERATION)
     elif what == "discard":
-        folder.discard_key(name)
+        if name != PAGE:  # only whole generations are deleted
+            folder.discard_key(name)
     elif name in BESIDE:
         folder.save(name, body)
     elif name != PAGE and folder.put(name, body):
