@@ -52,11 +52,11 @@ types: .venv/test
 	$(BIN)/mypy
 
 tests: .venv/test $(NODE_PROGRAMS)
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --durations=25
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile
 
 # Neighbouring tests share servers, so each worker gets a run of them; idle workers then take over from busy ones.
 campaigns: .venv/test $(NODE_PROGRAMS)
-	TEST_ALL=1 $(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m campaign --durations=25
+	TEST_ALL=1 $(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m campaign
 
 structure: .venv/test  ## Show how large packages are, and which names, functions and modules to look at
 	@$(BIN)/python -m tests.support.structure

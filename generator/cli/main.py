@@ -5,6 +5,7 @@ A command's module is imported when the command is used: a build needs no web se
 
 import gc
 import platform
+import sys
 from collections.abc import Mapping
 from importlib import import_module
 from types import MappingProxyType
@@ -45,12 +46,15 @@ class Commands(click.Group):
         """The command of that name."""
         if cmd_name not in _MODULES:
             return None
-        # Modules live to the end. Collecting garbage among their objects costs a tenth of the start-up time, again at
-        # every later collection, and copies their memory into every worker.
-        gc.disable()
-        module: Any = import_module(f"generator.cli.{_MODULES[cmd_name]}")
-        gc.freeze()
-        gc.enable()
+        name = f"generator.cli.{_MODULES[cmd_name]}"
+        if name not in sys.modules:
+            # Modules live to the end. Collecting garbage among their objects costs a tenth of the start-up time, again
+            # at every later collection, and copies their memory into every worker.
+            gc.disable()
+            import_module(name)
+            gc.freeze()
+            gc.enable()
+        module: Any = sys.modules[name]
         command: click.Command = getattr(module, f"{cmd_name}_command")
         return command
 

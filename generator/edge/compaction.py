@@ -8,6 +8,7 @@ still tells in which function it occurred.
 """
 
 import re
+from functools import cache
 from typing import Final
 
 _TOKENS: Final = re.compile(
@@ -15,6 +16,7 @@ _TOKENS: Final = re.compile(
 )
 
 
+@cache
 def compact(script: str) -> str:
     """The script on one line, without comments and spaces that separate nothing."""
     return f"{_TOKENS.sub(_closed, script)}\n"

@@ -1,6 +1,7 @@
 """A YAML document in fewer bytes, for CloudFormation, which counts them: text → text."""
 
 import re
+from functools import cache
 from typing import Final
 
 import yaml
@@ -13,6 +14,7 @@ _LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _WIDTH: Final = 1 << 30
 
 
+@cache
 def packed(text: str) -> str:
     """The same document, each part on one line unless it holds a literal block; of the comments, the first stays."""
     top = _TOP.match(text)

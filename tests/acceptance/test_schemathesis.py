@@ -15,7 +15,6 @@ import pytest
 
 from generator.api import keys
 from generator.api.contract import Variant
-from tests.support import limits
 from tests.support.edges.servers import folder_for_anybody, free_port, nginx
 from tests.support.edges.serving import UNLIMITED, served
 from tests.support.programs import require
@@ -52,8 +51,7 @@ def api(request: pytest.FixtureRequest, demo_folder: Path) -> Iterator[tuple[str
         server, variant, layout = request.param
         url = f"http://127.0.0.1:{port}"
         settings = {"layout": layout, **VARIANTS[variant]}
-        with limits.every():
-            build_now(make_config(folder, base_url=url, **NO_LIMITS, **settings))
+        build_now(make_config(folder, base_url=url, **NO_LIMITS, **settings))
         if server == "nginx":
             stack.enter_context(nginx(folder / "output", port))
         else:

@@ -13,7 +13,6 @@ import pytest
 from generator.demo.database import seed
 from generator.progress import Span, Stopwatch
 from tests.cluster.sites import ClusterSite
-from tests.support import one_process
 from tests.support.cluster import Cluster, running
 from tests.support.postgres import Server
 from tests.support.sites.builds import AS_OF
@@ -33,7 +32,7 @@ def _comparable() -> Iterator[None]:
         yield
         stopwatch.spans[name] = Span(0.0, 0.0)
 
-    with one_process.workers(), pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Stopwatch, "stage", stage)
         patch.setattr("generator.builder.executors.LEAST", FEW)
         yield

@@ -19,7 +19,6 @@ from generator.edge import nginx as nginx_values
 from generator.edge import responses
 from generator.stores.directory import Directory
 from generator.stores.store import If
-from tests.support import limits
 from tests.support.edges.cases import CHANGED_RULES_BY_VARIANT, change_rule, http_mismatch, on_the_wire
 from tests.support.edges.servers import Answer, Client, connected, folder_for_anybody, free_port, nginx
 from tests.support.edges.serving import ids, in_order, page, target, walk
@@ -43,7 +42,7 @@ def built(database: Path, **settings: str) -> Iterator[tuple[Path, int]]:
 
 @pytest.fixture(scope="module")
 def output(demo_folder: Path) -> Iterator[Path]:
-    with limits.every(), built(demo_folder / "markets.db") as (output, port), nginx(output, port):
+    with built(demo_folder / "markets.db") as (output, port), nginx(output, port):
         (output.parent / "port").write_text(str(port))
         yield output
 

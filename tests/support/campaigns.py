@@ -6,7 +6,7 @@ cases: `campaign(short=3)` runs three of them in the short tier, spread evenly, 
 
 import os
 import random
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import combinations, product
 from typing import Any, Final, TypeVar
@@ -16,6 +16,8 @@ from hypothesis import HealthCheck, settings
 
 IS_FULL: Final = os.environ.get("TEST_ALL") == "1"
 _SEED: Final = 20260131
+#: The files to name at the end of a run.
+SLOWEST: Final = 20
 
 _T = TypeVar("_T")
 _N = TypeVar("_N", int, float)
@@ -85,6 +87,24 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_report_header() -> str:
     short = "short, all but the long tests, which `make test-all` runs"
     return f"tier: {'full, the long tests too' if IS_FULL else short}"
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say which files took longest; what all workers do counts together."""
+    seconds, tests = Counter[str](), Counter[str]()
+    for reports in terminalreporter.stats.values():
+        for report in reports:
+            if isinstance(report, pytest.TestReport):
+                file = report.nodeid.partition("::")[0]
+                seconds[file] += report.duration
+                tests[file] += report.when == "call"
+    if len(seconds) > 1:
+        terminalreporter.section("slowest files", sep="-")
+        terminalreporter.write_line(
+            f"{sum(seconds.values()):7.1f} s {sum(tests.values()):5} tests in {len(seconds)} files"
+        )
+        for file, taken in seconds.most_common(SLOWEST):
+            terminalreporter.write_line(f"{taken:7.1f} s {tests[file]:5} {file}")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

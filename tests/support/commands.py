@@ -108,12 +108,8 @@ def _read(master: int) -> bytes:
 
 
 def fresh() -> list[str]:
-    """The words that begin a command in a process that shares nothing with this one but its limits."""
-    if not limits.are_few():
-        return [sys.executable, "-m", "generator"]
-    few = f"{limits.__name__}.prepare({pages.LIMITS!r})"
-    code = f"import {limits.__name__}, generator.cli.main as it; {few}; it.main()"
-    return [sys.executable, "-c", code]
+    """The words that begin a command in a process that shares nothing with this one."""
+    return [sys.executable, "-m", "generator"]
 
 
 @cache
@@ -143,9 +139,9 @@ def _carried_out(job: dict[str, Any], *outputs: int) -> int:
     _enter(job, *outputs)
     os.environ.clear()
     os.environ.update(job["environ"])
-    limits.prepare(job["limits"])
     try:
-        main(args=job["arguments"], prog_name="python -m generator")
+        with limits.only(job["limits"]):
+            main(args=job["arguments"], prog_name="python -m generator")
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else 1
     except BaseException:  # noqa: BLE001 - what Python itself does

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from generator.cli.main import main
-from tests.support import loaded
+from tests.support import limits, loaded
 
 WATCHED = ("replace", "rename", "open", "mkdir", "fsync", "sync", "unlink", "rmdir")
 #: A kill cannot lose data that the kernel already has, so there is no need to wait for the disk.
@@ -101,7 +101,8 @@ def build(job: dict[str, Any], counts: Path) -> int:
     saboteur = Saboteur(job["fault"])
     saboteur.watch()
     try:
-        main(args=job["arguments"])
+        with limits.only(job["limits"]):
+            main(args=job["arguments"])
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else 1
     except BaseException:  # noqa: BLE001 - the parent asks for the code, the log has the rest

@@ -24,7 +24,6 @@ from generator.tree.families import object_keys
 from generator.tree.folder import Output
 from generator.tree.manifest import Manifest
 from generator.tree.pages import size_at
-from tests.support import limits
 from tests.support.sites.builds import AS_OF, ROOT
 from tests.support.sites.rows import create_database, insert_market, market_id, tell_row_versions
 from tests.support.waiting import PATIENCE_S, wait_until
@@ -316,7 +315,7 @@ class Runner:
         self._log = log
         self._group = 0
         self._is_running = False
-        self._server = _server(*modules, *([limits.__name__] if limits.are_few() else []))
+        self._server = _server(*modules)
         #: The calls of the last process, by the runner's labels.
         self.calls: Counter[str] = Counter()
 
@@ -334,6 +333,7 @@ class Runner:
             # What a killed command leaves goes with the test's folder.
             "environ": {**os.environ, "TMPDIR": str(self._log.parent)},
             "log": str(self._log),
+            "limits": [*pages.LIMITS],
             "fault": vars(fault) if fault else None,
         }
         assert self._server.stdin

@@ -1,6 +1,7 @@
-"""Sites whose lists have first pages for a few limits only: a build takes a fifth of the time and of the files.
+"""Sites whose lists have first pages for a few limits only: a campaign builds and publishes thousands of times.
 
-Every test builds so, except those marked `every_limit`; `tests/conftest.py` sees to it.
+Such a build takes a fifth of the time and of the files. A pytest plugin: ask for `few_limits`. All other tests build
+pages for all hundred limits, as the program does.
 """
 
 from collections.abc import Iterator, Sequence
@@ -11,7 +12,6 @@ import pytest
 
 from generator.tree import pages
 
-EVERY: Final = pages.LIMITS
 #: Those that tests read by, and those that the product itself does: the greatest, and the ones the index page links.
 FEW: Final = (1, 2, 3, 5, 7, 10, 20, 50, 100)
 #: Enough for a site without a search index, which takes items from pages of the other limits. Pages of one item each
@@ -19,26 +19,15 @@ FEW: Final = (1, 2, 3, 5, 7, 10, 20, 50, 100)
 FEWEST: Final = (2, 100)
 
 
-def prepare(limits: Sequence[int] = FEW) -> None:
-    """Build with few limits in this process from now on, and in those it forks."""
-    pytest.MonkeyPatch().setattr(pages, "LIMITS", limits)
-
-
-def are_few() -> bool:
-    """Whether builds of this process have few limits."""
-    return pages.LIMITS is not EVERY
-
-
 @contextmanager
 def only(limits: Sequence[int]) -> Iterator[None]:
-    """Build with these limits for the length of the block."""
+    """Build with these limits for the length of the block, in this process and in those it forks."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(pages, "LIMITS", limits)
         yield
 
 
-@contextmanager
-def every() -> Iterator[None]:
-    """Build with all limits for the length of the block."""
-    with only(EVERY):
+@pytest.fixture
+def few_limits() -> Iterator[None]:
+    with only(FEW):
         yield

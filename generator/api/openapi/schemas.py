@@ -76,6 +76,7 @@ def ref(name: str) -> JsonObject:
     return {"$ref": f"{_REF}{name}"}
 
 
+@cache
 def schemas(variant: contract.Variant, fills_step: timedelta, texts: Texts, *, has_periods: bool) -> JsonObject:
     """All schemas by name, where fills leave their window in these steps, and texts are no longer than these.
 
