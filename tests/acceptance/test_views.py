@@ -14,12 +14,10 @@ from psycopg.errors import InsufficientPrivilege
 
 from generator.builder import executors
 from generator.markets.row_validation import pause_reason
-from generator.site import worker_pool
-from generator.source.reader import open_reader as real_open_reader
 from generator.source.relations import RELATIONS
 from tests.support.commands import run
 from tests.support.postgres import Server
-from tests.support.sites.builds import ROOT, build_now, files, make_config
+from tests.support.sites.builds import ROOT
 from tests.support.sites.views import READER, VIEWS, ExistingSite, apply
 
 EXISTING: Final = ROOT / "tests" / "support" / "existing_schema.sql"
@@ -440,30 +438,6 @@ def test_a_condition_that_fails_on_purpose_sees_no_hidden_row(reader: Any, exist
         owner.execute(f"SELECT count(*) FROM app.contracts WHERE {trap.format('title', 'title')}")
     seen = reader.execute(f"SELECT count(*) FROM markets WHERE {trap.format('question', 'question')}").fetchone()
     assert seen == (8,)
-
-
-@pytest.mark.campaign(short=0)
-@pytest.mark.workers
-def test_fewer_connections_than_a_build_wants_make_the_same_build(
-    existing_site: ExistingSite, published: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    opened = tmp_path / "opened"
-
-    def open_reader(*arguments: Any) -> Any:
-        with opened.open("a") as file:
-            file.write(".")
-        return real_open_reader(*arguments)
-
-    monkeypatch.setattr(executors, "LEAST", 1)
-    monkeypatch.setattr(executors, "open_reader", open_reader)
-    monkeypatch.setattr(worker_pool, "available", lambda: 16)
-    with existing_site.server.connect(existing_site.name) as connection:
-        connection.execute(f"ALTER ROLE {READER} CONNECTION LIMIT 3")
-        build_now(make_config(tmp_path, source__url=existing_site.url, source__schema="public_api"))
-        connection.execute(f"ALTER ROLE {READER} CONNECTION LIMIT 10")
-    assert 1 < len(opened.read_text()) <= executors.WORKERS, "besides the build's own"
-    details = "v1/public/markets/detail"
-    assert files(tmp_path / "output", details) == files(published, details) != {}
 
 
 def test_the_number_of_connections_is_the_one_that_is_stated(existing_site: ExistingSite) -> None:

@@ -16,7 +16,6 @@ from uuid import UUID
 import pytest
 
 from generator.api.contract import PublicMarketDetail
-from generator.demo import crowd, texts
 from generator.demo.database import METADATA, seed
 from generator.errors import SourceError
 from tests.support.sites.builds import ROOT
@@ -140,10 +139,7 @@ def any_thousand(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPa
         found: Path = request.getfixturevalue("many")
         return found
     path = tmp_path_factory.mktemp("demo") / "quiet.db"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(texts, "QUIET_FROM", 0)
-        patch.setattr(crowd, "MODELS", 400)
-        seed(path, as_of=AS_OF, markets=1_000)
+    seed(path, as_of=AS_OF, markets=1_000, quiet_from=0, models=400)
     return path
 
 
@@ -174,11 +170,9 @@ def test_forty_markets_show_every_kind(forty: Path, kind: str) -> None:
     assert rows(forty, KINDS[kind])
 
 
-def test_quiet_markets_follow_the_traded_ones_with_few_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(texts, "QUIET_FROM", 30)
-    monkeypatch.setattr(crowd, "MODELS", 60)
+def test_quiet_markets_follow_the_traded_ones_with_few_rows(tmp_path: Path) -> None:
     for name in ("some.db", "again.db"):
-        seed(tmp_path / name, as_of=AS_OF, markets=230)
+        seed(tmp_path / name, as_of=AS_OF, markets=230, quiet_from=30, models=60)
     seed(tmp_path / "thirty.db", as_of=AS_OF, markets=30)
     some, thirty = everything(tmp_path / "some.db"), everything(tmp_path / "thirty.db")
     assert some == everything(tmp_path / "again.db")
