@@ -163,10 +163,6 @@ def test_a_market_is_shown_with_each_value_once(pm: Pm, demo_site: DemoSite) -> 
     assert "json" not in shown
 
 
-def test_there_are_thirty_questions() -> None:
-    assert len({question for question, *_ in QUESTIONS}) >= 30
-
-
 def test_a_long_answer_is_cut_and_says_so(demo_site: DemoSite, pm: Pm, capsys: pytest.CaptureFixture[str]) -> None:
     assert len(pm("list", "--all", "--status", "all").encode()) > MOST_BYTES
     assert re.search(r"\((\d+) of \d+; --limit N or --all shows more\)\n$", pm("list", "--status", "all"))

@@ -4,13 +4,11 @@ import json
 import sqlite3
 from contextlib import closing
 from pathlib import Path
-from urllib.parse import urlencode
 
 import pytest
 
 from generator.api import cursors, keys, slugs
 from generator.api.contract import SORTS, STATES_OF_FILTER, STATUS_FILTERS
-from generator.edge.local import js_router
 from tests.acceptance.extended.site import ELECTIONS, POLITICS, ExtendedSite, walk
 from tests.markets.test_categories import SAME_SLUG
 from tests.support.sites.builds import files
@@ -132,33 +130,6 @@ def test_two_names_with_one_slug_never_share_a_list(extended_site: ExtendedSite)
     told = f"category {second}: has the slug of another ({first}); markets are published without it: rename it"
     assert [remark.sentence() for remark in report.remarks] == [told]
     assert report.quarantine.total("market_categories") == 1
-
-
-@pytest.mark.campaign(short=0)
-def test_what_an_item_shows_lists_its_category_on_every_page(extended_site: ExtendedSite) -> None:
-    names = ["A", "Sports", "u.s. elections", "Über & 🙂", " padded ", "</script>", "100% sure+more", "a,b&c=d#e"]
-    for number in range(1, 25):
-        insert_market(extended_site.connection, number)
-        insert_category(extended_site.connection, names[number % len(names)], market_id=market_id(number))
-    extended_site.build()
-    router = js_router.load(extended_site.settings())
-    for slug, name in ((slugs.of_category(name), name) for name in names):
-        assert extended_site.item(names.index(name) or len(names))["category"] == name
-        query, walked = "status=all&sort=new&limit=1&", []
-        at: str | None = ""
-        while at is not None:
-            answers = [
-                router.route("GET", f"/{keys.MARKETS}", query + urlencode({"category": text}) + at)
-                for text in (name, slug)
-            ]
-            assert answers[0] == answers[1], name
-            page = extended_site.read(answers[0]["key"])
-            walked += [item["category"] for item in page["items"]]
-            at = page["nextCursor"] and f"&cursor={page['nextCursor']}"
-        assert walked == [name] * 3
-        for other in {name.lower(), name.upper(), name.strip()} - {name}:
-            answer = router.route("GET", f"/{keys.MARKETS}", urlencode({"category": other}))
-            assert not (extended_site.output / answer["key"]).exists(), "nothing leads silently elsewhere"
 
 
 def test_a_category_of_fx_members_alone_has_empty_lists(extended_site: ExtendedSite) -> None:
