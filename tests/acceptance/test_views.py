@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 from typing import Any, Final
@@ -252,28 +251,6 @@ def test_the_example_can_be_run_again_whatever_changed_in_it(
             connection.execute(script)
             assert len(reader.execute("SELECT id FROM markets").fetchall()) == 8
     assert granted(existing_site) == before
-
-
-@pytest.mark.campaign(short=0)
-def test_running_the_example_again_disturbs_no_build_that_is_under_way(existing_site: ExistingSite) -> None:
-    views = VIEWS.read_text().replace("SET LOCAL lock_timeout = '5s'", "SET LOCAL lock_timeout = '2s'")
-    with (
-        closing(existing_site.as_reader()) as build,
-        closing(existing_site.as_reader()) as worker,
-        closing(existing_site.server.connect(existing_site.name)) as owner,
-        ThreadPoolExecutor() as threads,
-        build.transaction(),
-    ):
-        build.execute("SELECT id FROM markets")
-        rerun = threads.submit(owner.execute, views)
-        while not build.execute("SELECT FROM pg_locks WHERE NOT granted").fetchall():
-            assert not rerun.done()
-        build.execute("SET LOCAL lock_timeout = '50ms'")
-        for view in RELATIONS:
-            build.execute(f"SELECT * FROM {view}")
-        worker.execute("SELECT id FROM markets")  # waits behind the example, until that gives up
-        with pytest.raises(psycopg.errors.LockNotAvailable):
-            rerun.result()
 
 
 def test_the_example_gives_up_before_a_build_that_waits_for_it(reader: Any) -> None:

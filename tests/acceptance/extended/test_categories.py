@@ -10,7 +10,6 @@ import pytest
 from generator.api import cursors, keys, slugs
 from generator.api.contract import SORTS, STATES_OF_FILTER, STATUS_FILTERS
 from tests.acceptance.extended.site import ELECTIONS, POLITICS, ExtendedSite, walk
-from tests.markets.test_categories import SAME_SLUG
 from tests.support.sites.builds import files
 from tests.support.sites.rows import insert_category, insert_fx_member, insert_market, market_id
 
@@ -99,37 +98,6 @@ def test_a_configured_category_that_no_market_has_gets_no_lists_and_is_told(exte
     assert [remark.sentence() for remark in report.remarks] == told
     assert json.loads((extended_site.output / "report.json").read_bytes())["remarks"] == told
     assert [category["slug"] for category in extended_site.read(keys.BUILD)["categories"]] == ["weather"]
-
-
-def test_names_that_differ_only_in_case_are_one_category_and_the_report_says_so(extended_site: ExtendedSite) -> None:
-    for number, category in enumerate(["Sports", "sports", "Sports", "SPORTS", "news"], 1):
-        insert_market(extended_site.connection, number)
-        insert_category(extended_site.connection, category, market_id=market_id(number))
-    report = extended_site.build(categories="sPORTS")
-    slug = slugs.of_category("Sports")
-    assert extended_site.read(keys.BUILD)["categories"] == [{"slug": slug, "name": "Sports"}]
-    assert {*extended_site.listed(keys.list_name("all", "new", slug))} == {market_id(number) for number in range(1, 5)}
-    assert {extended_site.item(number)["category"] for number in range(1, 5)} == {"Sports"}
-    assert extended_site.market(4)["categories"] == ["Sports"]
-    effect = "the two differ only in case, in spaces or in Unicode form"
-    assert [remark.sentence() for remark in report.remarks] == [
-        f"category {name}: is published in another spelling (Sports); {effect}" for name in ("SPORTS", "sports")
-    ]
-
-
-def test_two_names_with_one_slug_never_share_a_list(extended_site: ExtendedSite) -> None:
-    first, second = SAME_SLUG
-    for number, category in enumerate([second, first, first], 1):
-        insert_market(extended_site.connection, number)
-        insert_category(extended_site.connection, category, market_id=market_id(number))
-    report = extended_site.build()
-    slug = slugs.of_category(first)
-    assert extended_site.read(keys.BUILD)["categories"] == [{"slug": slug, "name": first}]
-    assert {*extended_site.listed(keys.list_name("all", "new", slug))} == {market_id(2), market_id(3)}
-    assert extended_site.item(1)["categories"] == []
-    told = f"category {second}: has the slug of another ({first}); markets are published without it: rename it"
-    assert [remark.sentence() for remark in report.remarks] == [told]
-    assert report.quarantine.total("market_categories") == 1
 
 
 def test_a_category_of_fx_members_alone_has_empty_lists(extended_site: ExtendedSite) -> None:

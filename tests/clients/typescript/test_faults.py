@@ -168,19 +168,23 @@ class Campaign:
     reader: Reader
     counts: Counter[str] = field(default_factory=Counter)
 
-    def walk(self, *, is_restarted: bool) -> None:
-        """Walk all markets, while the site changes."""
-        walked: Walked = self._meanwhile(lambda: self.reader.walk(is_restarted=is_restarted))
+    def walk(self, many: int) -> None:
+        """Walk all markets so often, one walk after the other, while the site changes."""
+        for walked in self._meanwhile(lambda: [self.reader.walk(is_restarted=at % 2 == 0) for at in range(many)]):
+            self._check_walk(walked)
+
+    def _check_walk(self, walked: Walked) -> None:
+        """Each market is one that was published, none comes twice, and all of one state come unless an error does."""
         ids = [item["id"] for item in walked.items]
         assert len({*ids}) == len(ids), "a market is repeated"
         states = self.site.states()
         if walked.failed is not None:
-            assert any(is_shown(walked.items, state) for state in states) or is_restarted
+            assert any(is_shown(walked.items, state) for state in states) or walked.is_restarted
             self.counts["walks failed"] += 1
         elif any(ids == newest_first(state) and is_shown(walked.items, state) for state in states):
             self.counts["walks whole"] += 1
         else:
-            assert is_restarted, "a market is lost or wrong"
+            assert walked.is_restarted, "a market is lost or wrong"
             assert all(any(is_shown([item], state) for state in states) for item in walked.items), "a market is wrong"
             assert any(state.keys() <= {*ids} for state in states), "a market is lost"
             self.counts["walks whole"] += 1
@@ -240,8 +244,7 @@ def test_no_market_is_lost_repeated_or_wrong_without_an_error(
         played = Campaign(site, OfNode(run, url, path) if run else python)
         for build in range(BUILDS):
             proxy.fate = _fate(build)
-            for number in range(WALKS * build // BUILDS, WALKS * (build + 1) // BUILDS):
-                played.walk(is_restarted=number % 2 == 0)
+            played.walk(WALKS * (build + 1) // BUILDS - WALKS * build // BUILDS)
             played.counts["followed" if played.follow(is_crossed=build % 3 == 2) else "not followed"] += 1
             injected += proxy.fate.injected
         proxy.fate = Fate((), seed=0, share=0, in_a_row=0)
