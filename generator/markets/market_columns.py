@@ -53,7 +53,7 @@ class Batch(NamedTuple):
     def part(self, rows: slice) -> Self:
         """Some of the rows."""
         columns = {name: column[rows] for name, column in self.columns.items()}
-        return self._make((columns, *(column[rows] for column in self[1:])))
+        return type(self)(columns, self.fx[rows], self.windows[rows], self.extended[rows], self.versions[rows])
 
     def column(self, name: str) -> Column:
         """The values of a column; NULL if the database does not have it."""

@@ -1,6 +1,6 @@
 """Rows of many markets are converted together, with the result of converting and validating them one by one."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import cycle, islice
 from typing import Any, Final
 
@@ -30,7 +30,7 @@ ODD: Final = {
     "points": st.tuples(TIMES, NUMBERS),
 }
 #: A row for which all of its batch is validated one by one.
-UNFIT: Final = {
+UNFIT: Final[dict[str, Callable[[int], tuple[Any, ...]]]] = {
     "orders": lambda number: (market_id(number), "unfit", 0.5, 0.5),
     "fills": lambda number: (market_id(number), fill_id(0), 0.5, 0.5, 0.5, "unfit"),
     "points": lambda number: (market_id(number), "unfit", 0.5),
