@@ -5,7 +5,7 @@ from datetime import timedelta
 from hashlib import sha256
 from typing import Annotated, Any, ClassVar, Final, Literal, Protocol, Self
 
-from pydantic import BaseModel, Field, StringConstraints, ValidationError
+from pydantic import Field, StringConstraints, ValidationError
 from pydantic_core import from_json
 
 from generator.api import keys
@@ -316,16 +316,6 @@ def begun(dumped: DumpHead) -> ChangesHead:
     )  # fmt: skip
 
 
-class _Named(BaseModel):
-    name: str
-
-
-class _Steps(BaseModel):
-    """What heads of the change feed of every version have: an index may be older than this program."""
-
-    steps: list[_Named]
-
-
 def session_after(head: ChangesHead) -> str:
     """The name of a session that takes the place of the head's."""
     return sha256(f"{head.session} {head.serial} {head.state}".encode()).hexdigest()[:SESSION_LENGTH]
@@ -334,9 +324,8 @@ def session_after(head: ChangesHead) -> str:
 def names(index: bytes) -> list[str]:
     """The names of the files that an index of a download leads to, in order; raise ValueError if it is none."""
     content = from_json(index)
-    if isinstance(content, dict) and "steps" in content:
-        return [step.name for step in _Steps.model_validate(content).steps]
-    return [file.name for file in DumpHead.model_validate(content).files()]
+    head = ChangesHead if isinstance(content, dict) and "steps" in content else DumpHead
+    return [file.name for file in head.model_validate(content).files()]
 
 
 def name(content_digest: str, extension: str, folder: str = "") -> str:

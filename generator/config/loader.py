@@ -17,7 +17,7 @@ import pydantic
 import yaml
 from pydantic_core import ErrorDetails
 
-from generator.config.settings import DEMO_DATABASE, ENVIRONMENT_PREFIX, FORMER, KEYS, LISTS, SECTIONS, Config, variable
+from generator.config.settings import DEMO_DATABASE, ENVIRONMENT_PREFIX, KEYS, LISTS, SECTIONS, Config, variable
 from generator.errors import ConfigError
 
 
@@ -91,8 +91,6 @@ def _sentence(detail: ErrorDetails) -> str:
 
 
 def _unknown(key: str, known: Iterable[str], spell: Callable[[str], str] = str) -> str:
-    if key in FORMER:
-        return f"is a setting of its own now, in no section: write {spell(FORMER[key])} instead"
     close = difflib.get_close_matches(key, list(known), n=1)
     return f"unknown setting; did you mean {spell(close[0])}?" if close else "unknown setting; remove it"
 

@@ -315,7 +315,5 @@ KEYS: Final[Mapping[str, FieldInfo]] = dict(_fields(Config))
 LISTS: Final = frozenset(
     {"categories", "publish.notify_command", "publish.purge_command", "rate_limit.trusted_proxies"}
 )
-#: The keys of development versions that have another name now.
-FORMER: Final[Mapping[str, str]] = {"feeds.market_url": "market_url"}
 #: The keys that hold other keys.
 SECTIONS: Final = frozenset(key.partition(".")[0] for key in KEYS if "." in key)

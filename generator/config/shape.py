@@ -1,14 +1,11 @@
 """Which settings shape what is published: they are recorded with it, so that a takedown makes it again with them."""
 
 from collections.abc import Mapping
-from contextlib import suppress
 from datetime import timedelta
 from functools import reduce
 from typing import Any, Final
 
-from pydantic import ValidationError
-
-from generator.config.settings import FORMER, KEYS, Config
+from generator.config.settings import KEYS, Config
 
 #: Settings, and sections of them, that do not affect what is published.
 _NOT_PUBLISHED: Final = frozenset(
@@ -17,8 +14,6 @@ _NOT_PUBLISHED: Final = frozenset(
         *("schedule", "source"),
     }
 )
-#: What earlier versions did, of which the settings that they recorded say nothing.
-_FORMERLY: Final[Mapping[str, object]] = {"prices_file": False}
 #: What stands for the database among settings by key.
 SOURCE: Final = "source"
 
@@ -31,21 +26,12 @@ def shaping(config: Config) -> dict[str, Any]:
 def shaped(settings: Mapping[str, Any]) -> Config:
     """The settings that `shaping` gave, all others at their defaults; raise ValueError if they are not of this form.
 
-    An earlier version gave those that it knew, under the names that they had, and took some values that none may have
-    now: these are left out, so that a takedown after an upgrade does not fail for them.
+    Another version gave those that it knew; what this one does not know is left out.
     """
-    former = {FORMER[key]: value for key, value in settings.items() if key in FORMER}
-    with suppress(ValidationError):
-        return _validated({**former, **settings})
-    return _validated(settings)
-
-
-def _validated(settings: Mapping[str, Any]) -> Config:
     given: dict[str, Any] = {}
-    known = {**_FORMERLY, **settings}
-    for key in KEYS.keys() & known.keys():
+    for key in KEYS.keys() & settings.keys():
         *sections, name = key.split(".")
-        reduce(lambda within, section: within.setdefault(section, {}), sections, given)[name] = known[key]
+        reduce(lambda within, section: within.setdefault(section, {}), sections, given)[name] = settings[key]
     return Config.model_validate(given)
 
 

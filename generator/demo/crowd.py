@@ -10,7 +10,7 @@ from typing import Final
 from generator.demo import draws, texts
 from generator.demo.rows import Author, TableRow
 
-#: How many markets vary.
+#: How many markets vary in a site that has them.
 MODELS: Final = 2_000
 #: How much earlier than its model a market may be, in microseconds.
 _LONGEST: Final = 30 * 86_400_000_000
@@ -21,10 +21,10 @@ _TRADERS: Final = 16
 class Crowd:
     """Writes quiet markets in order of their numbers."""
 
-    def __init__(self, rng: random.Random, as_of: datetime) -> None:
+    def __init__(self, rng: random.Random, as_of: datetime, models: int = MODELS) -> None:
         self._rng = rng
         author = Author(rng, as_of)
-        self._models = [_Model(author.write(texts.QUIET_FROM + number)) for number in range(MODELS)]
+        self._models = [_Model(author.write(texts.QUIET_FROM + number)) for number in range(models)]
 
     def write(self, number: int) -> dict[str, list[TableRow]]:
         """The rows of the market `number` by relation."""

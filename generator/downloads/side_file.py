@@ -6,7 +6,6 @@ from typing import Final
 
 from pydantic import ValidationError
 
-from generator.api.downloads import THINNED
 from generator.downloads.histories import HeldRows
 from generator.downloads.segments import Segment
 from generator.tree.stored import StoredModel
@@ -19,11 +18,11 @@ _SEAL: Final = b',"digest":"'
 class HistoryState(StoredModel):
     """What files of full histories hold: looked at by a build `as_of` then; the files' names, and entries by market.
 
-    `tables` are those that the files are of: an older version had fewer.
+    `tables` are those that the files are of.
     """
 
     as_of: str
-    tables: tuple[str, ...] = THINNED
+    tables: tuple[str, ...]
     files: tuple[str, ...]
     markets: Mapping[str, HeldRows]
 

@@ -6,7 +6,7 @@ Nearly all rows are valid and in the usual form. `of_rows` gives the same result
 
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, Self, TypeAlias
 
 from pydantic import ValidationError
 
@@ -50,10 +50,10 @@ class Batch(NamedTuple):
     extended: Sequence[ExtendedFields | None]
     versions: Sequence[str | None]
 
-    def part(self, rows: slice) -> "Batch":
+    def part(self, rows: slice) -> Self:
         """Some of the rows."""
         columns = {name: column[rows] for name, column in self.columns.items()}
-        return Batch(columns, self.fx[rows], self.windows[rows], self.extended[rows], self.versions[rows])
+        return type(self)(columns, self.fx[rows], self.windows[rows], self.extended[rows], self.versions[rows])
 
     def column(self, name: str) -> Column:
         """The values of a column; NULL if the database does not have it."""

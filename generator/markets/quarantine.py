@@ -46,11 +46,12 @@ def _rank(name: _Name) -> tuple[bool, _Name]:
 class Quarantine:
     """Collects rows that break the contract, counts equal ones, and counts their faults by kind.
 
-    The first NAMED_AT_MOST in sort order are kept by name, those of `markets` before all others: the same ones,
+    The first `named_at_most` in sort order are kept by name, those of `markets` before all others: the same ones,
     whatever the order or number of parts in which rows are read.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, named_at_most: int = NAMED_AT_MOST) -> None:
+        self._named_at_most = named_at_most
         self._rows: Counter[_Name] = Counter()
         self._totals: Counter[str] = Counter()
         self._faults = FindingCounts()
@@ -90,13 +91,14 @@ class Quarantine:
 
     def _name(self, name: _Name, rows: int) -> None:
         self._rows[name] += rows
-        if len(self._rows) >= 2 * NAMED_AT_MOST:
+        if len(self._rows) >= 2 * self._named_at_most:
             self._kept()
 
     def _kept(self) -> Counter[_Name]:
         """Forget all but the first names; a forgotten one could never be among the first again."""
-        if len(self._rows) > NAMED_AT_MOST:
-            self._rows = Counter({name: self._rows[name] for name in heapq.nsmallest(NAMED_AT_MOST, self._rows, _rank)})
+        if len(self._rows) > self._named_at_most:
+            first = heapq.nsmallest(self._named_at_most, self._rows, _rank)
+            self._rows = Counter({name: self._rows[name] for name in first})
         return self._rows
 
     def total(self, relation: str | None = None) -> int:

@@ -8,8 +8,7 @@ from operator import itemgetter
 from typing import Final, TypeAlias
 
 from generator.errors import SourceError
-from generator.markets import batch_validation
-from generator.markets.batch_validation import RelationRows, SlowPathError, Valid
+from generator.markets.batch_validation import BATCH, RelationRows, SlowPathError, Valid
 from generator.markets.quarantine import printable
 from generator.source.connection import Row
 
@@ -22,12 +21,14 @@ class RowsByMarket:
     """The rows of a relation by market, in the order of the stream of markets.
 
     They arrive in batches, and `convert` is tried on the rows of all the markets in a batch: a call per market would
-    cost more than the rows.
+    cost more than the rows. Of a market with more than `most` rows, they are a stream.
     """
 
-    def __init__(self, relation: str, batches: Iterable[list[Row]], convert: Convert | None = None) -> None:
+    def __init__(
+        self, relation: str, batches: Iterable[list[Row]], convert: Convert | None = None, most: int = BATCH
+    ) -> None:
         self._relation = relation
-        self._groups = _groups(iter(batches), convert)
+        self._groups = _groups(iter(batches), convert, most)
         self._advance()
 
     def _advance(self) -> None:
@@ -59,13 +60,13 @@ class RowsByMarket:
             )
 
 
-def _groups(batches: Iterator[list[Row]], convert: Convert | None) -> Iterator[tuple[object, RelationRows]]:
+def _groups(batches: Iterator[list[Row]], convert: Convert | None, most: int) -> Iterator[tuple[object, RelationRows]]:
     """Each market's id and rows. The last one of a batch waits for the next batch, which may have more of its rows."""
     waiting = list[Row]()
     for batch in batches:
         rows = waiting + batch
         sizes = _sizes(rows)
-        if len(sizes) == 1 and len(rows) > batch_validation.BATCH:
+        if len(sizes) == 1 and len(rows) > most:
             waiting = []
             long = _long(rows, batches, waiting)
             yield rows[0][0], long
@@ -73,8 +74,8 @@ def _groups(batches: Iterator[list[Row]], convert: Convert | None) -> Iterator[t
             continue
         end = len(rows) - (sizes.pop()[1] if sizes else 0)
         waiting = rows[end:]
-        yield from _parts(rows[:end], sizes, convert)
-    yield from _parts(waiting, _sizes(waiting), convert)
+        yield from _parts(rows[:end], sizes, convert, most)
+    yield from _parts(waiting, _sizes(waiting), convert, most)
 
 
 def _sizes(rows: list[Row]) -> list[tuple[object, int]]:
@@ -94,7 +95,7 @@ def _long(rows: list[Row], batches: Iterator[list[Row]], others: list[Row]) -> I
 
 
 def _parts(
-    rows: list[Row], sizes: Iterable[tuple[object, int]], convert: Convert | None
+    rows: list[Row], sizes: Iterable[tuple[object, int]], convert: Convert | None, most: int
 ) -> Iterator[tuple[object, RelationRows]]:
     """Each market's rows, as many as `sizes` says: converted, unless some must be validated one by one."""
     columns = None
@@ -104,5 +105,5 @@ def _parts(
     end = 0
     for owner, size in sizes:
         part = slice(end, end := end + size)
-        is_valid = columns is not None and size <= batch_validation.BATCH
+        is_valid = columns is not None and size <= most
         yield owner, Valid(tuple(column[part] for column in columns or ())) if is_valid else rows[part]

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from functools import cache
 from typing import Any, Final, Literal, Self, TypeAlias
 
-from pydantic import Field, TypeAdapter, model_validator
+from pydantic import Field, TypeAdapter
 
 from generator.api import keys
 from generator.api.contract import Variant
@@ -128,19 +128,6 @@ class Manifest(StoredModel):
     shard_names: tuple[str, ...] = Field(default=(), exclude_if=operator.not_)
     market_count: int = Field(default=0, exclude_if=operator.not_)
     row_shards: RowShards | None = Field(default=None, exclude_if=operator.not_)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _with_current(cls, content: object) -> object:
-        """Joins the three fields that earlier versions wrote instead of `current`, in manifests and records."""
-        if not isinstance(content, dict) or "current" in content:
-            return content
-        lists, downloads = content.get("lists"), content.get("downloads", {})
-        if not isinstance(lists, dict) or not isinstance(downloads, dict):
-            return content  # refused as damaged
-        search = {keys.SEARCH: content["search"]} if "search" in content else {}
-        rest = {name: value for name, value in content.items() if name not in {"lists", "search", "downloads"}}
-        return {**rest, "current": {**lists, **search, **downloads}}
 
     @property
     def is_first(self) -> bool:

@@ -242,18 +242,6 @@ def test_transactions_that_change_one_market_wait_for_each_other_and_each_is_tol
     assert versions.changed() == {HALTED}
 
 
-def test_a_change_that_is_rolled_back_is_none_and_the_next_one_is_told_apart(
-    connect: Callable[[], Any], versions: Versions
-) -> None:
-    owner = connect()
-    with owner.transaction() as changing:
-        owner.execute(BET, [2, "2026-01-31 10:50Z"])
-        raise psycopg.Rollback(changing)
-    assert versions.changed() == set()
-    owner.execute(BET, [2, "2026-01-31 10:55Z"])
-    assert versions.changed() == {HALTED}
-
-
 def test_a_market_that_nobody_has_traded_has_a_version_until_somebody_does(
     connect: Callable[[], Any], versions: Versions
 ) -> None:

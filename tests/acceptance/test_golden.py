@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from generator.api import contract, keys
+from generator.api import keys
 from generator.api.contract import Variant
 from tests.support.sites.builds import ROOT, build_now, files, make_config
 from tests.support.sites.rows import (
@@ -266,42 +266,3 @@ def test_the_golden_tree_names_every_key_and_stays_small() -> None:
     assert len(names) > 3_000
     assert {name for name in golden if name != KEYS} == {key for key in names if is_kept_in_full(key)}
     assert sum(len(text.encode()) for text in golden.values()) < 300_000
-
-
-def test_the_golden_tree_of_the_extended_variant_stays_small_and_shows_every_kind() -> None:
-    golden = kept("extended")
-    lists = [name for name in listed(golden[KEYS]) if name.startswith(keys.LISTS)]
-    assert len(lists) == 30 * 3 + 1, "and the index of searches"
-    assert sum(len(text.encode()) for text in golden.values()) < 150_000
-    details = [json.loads(text)["market"] for name, text in golden.items() if f"{keys.DETAILS}/" in name]
-    extras = {name: [market.get(name) for market in details] for name in contract.EXTENDED_PROPERTIES}
-    assert {*extras["slug"]} == {"Snow-in_Zurich", "-eur-usd", None}
-    assert {*extras["category"]} == {"weather", "F/X rates", "Züri & Umgebung", None}
-    assert sorted(map(len, extras["categories"])) == [0, 0, 0, 0, 1, 1, 2, 3]
-    assert {*extras["creationSource"]} == {"web", "", None}
-    assert {*extras["sponsor"]} == {"Café <b>", None}
-    assert "CANARY" not in "".join(golden.values())
-
-
-def test_the_golden_tree_shows_every_kind() -> None:
-    details = [json.loads(text)["market"] for name, text in kept().items() if "/detail/" in name]
-    assert {market["status"] for market in details} == {"open", "closed", "resolved", "cancelled"}
-    assert {market["resolution"] for market in details} == {None, "YES", "CANCEL"}
-    assert {market["acceptingBets"] for market in details} == {True, False}
-    assert {market["fxFamilyMember"] is None for market in details} == {True, False}
-    assert {market["tradingPauseReason"] is None for market in details} == {True, False}
-    assert "CANARY" not in "".join(kept().values())
-    snapshot = json.loads(kept()[keys.SNAPSHOT])
-    assert [len(group) for group in snapshot.values()] == [1, 2]
-
-
-def test_a_difference_is_told_with_its_key_its_lines_and_the_command() -> None:
-    before = kept()
-    page = f"{keys.LISTS}/open/new/first/2.json"
-    after = before | {page: before[page].replace("Overdue", "Overtaken"), KEYS: before[KEYS].replace("7.json", "7.jsn")}
-    told = complaint(before, after)
-    assert "make bless" in told.splitlines()[0]
-    assert f"  gone: {keys.LISTS}/all/activity/first/7.json" in told.splitlines()
-    assert any(line.startswith("+") and "Overtaken" in line for line in told.splitlines())
-    assert complaint(before, before) == ""
-    assert complaint({}, before).startswith(f"{len(listed(before[KEYS]))} keys differ")

@@ -1,16 +1,13 @@
 """Sites in the layout `chunks`, and sites that change their layout: built, published, taken down."""
 
-import json
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from generator.api import keys
-from generator.tree import chunks, families
-from generator.tree.manifest import Current, Manifest
-from tests.support.faults import GoneError
+from generator.tree import families
 from tests.support.sites.builds import files
 from tests.support.sites.publishing import (
     FIRST,
@@ -23,7 +20,6 @@ from tests.support.sites.publishing import (
     hour,
     populate,
     published_once,
-    tamper,
     walk,
 )
 from tests.support.sites.rows import insert_market, market_id
@@ -56,10 +52,6 @@ def chunked(
     with copied(chunked_original, site_server, monkeypatch) as site:
         site.settings |= CHUNKED
         yield site
-
-
-def manifest() -> Manifest:
-    return Manifest.model_validate_json(Path("output/manifest.json").read_bytes())
 
 
 def immutable(site: PublishedSite) -> set[str]:
@@ -132,127 +124,10 @@ def test_chunks_stay_as_long_as_a_generation_that_names_them_is_kept(chunked: Pu
     chunked.check()
 
 
-@pytest.mark.campaign(short=0)
-def test_what_was_is_found_again_without_an_upload(chunked: PublishedSite) -> None:
-    chunked.edit(200, question="Edited?")
-    chunked.done("rebuild", "--as-of", hour(2))
-    chunked.edit(200, question="Question 200?")
-    requests = chunked.requests("rebuild", "--as-of", hour(3))
-    assert not [
-        put for put in requests if put.startswith(f"PutObject {keys.LISTS}/") and keys.is_immutable(put.split()[1])
-    ]
-    chunked.check()
-
-
 # ── harmed ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def shared_chunk(site: PublishedSite) -> str:
-    """A chunk shared by the current and a retired generation of a list."""
-    site.edit(300, question="Edited?")
-    site.done("rebuild", "--as-of", hour(2))
-    built = site.record().built
-    retired = next(generation for generation in built.retired if generation.list == LIST)
-    return keys.chunk(LIST, next(chunk for chunk in built.current[LIST].chunks if chunk in retired.chunks))
-
-
-def index_of(site: PublishedSite) -> str:
-    return keys.index(LIST, site.record().built.current[LIST].generation)
-
-
-def head_of(_site: PublishedSite) -> str:
-    return keys.head(LIST)
-
-
-@pytest.mark.campaign(short=0)
-@pytest.mark.parametrize("harm", ["removed", "altered", "turned round"])
-@pytest.mark.parametrize("chosen", [shared_chunk, index_of, head_of])
-def test_what_hands_did_to_the_store_is_undone(
-    chunked: PublishedSite, chosen: Callable[[PublishedSite], str], harm: str
-) -> None:
-    key = chosen(chunked)
-    good = chunked.objects()[key]
-    if harm == "removed":
-        chunked.remove(key)
-    else:
-        chunked.put(key, b"[]" if harm == "altered" else good[::-1])
-    chunked.done("publish", "--verify")
-    assert chunked.objects()[key] == good
-    chunked.check()
-
-
-@pytest.mark.campaign(short=0)
-@pytest.mark.parametrize("chosen", [shared_chunk, index_of, head_of])
-def test_what_was_deleted_from_the_folder_is_built_again(
-    chunked: PublishedSite, chosen: Callable[[PublishedSite], str]
-) -> None:
-    key = chosen(chunked)
-    good = Path("output", key).read_bytes()
-    Path("output", key).unlink()
-    chunked.done("build", "--as-of", hour(3))
-    assert Path("output", key).read_bytes() == good
-
-
-@pytest.mark.campaign(short=0)
-@pytest.mark.parametrize("chosen", [index_of, lambda site: chunk_of(site, 200, LIST)])
-def test_what_was_altered_in_the_folder_is_not_uploaded(
-    chunked: PublishedSite, chosen: Callable[[PublishedSite], str]
-) -> None:
-    chunked.edit(200, question="Edited?")
-    for key in chunked.stored():
-        chunked.remove(key)
-    chunked.done("rebuild", "--as-of", hour(2))
-    key = chosen(chunked)
-    for stored in chunked.stored():
-        chunked.remove(stored)
-    tamper(Path("output", key), Path("output", key).read_bytes()[::-1])
-    assert "altered since it was built" in chunked.run("publish").stderr
-
-
 # ── taken down ────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-@pytest.mark.campaign(short=0)
-def test_a_takedown_reaches_heads_chunks_and_what_is_retired(chunked: PublishedSite) -> None:
-    chunked.edit(200, question="Question 200, edited?")
-    chunked.done("rebuild", "--as-of", hour(2))
-    began = Walk(chunked, LIST, 20).begin()
-    assert chunked.traces(200)
-    chunked.done("takedown", market_id(200))
-    assert chunked.traces(200) == []
-    chunked.check()
-    assert len(walk(chunked, LIST)) == len(OPEN) + len(MORE) - 1
-    with pytest.raises(GoneError):
-        began.finish()
-
-
-@pytest.mark.campaign(short=0)
-def test_a_takedown_from_the_store_alone_gives_what_a_build_without_the_market_gives(chunked: PublishedSite) -> None:
-    chunked.forget_output()
-    chunked.done("takedown", market_id(200))
-    assert chunked.traces(200, output=False) == []
-    taken = {key: body for key, body in chunked.objects().items() if key.startswith(keys.LISTS)}
-    chunked.edit(200, approval="rejected")
-    chunked.done("build", "--as-of", FIRST)
-    assert {key: body for key, body in chunked.built().items() if key.startswith(keys.LISTS)} == taken
-
-
-@pytest.mark.campaign(short=0)
-@pytest.mark.parametrize("harm", ["missing", "damaged"])
-@pytest.mark.parametrize("chosen", [lambda site: chunk_of(site, 200, LIST), index_of, head_of])
-def test_a_list_that_cannot_be_read_is_made_again_by_a_takedown(
-    chunked: PublishedSite, chosen: Callable[[PublishedSite], str], harm: str
-) -> None:
-    key = chosen(chunked)
-    if harm == "missing":
-        chunked.remove(key)
-    else:
-        chunked.put(key, b'{"items":[{')
-    chunked.done("takedown", market_id(200))
-    assert chunked.traces(200) == []
-    assert market_id(200) not in walk(chunked, LIST)
-    chunked.done("rebuild", "--verify", "--as-of", hour(2))
-    chunked.check()
 
 
 # ── moved from one layout to the other ────────────────────────────────────────────────────────────────────────────
@@ -294,13 +169,3 @@ def test_a_takedown_between_two_layouts_reaches_both(chunked: PublishedSite) -> 
     chunked.done("takedown", market_id(200), layout="pages")
     assert chunked.traces(200) == []
     assert len(walk(chunked, LIST)) == len(OPEN) + len(MORE) - 1
-
-
-def test_a_manifest_names_chunks_where_there_are_any(chunked: PublishedSite) -> None:
-    one = manifest().current[LIST]
-    assert one.generation.startswith(chunks.LETTER)
-    content = json.loads(Path("output/manifest.json").read_bytes())
-    assert content["current"][LIST]["chunks"] == [*one.chunks]
-    chunked.done("build", "--as-of", hour(2), layout="pages")
-    assert "chunks" not in json.loads(Path("output/manifest.json").read_bytes())["current"][LIST]
-    assert Current.model_validate(content["current"][LIST]) == one

@@ -355,15 +355,6 @@ def test_a_version_that_says_what_the_clock_decides_keeps_its_promise(
     assert details(tmp_path)[market_id(1)]["orderBook"]["bids"] == ([] if is_told else [{"price": 0.4, "amount": 5}])
 
 
-def test_the_same_version_is_a_text_in_postgresql(executed: Callable[[str, str], str]) -> None:
-    (version,) = BLOCKS["Views that depend on time"]
-    with psycopg.connect(executed("postgresql", TABLES + timed(version)), autocommit=True) as connection:
-        before = connection.execute("SELECT detail_version FROM markets").fetchone()
-        connection.execute(PASSED)
-        after = connection.execute("SELECT detail_version FROM markets").fetchone()
-    assert (before, after) == ((f"{market_id(7)} 0",), (f"{market_id(7)} 1",))
-
-
 def test_a_digest_of_what_the_view_shows_changes_with_it_and_with_nothing_else(postgres: Server) -> None:
     (recipe,) = BLOCKS["A version of rows without triggers"]
     place = "-- ── the role"
@@ -443,15 +434,3 @@ def test_a_migration_meets_the_views_in_one_transaction(postgres: Server) -> Non
         owner.execute("ALTER TABLE app.contracts RENAME turnover_cents TO turnover")
     with closing(site.as_reader()) as reader:
         assert reader.execute("SELECT count(volume) FROM markets").fetchone() == (8,)
-
-
-def test_every_recipe_with_sql_is_run() -> None:
-    assert {title for title, blocks in BLOCKS.items() if blocks} == {
-        *("No status closed", "Prices from a pool", "Sales as negative amounts", "One row per outcome"),
-        *("Several markets of one question", "Local times and Unix times", "Paused and halted", "Tags in one column"),
-        *("Tables named like the relations", "What your site does not have", "Migrations that meet the views"),
-        *("Views that depend on time", "No closing time", "Published later", "An order book"),
-        "A version of rows without triggers",
-    }
-    titles = ["Settled in part", "Hidden, deleted, withdrawn"]
-    assert [title for title, blocks in BLOCKS.items() if not blocks] == titles

@@ -75,14 +75,6 @@ def test_every_published_number_follows_from_the_bets(published: Path, expected:
     assert statuses.keys() == {"open", "closed", "resolved", "cancelled"}
 
 
-def test_the_made_up_site_has_all_that_makes_it_hard(made: MadeSite) -> None:
-    bets = [bet for market in made.markets for bet in market.bets]
-    assert sum(bet.amount < 0 for bet in bets) > 300
-    assert sum(bet.is_deleted for bet in bets) > 50
-    assert len({(bet.placed_at) for bet in bets}) < len(bets) - 50, "some at the same time"
-    assert any(not market.bets for market in made.markets)
-
-
 def test_nothing_of_users_or_of_what_is_not_public_is_in_any_byte(published: Path) -> None:
     found = files(published, "")
     assert {".parquet", ".gz", ".atom", ".json"} <= {Path(key).suffix for key in found}

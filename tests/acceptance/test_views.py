@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 from typing import Any, Final
@@ -14,12 +13,10 @@ from psycopg.errors import InsufficientPrivilege
 
 from generator.builder import executors
 from generator.markets.row_validation import pause_reason
-from generator.site import worker_pool
-from generator.source.reader import open_reader as real_open_reader
 from generator.source.relations import RELATIONS
 from tests.support.commands import run
 from tests.support.postgres import Server
-from tests.support.sites.builds import ROOT, build_now, files, make_config
+from tests.support.sites.builds import ROOT
 from tests.support.sites.views import READER, VIEWS, ExistingSite, apply
 
 EXISTING: Final = ROOT / "tests" / "support" / "existing_schema.sql"
@@ -256,28 +253,6 @@ def test_the_example_can_be_run_again_whatever_changed_in_it(
     assert granted(existing_site) == before
 
 
-@pytest.mark.campaign(short=0)
-def test_running_the_example_again_disturbs_no_build_that_is_under_way(existing_site: ExistingSite) -> None:
-    views = VIEWS.read_text().replace("SET LOCAL lock_timeout = '5s'", "SET LOCAL lock_timeout = '2s'")
-    with (
-        closing(existing_site.as_reader()) as build,
-        closing(existing_site.as_reader()) as worker,
-        closing(existing_site.server.connect(existing_site.name)) as owner,
-        ThreadPoolExecutor() as threads,
-        build.transaction(),
-    ):
-        build.execute("SELECT id FROM markets")
-        rerun = threads.submit(owner.execute, views)
-        while not build.execute("SELECT FROM pg_locks WHERE NOT granted").fetchall():
-            assert not rerun.done()
-        build.execute("SET LOCAL lock_timeout = '50ms'")
-        for view in RELATIONS:
-            build.execute(f"SELECT * FROM {view}")
-        worker.execute("SELECT id FROM markets")  # waits behind the example, until that gives up
-        with pytest.raises(psycopg.errors.LockNotAvailable):
-            rerun.result()
-
-
 def test_the_example_gives_up_before_a_build_that_waits_for_it(reader: Any) -> None:
     (waits,) = re.findall(r"SET LOCAL lock_timeout = '(\d+)s'", VIEWS.read_text())
     (allowed,) = reader.execute("SHOW lock_timeout").fetchone()
@@ -440,30 +415,6 @@ def test_a_condition_that_fails_on_purpose_sees_no_hidden_row(reader: Any, exist
         owner.execute(f"SELECT count(*) FROM app.contracts WHERE {trap.format('title', 'title')}")
     seen = reader.execute(f"SELECT count(*) FROM markets WHERE {trap.format('question', 'question')}").fetchone()
     assert seen == (8,)
-
-
-@pytest.mark.campaign(short=0)
-@pytest.mark.workers
-def test_fewer_connections_than_a_build_wants_make_the_same_build(
-    existing_site: ExistingSite, published: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    opened = tmp_path / "opened"
-
-    def open_reader(*arguments: Any) -> Any:
-        with opened.open("a") as file:
-            file.write(".")
-        return real_open_reader(*arguments)
-
-    monkeypatch.setattr(executors, "LEAST", 1)
-    monkeypatch.setattr(executors, "open_reader", open_reader)
-    monkeypatch.setattr(worker_pool, "available", lambda: 16)
-    with existing_site.server.connect(existing_site.name) as connection:
-        connection.execute(f"ALTER ROLE {READER} CONNECTION LIMIT 3")
-        build_now(make_config(tmp_path, source__url=existing_site.url, source__schema="public_api"))
-        connection.execute(f"ALTER ROLE {READER} CONNECTION LIMIT 10")
-    assert 1 < len(opened.read_text()) <= executors.WORKERS, "besides the build's own"
-    details = "v1/public/markets/detail"
-    assert files(tmp_path / "output", details) == files(published, details) != {}
 
 
 def test_the_number_of_connections_is_the_one_that_is_stated(existing_site: ExistingSite) -> None:

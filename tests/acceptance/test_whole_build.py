@@ -4,7 +4,6 @@ import hashlib
 import json
 import re
 import sqlite3
-import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from datetime import datetime, timedelta
@@ -247,22 +246,6 @@ def test_what_is_read_is_exactly_what_is_not_private() -> None:
     assert {name: {*columns} for name, columns in RELATIONS.items()} == public
 
 
-@pytest.mark.parametrize("relation", RELATIONS)
-def test_every_column_of_the_real_schema_is_either_read_or_private(demo_folder: Path, relation: str) -> None:
-    with closing(sqlite3.connect(demo_folder / "markets.db")) as connection:
-        real = {row[1] for row in connection.execute(f"PRAGMA table_info({relation})")}
-    read = {*RELATIONS[relation]}
-    assert real == read | PRIVATE[relation]
-    assert not read & PRIVATE[relation]
-
-
-def test_the_real_schema_has_no_relation_that_is_neither_read_nor_unknown_to_us(demo_folder: Path) -> None:
-    with closing(sqlite3.connect(demo_folder / "markets.db")) as connection:
-        real = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-    assert real == {*RELATIONS}
-    assert sum(map(len, PRIVATE.values())) == 7
-
-
 @contextmanager
 def watched() -> Iterator[tuple[list[str], set[tuple[str, str]]]]:
     """Every statement and every (table, column) that any SQLite connection reads, as reported by SQLite."""
@@ -300,15 +283,6 @@ def test_no_statement_names_a_private_column(forty: Path) -> None:
     assert read <= {(table, column) for table, allowed in RELATIONS.items() for column in allowed}
 
 
-def test_the_watch_sees_a_private_column_that_is_read(demo_folder: Path) -> None:
-    with watched() as (statements, columns):
-        engine = sa.create_engine(f"sqlite:///{demo_folder / 'markets.db'}", poolclass=sa.NullPool)
-        with engine.connect() as connection:
-            connection.exec_driver_sql("SELECT count(user_id) FROM fills")
-    assert ("fills", "user_id") in columns
-    assert any("user_id" in statement for statement in statements)
-
-
 # ── reproducibility ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -325,63 +299,8 @@ def identities(output: Path) -> dict[str, tuple[int, int, int]]:
     }
 
 
-@pytest.mark.campaign(short=0)
-def test_three_builds_into_fresh_folders_give_the_same_bytes(forty: Path) -> None:
-    outputs = [forty / name for name in ("one", "two", "three")]
-    for output in outputs:
-        build_now(make_config(forty, output=output))
-    first, second, third = map(fingerprint, outputs)
-    assert len(first) > 300
-    assert first == second == third
-    manifests = {(output / "manifest.json").read_bytes() for output in outputs}
-    assert len(manifests) == 1
-
-
-@pytest.mark.campaign(short=0)
-def test_a_second_build_in_place_writes_nothing_at_all(forty: Path) -> None:
-    build_now(make_config(forty))
-    first = identities(forty / "output")
-    time.sleep(0.02)  # longer than the clock of any file system takes to tell two writes apart
-    report = build_now(make_config(forty))
-    assert identities(forty / "output") == first
-    assert (report.written, report.written_bytes, report.deleted) == (0, 0, 0)
-    assert report.unchanged == len(files(forty / "output")) > 300
-
-
 def changed(one: dict[str, bytes], other: dict[str, bytes]) -> set[str]:
     return {key for key in one.keys() | other.keys() if one.get(key) != other.get(key)}
-
-
-@pytest.mark.campaign(short=0)
-def test_a_later_as_of_changes_only_what_must_change(forty: Path) -> None:
-    outputs = [forty / "output", forty / "later"]
-    build_now(make_config(forty), AS_OF)
-    build_now(make_config(forty, output=outputs[1]), AS_OF + timedelta(hours=3))
-    earlier, later = map(files, outputs)
-    different = changed(earlier, later)
-    details = {key for key in different if "/detail/" in key}
-    moved = {key.removesuffix(".json").rsplit("/", 1)[1] for key in details}
-    total = sum("/detail/" in key for key in earlier)
-    assert 0 < len(details) < total / 2
-    for key in details:
-        old, new = json.loads(earlier[key]), json.loads(later[key])
-        differing = {name for name in old["market"] if old["market"][name] != new["market"][name]}
-        assert differing <= {"fills24h", "acceptingBets"}
-        assert {**old, "market": None} == {**new, "market": None}
-    lists = {key for key in earlier.keys() | later.keys() if "/lists/" in key}
-    for status in STATUS_FILTERS:
-        for sort in SORTS:
-            prefix = keys.list_prefix(f"{status}/{sort}") + "/"
-            own = {key for key in lists if key.startswith(prefix)}
-            if moved.isdisjoint(walk(earlier, f"{status}/{sort}", 100)):
-                assert not own & different
-            else:
-                assert own & different
-    assert keys.BUILD in different
-    downloads = {
-        key for key in different if key.startswith(tuple(f"{keys.list_prefix(one)}/" for one in keys.DOWNLOADS))
-    }
-    assert different <= details | lists | downloads | {keys.BUILD, keys.SNAPSHOT, keys.PRICES}
 
 
 @pytest.mark.campaign(short=0)

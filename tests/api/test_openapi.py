@@ -122,10 +122,6 @@ def test_the_document_is_valid_openapi_3_1(document: dict[str, Any]) -> None:
     assert (document["openapi"], document["info"]["version"]) == ("3.1.0", "1.0.0")
 
 
-def test_a_broken_document_is_not_valid(document: dict[str, Any]) -> None:
-    assert not OpenAPIV31SpecValidator({**document, "paths": {"/": {"get": {"responses": {"200": {}}}}}}).is_valid()
-
-
 @pytest.mark.campaign(short=0)
 def test_the_published_bytes_are_the_same_whatever_the_hash_seed(
     folder: Path, published: dict[str, bytes], variant: Variant
@@ -538,25 +534,6 @@ def test_every_published_file_fits_its_schema(published: dict[str, bytes], valid
     assert len(distinct) > 500
     for name, body in distinct:
         checks[name].validate(json.loads(body))
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"question": None},
-        {"status": "archive"},
-        {"prob": 1.1},
-        {"id": "not-a-uuid"},
-        {"closeTime": "2026-06-30 22:00"},
-        {"fills24h": 0.5},
-    ],
-)
-def test_a_wrong_item_does_not_fit(change: dict[str, Any], validator: Validator, variant: Variant) -> None:
-    page = openapi_examples.lists(variant)["firstPage"]["value"]
-    check = validator(openapi_schemas.ref("PublicMarketList"))
-    assert check.is_valid(page)
-    assert not check.is_valid({**page, "items": [{**page["items"][0], **change}]})
-    assert not check.is_valid({**page, "more": True})
 
 
 # ── programs that read the document ───────────────────────────────────────────────────────────────────────────────

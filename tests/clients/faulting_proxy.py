@@ -1,14 +1,9 @@
 """A proxy that injects faults between a client and a site; for the tests of clients in every language.
 
-    python -m tests.clients.faulting_proxy --target http://127.0.0.1:8000 --seed 7 --faults 5xx,429,cut
-
-Its first line on stdout is its address. It needs nothing but Python. `/_proxy/` is its own: `counts` answers what was
-injected so far, as JSON; `faults?5xx,cut` sets the faults from now on, and none if empty; `release` lets answers go on
-that `stall` holds. No fault is a plausible lie: each can be noticed by who reads the answer to its end.
+No fault is a plausible lie: each can be noticed by who reads the answer to its end. Answers that `stall` holds go on
+when they are `released`.
 """
 
-import argparse
-import json
 import random
 import socket
 import struct
@@ -19,13 +14,12 @@ from contextlib import contextmanager, suppress
 from http.client import HTTPConnection, HTTPException
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Final
-from urllib.parse import unquote, urlsplit
+from urllib.parse import urlsplit
 
 #: What can be injected: an error of the server; a run of 429s; a body that ends early; one in single bytes; one that
 #: stops in its midst until it is released or the client goes; a body that is not the JSON it should be; a connection
 #: that is reset before or in an answer.
 FAULTS: Final = ("5xx", "429", "cut", "slow", "stall", "json", "reset")
-CONTROL: Final = "/_proxy/"
 #: Headers that are of one connection only.
 _HOP_BY_HOP: Final = {"connection", "keep-alive", "transfer-encoding", "content-length", "host"}
 _NO_BODY: Final = {204, 304}
@@ -98,9 +92,6 @@ class _Handler(BaseHTTPRequestHandler):
     server: FaultingProxy
 
     def do_GET(self) -> None:
-        if self.path.startswith(CONTROL):
-            self._control(self.path.removeprefix(CONTROL))
-            return
         fault = self.server.fate.next()
         _INJECT.get(fault or "", _Handler._pass_on)(self)
 
@@ -108,14 +99,6 @@ class _Handler(BaseHTTPRequestHandler):
     do_OPTIONS = do_GET  # noqa: N815
 
     def log_message(self, *_: object) -> None: ...
-
-    def _control(self, command: str) -> None:
-        name, _, arguments = command.partition("?")
-        if name == "faults":
-            self.server.fate.faults = faults_of(unquote(arguments))
-        if name == "release":
-            self.server.released.set()
-        self._send(200, {}, json.dumps({"requests": self.server.fate.requests, **self.server.fate.injected}).encode())
 
     def _send(self, status: int, headers: Mapping[str, str], body: bytes) -> None:
         self._begin(status, headers, len(body))
@@ -231,14 +214,6 @@ _INJECT: Final[Mapping[str, Callable[[_Handler], None]]] = {
 }
 
 
-def faults_of(text: str) -> tuple[str, ...]:
-    """The faults in a list with commas; raise ValueError if one is unknown."""
-    faults = tuple(filter(None, text.split(",")))
-    if unknown := {*faults} - {*FAULTS}:
-        raise ValueError(f"unknown faults {', '.join(sorted(unknown))}; there are {', '.join(FAULTS)}")
-    return faults
-
-
 @contextmanager
 def running(proxy: FaultingProxy) -> Iterator[FaultingProxy]:
     """Run a proxy for the time of a `with`."""
@@ -251,27 +226,3 @@ def running(proxy: FaultingProxy) -> Iterator[FaultingProxy]:
         proxy.shutdown()
         proxy.server_close()
         thread.join()
-
-
-def main() -> None:
-    """Run until it is ended."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--target", required=True, help="the address of the site")
-    parser.add_argument("--port", type=int, default=0, help="where to listen; 0 picks a free port")
-    parser.add_argument("--seed", type=int, default=0, help="the faults come in the order that this number draws")
-    parser.add_argument("--faults", type=faults_of, default=FAULTS, help=f"of {','.join(FAULTS)} (default: all)")
-    parser.add_argument("--share", type=float, default=0.2, help="the share of requests that meet one (default: 0.2)")
-    parser.add_argument("--in-a-row", type=int, default=3, help="the most that meet one consecutively (default: 3)")
-    parser.add_argument("--retry-after", type=int, default=0, help="the seconds of Retry-After (default: 0)")
-    parser.add_argument("--base-url", default="", help="an address in heads to replace by the proxy's")
-    options = parser.parse_args()
-    fate = Fate(options.faults, seed=options.seed, share=options.share, in_a_row=options.in_a_row)
-    proxy = FaultingProxy(
-        options.target, fate, port=options.port, base_url=options.base_url, retry_after=options.retry_after
-    )
-    print(proxy.url, flush=True)  # noqa: T201 - what starts it reads this
-    proxy.serve_forever()
-
-
-if __name__ == "__main__":
-    main()

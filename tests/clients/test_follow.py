@@ -206,17 +206,6 @@ def test_it_begins_with_the_dump_and_goes_on_with_steps(follower: Follower) -> N
     assert follower.dumps() == 0
 
 
-def test_steps_since_the_last_run_are_merged(follower: Follower) -> None:
-    """The newest value of each property, whichever step has it."""
-    follower.succeeds()
-    for prob, volume in [("0.2", "1e22"), ("0.3", "1e22"), ("0.3", "5")]:
-        values = [("question", '"Snow?"'), ("prob", prob), ("volume", volume)]
-        follower.site.move(FIRST | {IDS[3]: states.line(IDS[3], values)})
-    follower.succeeds()
-    assert kinds(follower) == [0, 1, 0]
-    assert len(follower.site.asked) == 4
-
-
 def test_who_reads_the_file_meanwhile_reads_a_whole_one(file_follower: Follower) -> None:
     file_follower.succeeds()
     file_follower.site.move(SECOND)
@@ -461,13 +450,6 @@ def test_a_damaged_copy_is_noticed_although_nothing_is_new(follower: Follower) -
     assert kinds(follower) == [0, 9, 0], "what was mended is told"
 
 
-def test_a_copy_keeps_what_did_not_change_when_it_starts_again_from_the_dump(follower: Follower) -> None:
-    follower.succeeds()
-    follower.site.begin(THIRD, "b" * 32)
-    assert "new session" in follower.succeeds()
-    assert kinds(follower) == [1, 8, 1]
-
-
 def test_it_tries_once_more_when_the_site_changes_between_head_and_dump(file_follower: Follower) -> None:
     site = file_follower.site
     dump = site.head["dump"]["url"].removeprefix(site.url)
@@ -495,23 +477,6 @@ def test_an_unchanged_head_is_not_sent_again(file_follower: Follower) -> None:
     file_follower.succeeds()
     file_follower.succeeds()
     assert file_follower.site.sent == [(304, 0)]
-
-
-def test_a_head_that_changed_although_nothing_is_new_is_sent_once(file_follower: Follower) -> None:
-    file_follower.site.move(SECOND)
-    file_follower.succeeds()
-    file_follower.site.head["steps"] = []
-    file_follower.site.put_head()
-    for statuses in ([200], [304]):
-        file_follower.succeeds()
-        assert [status for status, _ in file_follower.site.sent] == statuses
-
-
-def test_a_file_that_is_damaged_is_made_anew_although_the_head_is_unchanged(file_follower: Follower) -> None:
-    file_follower.succeeds()
-    _damages_copy(file_follower)
-    assert "the digest of the result differs from the site's; starting from the dump" in file_follower.succeeds()
-    assert [status for status, _ in file_follower.site.sent] == [304, 200, 200]
 
 
 @pytest.mark.parametrize(
@@ -676,40 +641,6 @@ def test_a_site_that_cannot_be_reached_is_to_be_tried_later(file_follower: Follo
     error, said = file_follower.run(replace(IMPATIENT, hosts=[host]))
     assert isinstance(error, UnavailableError)
     assert "Connection refused" in said
-
-
-@pytest.mark.parametrize("address", ["file:///etc/hostname", "ftp://127.0.0.1/x", "data:,x", "/etc/hostname", "http:/"])
-def test_it_opens_addresses_of_http_alone(file_follower: Follower, address: str) -> None:
-    with pytest.raises(ClientError), Client(address, IMPATIENT) as client:
-        client.build()
-    file_follower.site.answers[HEAD] = Answer(status=302, headers={"Location": address})
-    file_follower.fails_somehow()
-    file_follower.site.put_head()
-    file_follower.site.head["dump"]["url"] = address
-    file_follower.site.put_head()
-    file_follower.fails_somehow()
-    assert not file_follower.path.exists()
-
-
-@pytest.mark.parametrize("address", ["http://[x", f"http://{'a' * 70}.com/", "http://127.0.0.1:x/"])
-@pytest.mark.parametrize("place", ["dump", "stepsUrl"])
-def test_an_address_that_is_none_is_a_failure(file_follower: Follower, place: str, address: str) -> None:
-    file_follower.succeeds()
-    file_follower.site.move(SECOND)
-    if place == "dump":
-        file_follower.path.unlink()
-        file_follower.path.with_name("markets.ndjson.position").unlink()
-        file_follower.site.head["dump"]["url"] = address
-    else:
-        file_follower.site.head["stepsUrl"] = f"{address}/"
-    file_follower.site.put_head()
-    file_follower.fails_somehow()
-    assert file_follower.text() in {b"", states.text(FIRST)}
-
-
-def test_a_pause_that_cannot_be_understood_is_none(file_follower: Follower) -> None:
-    file_follower.site.answers[HEAD] = Answer(b"{}", 503, {"Retry-After": "soon"})
-    assert "try again later" in file_follower.fails(UnavailableError)
 
 
 @pytest.mark.parametrize("path", ["head", "dump"])

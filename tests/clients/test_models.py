@@ -2,7 +2,6 @@
 
 import json
 import os
-from copy import deepcopy
 from typing import Any, Final
 
 import pytest
@@ -32,12 +31,6 @@ def documents(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
         document.document(make_config(folder, **settings, dumps__histories=histories))
         for histories in ("thinned", "full")
     ]
-
-
-@pytest.fixture
-def changeable(documents: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The same, to change."""
-    return deepcopy(documents)
 
 
 def schemas(found: dict[str, Any]) -> dict[str, Any]:
@@ -78,45 +71,3 @@ def test_files_of_thinned_and_of_full_histories_are_read() -> None:
         head = decoded(models.DumpHead, values)
         assert encoded(head) == values
         assert head.extra == {}
-
-
-def test_a_description_uses_the_names_and_values_of_python(changeable: list[dict[str, Any]]) -> None:
-    for found in changeable:
-        schemas(found)["Step"]["properties"]["asOf"]["description"] = (
-            "Null `closeTime` is null; `Step` and MiB are kept."
-        )
-    line = "    as_of: datetime  # Null `close_time` is None; `Step` and MiB are kept.\n"
-    assert line in generate_models.module(changeable)
-
-
-@pytest.mark.parametrize(
-    ("place", "schema", "problem"),
-    [
-        ("Step.size", {"oneOf": []}, "no annotation says"),
-        ("Step.size", {"anyOf": [{"type": "string"}, {"type": "number"}]}, "no annotation says"),
-        ("Step.size", {"$ref": "#/components/schemas/FeedAuthor"}, "name the schema in TYPES"),
-        ("PeriodFile.name", {"type": "integer"}, "PartitionFile cannot stand for all its schemas: name is"),
-        ("PublicMarketDetailMarket.prob", {"type": "integer"}, "FullMarket has not all that Market has"),
-    ],
-)
-def test_what_no_type_can_say_is_an_error(
-    changeable: list[dict[str, Any]], place: str, schema: dict[str, Any], problem: str
-) -> None:
-    name, _, key = place.partition(".")
-    for found in changeable:
-        if name in schemas(found):
-            schemas(found)[name]["properties"][key] = {"description": "It.", **schema}
-    with pytest.raises(ValueError, match=problem):
-        generate_models.module(changeable)
-
-
-def test_what_one_kind_of_site_may_lack_is_optional(changeable: list[dict[str, Any]]) -> None:
-    schemas(changeable[1])["Step"]["required"].remove("size")
-    assert "    size: int | None = None  #" in generate_models.module(changeable).partition("class Step(")[2]
-
-
-def test_a_type_whose_schema_is_gone_is_an_error(changeable: list[dict[str, Any]]) -> None:
-    for found in changeable:
-        del schemas(found)["Step"]
-    with pytest.raises(ValueError, match="Step has no schema: remove it from TYPES"):
-        generate_models.module(changeable)

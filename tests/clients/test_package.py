@@ -58,15 +58,6 @@ def test_it_has_at_most_1050_lines_of_code() -> None:
     assert 500 < sum(counted.values()) <= 1050, counted
 
 
-def test_lines_of_code_are_counted_as_people_count_them() -> None:
-    assert (
-        code_lines(
-            '"""Doc.\n\nMore.\n"""\n\n# why\nx = (\n    1  # one\n)\n\n\ndef f():\n    """Doc."""\n    return x\n'
-        )
-        == 5
-    )
-
-
 def test_its_modules_and_functions_stay_small() -> None:
     modules = [*structure.modules("clients/python")]
     assert {module.path.name for module in modules} == {path.name for path in MODULES} | {"generate_models.py"}
@@ -129,14 +120,6 @@ def _state(ids: list[str], prob: float) -> State:
 
 
 def _nothing(*_: object) -> None: ...
-
-
-def test_the_docs_show_each_client_and_the_copy() -> None:
-    shown = "".join(EXAMPLES)
-    assert len(EXAMPLES) == 4
-    assert all(word in shown for word in ("client.markets(", "AsyncClient(", "client.dump()", "client.follow("))
-    first, second = re.findall(r"curl 'http|^```python$", PAGES["README.md"], re.MULTILINE)[:2]
-    assert (first, second) == ("curl 'http", "```python")
 
 
 def test_the_commands_of_the_docs_run(

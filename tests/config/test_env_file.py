@@ -87,7 +87,8 @@ def test_every_command_reads_the_file_before_its_settings(
 ) -> None:
     """The file replaces what is set, a later file an earlier one, and `--set` both."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("os.environ", {"PUBLIC_MARKETS_SCHEDULE": "set"})
+    for name in ("SCHEDULE", "SNAPSHOT__SISE", "LAYOUT"):
+        monkeypatch.setenv(f"PUBLIC_MARKETS_{name}", "set")
     Path("config.yaml").touch()
     Path("first").write_text("PUBLIC_MARKETS_SCHEDULE=first\nPUBLIC_MARKETS_SNAPSHOT__SISE=1")
     Path("second").write_text("PUBLIC_MARKETS_SCHEDULE=5\nPUBLIC_MARKETS_LAYOUT=neither")
@@ -124,7 +125,6 @@ def test_check_says_who_else_can_read_the_file(
     mode: int, *, is_ours: bool, is_told: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("os.environ", {})
     Path("config.yaml").touch()
     Path("variables").touch()
     Path("variables").chmod(mode)

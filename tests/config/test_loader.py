@@ -179,7 +179,8 @@ def test_an_option_value_may_hold_equals_signs(folder: Folder) -> None:
     assert folder.load("", "source.url=sqlite:///a?b=c").source.url.get_secret_value() == "sqlite:///a?b=c"
 
 
-@pytest.mark.parametrize("loaded", [Config(), Config().source, Config().guards])
-def test_settings_cannot_be_changed(loaded: Config) -> None:
+def test_settings_cannot_be_changed() -> None:
     with pytest.raises(ValidationError, match="frozen"):
-        setattr(loaded, next(iter(type(loaded).model_fields)), "x")
+        Config().layout = "chunks"  # type: ignore[misc]
+    with pytest.raises(ValidationError, match="frozen"):
+        Config().source.audit = 0  # type: ignore[misc]

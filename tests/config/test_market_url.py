@@ -83,37 +83,6 @@ def test_a_slug_needs_the_extended_variant(folder: Folder) -> None:
     assert folder.mistakes(template) == [line]
 
 
-def test_the_former_setting_of_feeds_is_told_by_its_new_name(folder: Folder) -> None:
-    told = "is a setting of its own now, in no section: write market_url instead"
-    text = "feeds:\n  market_url: https://example.org/{id}"
-    assert folder.mistakes(text) == [f"config.yaml:2:3 feeds.market_url: {told}"]
-    assert folder.mistakes("", "feeds.market_url=x") == [f"--set feeds.market_url: {told}"]
-    of_environment = told.replace("market_url", "PUBLIC_MARKETS_MARKET_URL")
-    assert folder.mistakes("", PUBLIC_MARKETS_FEEDS__MARKET_URL="x") == [
-        f"PUBLIC_MARKETS_FEEDS__MARKET_URL: {of_environment}"
-    ]
-
-
-ID, KEY = "https://example.org/{id}", "https://example.org/{key}"
-
-
-@pytest.mark.parametrize(
-    ("recorded", "read"),
-    [
-        ({"feeds.market_url": ID}, ID),
-        ({"feeds.market_url": None}, None),
-        ({"feeds.market_url": "http://example.org/{id}"}, None),
-        ({"feeds.market_url": ID, "market_url": KEY}, KEY),
-        ({"market_url": KEY, "feeds.market_url": ID, "fills_window_step": None}, KEY),
-    ],
-)
-def test_a_state_of_an_earlier_version_keeps_its_links_where_they_are_valid_now(
-    recorded: dict[str, object], read: str | None
-) -> None:
-    found = shaped({**recorded, "layout": "chunks"})
-    assert (found.market_url, found.layout) == (read, "chunks")
-
-
 def test_a_recorded_setting_that_is_invalid_under_the_name_it_has_is_refused() -> None:
     with pytest.raises(ValueError, match="https://"):
         shaped({"market_url": "http://example.org/{id}"})

@@ -10,7 +10,6 @@ from generator.errors import ConfigError
 from tests.config.folder import Folder
 from tests.support.campaigns import rounds
 
-NO_DURATION = "write a duration: a number of seconds, or like 45 s, 90 min, 6 h, 2 d, PT6H"
 NO_DATABASE = "write a database URL, beginning with sqlite://, postgresql://, postgresql+psycopg://, postgres://"
 NO_LIST = "write a list of texts, without YAML tags"
 NO_COMMAND = "write the program and its arguments as a list of texts"
@@ -24,8 +23,6 @@ NO_NETWORK = "write addresses or networks, such as 192.0.2.7, 10.0.0.0/8 or 2001
 TOO_WIDE = "name your proxies only: readers in so wide a network could choose the address that is counted"
 CATEGORIES = "name each category once, in printable text, as a list or separated by commas"
 IN_FILE = "holds a password, which must not be in the file; set PUBLIC_MARKETS_SOURCE__URL instead"
-SECRET = "hunter2"  # noqa: S105 - the password that must never show
-WITH_PASSWORD = f"postgresql://reader:{SECRET}@db.example/markets"
 
 
 @pytest.mark.parametrize(

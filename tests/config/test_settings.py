@@ -2,7 +2,6 @@
 
 import json
 import os
-from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ import yaml
 
 from generator.config.loader import load
 from generator.config.settings import KEYS, Config
-from tests.config.folder import Folder, value_of
+from tests.config.folder import Folder
 
 ROOT = Path(__file__).parents[2]
 SCHEMA = ROOT / "generator" / "config" / "schema.json"
@@ -20,59 +19,6 @@ SCHEMA = ROOT / "generator" / "config" / "schema.json"
 
 def test_the_config_file_of_the_project_says_exactly_the_defaults() -> None:
     assert load(ROOT / "config.yaml", environ={}) == Config()
-
-
-def test_the_defaults_are_those_of_the_design() -> None:
-    defaults = {key: value_of(Config(), key) for key in KEYS}
-    assert defaults.pop("source.url").get_secret_value() == "sqlite:///demo.db"
-    assert defaults == {
-        "base_url": "http://127.0.0.1:8000",
-        "market_url": None,
-        "cluster": None,
-        "source.schema": None,
-        "source.audit": 0.01,
-        "output": Path("output"),
-        "variant": "core",
-        "categories": None,
-        "search": "title+description",
-        "layout": "pages",
-        "fills_window_step": timedelta(hours=1),
-        "schedule": 60,
-        "snapshot.size": 6,
-        "texts.question": 2_000,
-        "texts.description": 100_000,
-        "detail.order_book": True,
-        "detail.recent_fills": 50,
-        "detail.history_points": 500,
-        "cursor.lifetime": timedelta(hours=6),
-        "rate_limit.requests": 300,
-        "rate_limit.searches": 30,
-        "rate_limit.window": timedelta(seconds=60),
-        "rate_limit.trusted_proxies": [],
-        "guards.max_shrink": 0.2,
-        "guards.max_invalid": 0.01,
-        "guards.max_jumps": 0.1,
-        "guards.max_monthly_cost": 100,
-        "publish.target": None,
-        "publish.endpoint_url": None,
-        "publish.client": "obstore",
-        "publish.single_writer": False,
-        "publish.lease": timedelta(minutes=5),
-        "publish.cloudfront_distribution": None,
-        "publish.purge_command": None,
-        "publish.notify_command": None,
-        "publish.cache_fill": timedelta(seconds=60),
-        "dumps.ndjson": True,
-        "dumps.parquet": False,
-        "dumps.histories": "thinned",
-        "dumps.base_url": None,
-        "archive.days": 0,
-        "changes.enabled": True,
-        "feeds.enabled": True,
-        "prices_file": True,
-        "prices": None,
-        "metrics": None,
-    }
 
 
 def test_the_config_file_of_the_project_shows_every_key_below_its_description() -> None:

@@ -1,8 +1,8 @@
 """Markets validated column by column are those of single rows, and so is what is wrong with them."""
 
 import tracemalloc
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar, Final
 
 import pytest
 from hypothesis import given, settings
@@ -68,11 +68,23 @@ def rows(draw: st.DrawFn) -> Given:
     return Given(row, draw(FX), draw(st.sampled_from(WINDOWS)), draw(EXTENDED), draw(VERSIONS))
 
 
-def batch(found: Sequence[Given]) -> Batch:
+class Watched(Batch):
+    """Tells which rows are validated one by one."""
+
+    asked: ClassVar = list[Given]()
+
+    def rows(self) -> Iterator[Given]:
+        found = [*super().rows()]
+        self.asked.extend(found)
+        return iter(found)
+
+
+def batch(found: Sequence[Given]) -> Watched:
     """These rows by column."""
+    Watched.asked.clear()
     rows, fx, windows, extended, versions = zip(*found, strict=True) if found else ((),) * 5
     columns = {name: [row[name] for row in rows] for name in (rows[0] if rows else ())}
-    return Batch(columns, fx, windows, extended, versions)
+    return Watched(columns, fx, windows, extended, versions)
 
 
 def of_rows(found: Sequence[Given]) -> list[Market | ValidationError]:
@@ -120,7 +132,7 @@ def test_markets_and_faults_are_those_of_single_rows(found: list[Given]) -> None
 
 @pytest.mark.parametrize("extended", [None, ExtendedFields("a-slug", ["Crypto"])])
 def test_what_databases_usually_hold_is_validated_at_once(
-    extended: ExtendedFields | None, monkeypatch: pytest.MonkeyPatch
+    extended: ExtendedFields | None,
 ) -> None:
     usual: list[dict[str, Any]] = [
         {},
@@ -131,26 +143,18 @@ def test_what_databases_usually_hold_is_validated_at_once(
     found = [Given(market_row(number, **columns), None, NO_FILLS, extended) for number, columns in enumerate(usual)]
     found.append(Given(market_row(9), FX_MEMBER, WINDOWS[1], extended))
     expected = [shown(made_of(given)) for given in found]
-    monkeypatch.setattr(row_validation, "market", None)
     assert [*map(shown, of_rows(found))] == expected
+    assert Watched.asked == []
 
 
-def test_a_bad_row_is_the_only_one_refused_and_slows_few_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = list[Mapping[str, Any]]()
-    by_itself = row_validation.market
-
-    def market(row: Mapping[str, Any], **given: Any) -> row_validation.MarketRow:
-        asked.append(row)
-        return by_itself(row, **given)
-
-    monkeypatch.setattr(row_validation, "market", market)
+def test_a_bad_row_is_the_only_one_refused_and_slows_few_others() -> None:
     found = [Given(market_row(number, prob=2 if number == 80 else 0.5), None, NO_FILLS, None) for number in range(200)]
     made = of_rows(found)
     assert [number for number, result in enumerate(made) if isinstance(result, ValidationError)] == [80]
     assert [result.id for result in made if not isinstance(result, ValidationError)] == [
         market_id(number) for number in range(200) if number != 80
     ]
-    assert len(asked) <= 25
+    assert 0 < len(Watched.asked) <= 25
 
 
 def test_a_batch_of_long_descriptions_is_not_copied_as_a_whole() -> None:

@@ -53,14 +53,13 @@ def test_the_order_in_which_rows_came_does_not_show(quarantine: Quarantine) -> N
     assert [row.key for row in quarantine] == ["a", "a", "a", "b"]
 
 
-def test_the_same_rows_are_named_in_whatever_order_and_parts_they_come(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("generator.markets.quarantine.NAMED_AT_MOST", 5)
+def test_the_same_rows_are_named_in_whatever_order_and_parts_they_come() -> None:
     rows = [(relation, key) for key in range(10, 30) for relation in ("fills", "markets")] * 2
     collectors = list[Quarantine]()
     for size, step in ((len(rows), 1), (len(rows), -1), (7, 1), (3, -1)):
-        ordered, whole = rows[::step], Quarantine()
+        ordered, whole = rows[::step], Quarantine(5)
         for start in range(0, len(rows), size):
-            part = Quarantine()
+            part = Quarantine(5)
             for relation, key in ordered[start : start + size]:
                 part.reject(relation, key, FAULT)
             whole.add(part)

@@ -12,7 +12,6 @@ from generator.builder.report import Report
 from generator.markets import row_validation
 from generator.markets.quarantine import Quarantine
 from generator.source.reader import open_reader
-from generator.source.relations import RELATIONS
 from tests.source.native import Postgres, detail
 from tests.support.sites.builds import AS_OF, build_now, make_config
 from tests.support.sites.catalogs import catalog_of
@@ -89,65 +88,6 @@ def test_what_postgresql_alone_can_hold_costs_one_row(
     assert found["markets", market_id(2)].startswith("fx_members.week_start: not a date")
     counts = {name: report.quarantine.total(name) for name in ("markets", "fills", "orders", "probabilities")}
     assert counts == {"markets": len(UNSPEAKABLE) + 1, "fills": 4, "orders": 3, "probabilities": 3}
-
-
-def test_untyped_columns_of_sqlite_cost_one_row_for_each_odd_value(
-    tmp_path: Path, database: sqlite3.Connection
-) -> None:
-    database.execute("DROP TABLE markets")
-    database.execute(f"CREATE TABLE markets ({', '.join(RELATIONS['markets'])})")  # SQLite then keeps what it is given
-    insert_market(database, 1, prob=1, volume=5)
-    odd: list[tuple[dict[str, Any], str]] = [
-        ({"question": 5}, "question: not a text (5)"),
-        ({"question": b"bytes"}, "question: not a text (b'bytes')"),
-        ({"id": 5}, "id: not a UUID (5)"),
-        ({"id": market_id(3).encode()}, "id: not a UUID"),
-        ({"close_time": 1_769_860_800}, f"close_time: {NO_TIME} (1769860800)"),
-        ({"created_at": b"2026-01-31 12:00:00"}, f"created_at: {NO_TIME}"),
-        ({"prob": "0.5"}, "prob: not a number (0.5)"),
-        ({"prob": b"0.5"}, "prob: not a number"),
-        ({"trader_count": "many"}, "trader_count: not a whole number (many)"),
-        ({"description": 0.5}, "description: not a text (0.5)"),
-    ]
-    for row, (columns, _) in enumerate(odd, start=10):
-        insert_market(database, row, **columns)
-    insert_market(database, 30)
-    database.execute("UPDATE markets SET question = CAST(x'66fc66' AS TEXT) WHERE id = ?", [market_id(30)])
-    for row, approval in enumerate((b"approved", "Approved", "approved ", 1, None), start=40):
-        insert_market(database, row, approval=approval)
-    for row, is_listed in enumerate((None, 0), start=50):
-        insert_market(database, row, is_listed=is_listed)
-    report = build_now(make_config(tmp_path), invalid=True)
-    assert (report.built, report.hidden) == (1, 7)
-    market = detail(tmp_path / "output", 1)["market"]
-    assert (market["prob"], market["volume"]) == (1.0, 5.0)
-    found = [reason for (relation, _), reason in reasons(report).items() if relation == "markets"]
-    assert len(found) == len(odd) + 1
-    for _, reason in odd:
-        assert [sentence for sentence in found if sentence.startswith(reason)], reason
-    assert reasons(report)["markets", market_id(30)].startswith("question: not valid Unicode")
-
-
-def test_invalid_utf_8_costs_one_row_even_if_it_is_the_first_of_a_part(
-    tmp_path: Path, database: sqlite3.Connection
-) -> None:
-    for row in (1, 2):
-        insert_market(database, row)
-    database.execute("UPDATE markets SET question = CAST(x'66fc66' AS TEXT) WHERE id = ?", [market_id(1)])
-    report = build_now(make_config(tmp_path), invalid=True)
-    assert report.built == 1
-    assert reasons(report)["markets", market_id(1)].startswith("question: not valid Unicode")
-
-
-def test_a_slug_beside_an_id_that_is_not_text_costs_only_that_market(
-    tmp_path: Path, database: sqlite3.Connection
-) -> None:
-    database.execute("DROP TABLE markets")
-    database.execute(f"CREATE TABLE markets ({', '.join(RELATIONS['markets'])})")
-    for row, key in enumerate((market_id(1), None, 5, market_id(3).encode())):
-        insert_market(database, row, id=key, slug=f"slug-{row}")
-    report = build_now(make_config(tmp_path, variant="extended"), invalid=True)
-    assert (report.built, report.quarantine.total("markets")) == (1, 3)
 
 
 def test_a_member_of_a_public_family_stays_out_of_lists_in_whatever_case_its_id_is_spelled(

@@ -1,6 +1,6 @@
 """Rows of many markets are converted together, with the result of converting and validating them one by one."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import cycle, islice
 from typing import Any, Final
 
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from generator.errors import SourceError
 from generator.markets import batch_validation, detail, fills, history
-from generator.markets.batch_validation import RelationRows, SlowPathError, Valid
+from generator.markets.batch_validation import RelationRows, Valid
 from generator.markets.quarantine import Quarantine
 from generator.source.grouping import RowsByMarket
 from tests.markets.test_batch_validation import IDS, NUMBERS, PLAIN_TIMES, TIMES
@@ -29,6 +29,12 @@ ODD: Final = {
     "fills": st.tuples(IDS, NUMBERS, NUMBERS, NUMBERS, TIMES),
     "points": st.tuples(TIMES, NUMBERS),
 }
+#: A row for which all of its batch is validated one by one.
+UNFIT: Final[dict[str, Callable[[int], tuple[Any, ...]]]] = {
+    "orders": lambda number: (market_id(number), "unfit", 0.5, 0.5),
+    "fills": lambda number: (market_id(number), fill_id(0), 0.5, 0.5, 0.5, "unfit"),
+    "points": lambda number: (market_id(number), "unfit", 0.5),
+}
 MODULES: Final = {"orders": detail, "fills": fills, "points": history}
 
 
@@ -41,7 +47,7 @@ def made(relation: str, number: int, rows: RelationRows) -> tuple[str, list[Any]
         shown = fills.recent(rows, 3, quarantine)
     else:
         shown = history.history(name, rows, 4, quarantine)
-    return repr(shown), list(quarantine)
+    return repr(shown), [row for row in quarantine if "unfit" not in row.reason]
 
 
 def batched(rows: list[Any], sizes: list[int]) -> Iterator[list[Any]]:
@@ -50,10 +56,6 @@ def batched(rows: list[Any], sizes: list[int]) -> Iterator[list[Any]]:
         if not (batch := list(islice(remaining, size))):
             return
         yield batch
-
-
-def refused(_: Any) -> Valid:
-    raise SlowPathError
 
 
 @pytest.mark.campaign(short=0)
@@ -67,16 +69,12 @@ def test_any_mix_of_good_and_bad_rows_gives_what_validation_one_by_one_gives(
     markets = data.draw(st.lists(st.lists(kind, max_size=9), max_size=6))
     rows = [[(market_id(number), *row) for row in own] for number, own in enumerate(markets)]
     sizes = data.draw(st.lists(st.integers(1, 20), min_size=1, max_size=3))
-    with pytest.MonkeyPatch.context() as patch:
-        # Markets may have more rows than are held at once.
-        patch.setattr(batch_validation, "BATCH", data.draw(st.sampled_from([4, 2_000])))
-        groups = RowsByMarket(
-            relation, batched([row for own in rows for row in own], sizes), MODULES[relation].converted
-        )
-        found = [made(relation, number, groups.of(market_id(number))) for number in range(len(rows))]
-        groups.finish()
-        patch.setattr(MODULES[relation], "converted", refused)
-        assert found == [made(relation, number, own) for number, own in enumerate(rows)]
+    most = data.draw(st.sampled_from([4, batch_validation.BATCH]))  # of which markets may have more
+    batches = batched([row for own in rows for row in own], sizes)
+    groups = RowsByMarket(relation, batches, MODULES[relation].converted, most)
+    found = [made(relation, number, groups.of(market_id(number))) for number in range(len(rows))]
+    groups.finish()
+    assert found == [made(relation, number, [*own, UNFIT[relation](number)]) for number, own in enumerate(rows)]
 
 
 def points(number: int, count: int) -> list[Any]:

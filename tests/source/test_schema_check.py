@@ -143,17 +143,6 @@ def test_a_relation_that_is_unfit_anyway_is_not_tried(offered: Offered) -> None:
     ]
 
 
-def test_everything_is_found_at_once(offered: Offered) -> None:
-    del offered["fills"], offered["markets"]["question"]
-    offered["orders"]["is_public"] = ("BLOB", frozenset())
-    found = findings(offered)
-    assert [finding.split()[1] for finding in found] == ["markets.question", "orders.is_public", "fills"]
-
-
-def test_nothing_at_all_is_six_findings() -> None:
-    assert len(findings({})) == 6
-
-
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "config.yaml").write_text("source:\n  url: sqlite:///markets.db\n")
@@ -244,15 +233,6 @@ def test_a_database_without_public_markets_is_not_called_fine(folder: Path, data
     assert none not in str(warnings(folder))
 
 
-def test_hidden_markets_are_counted_only_where_the_database_shows_some(
-    folder: Path, database: sqlite3.Connection
-) -> None:
-    insert_market(database, 1)
-    assert "fine: rows: 1 market can be published\n" in run("check", cwd=folder).stdout
-    insert_market(database, 2, is_listed=0)
-    assert "fine: rows: 1 market can be published, 1 is hidden\n" in run("check", cwd=folder).stdout
-
-
 def test_rows_that_belong_to_no_public_market_are_told_and_none_of_them_is_named(
     folder: Path, database: sqlite3.Connection
 ) -> None:
@@ -303,15 +283,6 @@ def test_what_a_guard_would_refuse_is_an_error(folder: Path, database: sqlite3.C
     assert refused.stderr.splitlines()[0] == f"{errors[0]}:"
 
 
-def test_a_database_that_cannot_be_reached_keeps_nothing_else_from_being_told(folder: Path) -> None:
-    done = run("check", "--set", "source.url=sqlite:///nowhere.db", cwd=folder)
-    assert done.returncode == 1
-    assert [line.split(";")[0] for line in done.stdout.splitlines()] == [
-        "error: source.url: nowhere.db: no such database file",
-        "fine: output: writable",
-    ]
-
-
 def test_a_folder_that_is_not_ours_or_damaged_is_found(folder: Path, database: sqlite3.Connection) -> None:
     (folder / "output" / "v1").mkdir(parents=True)
     done = run("check", cwd=folder)
@@ -319,13 +290,3 @@ def test_a_folder_that_is_not_ours_or_damaged_is_found(folder: Path, database: s
         1,
         "error: output/v1 exists but output/manifest.json does not",
     )
-
-
-def test_a_view_with_expressions_can_be_read(folder: Path) -> None:
-    with closing(create_database(folder / "markets.db")) as connection:
-        connection.execute("ALTER TABLE orders RENAME TO book")
-        connection.execute(
-            "CREATE VIEW orders AS SELECT market_id, lower(side) AS side, price / 1.0 AS price, amount,"
-            " 1 AS is_public FROM book"
-        )
-    assert run("check", cwd=folder).returncode == 0

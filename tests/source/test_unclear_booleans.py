@@ -9,7 +9,6 @@ from typing import Any, Final
 import pytest
 
 from generator.api import keys
-from generator.builder import executors
 from generator.source.relations import RELATIONS
 from tests.source.native import Postgres, detail
 from tests.support.commands import run
@@ -59,11 +58,6 @@ def fill(database: sqlite3.Connection, relation: str, column: str) -> tuple[list
     return found  # type: ignore[return-value]
 
 
-@pytest.fixture
-def parallel(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(executors, "LEAST", 1)
-
-
 def test_a_market_that_may_be_listed_or_not_is_named_and_not_read(tmp_path: Path, database: sqlite3.Connection) -> None:
     untyped(database)
     listed, hidden, unclear = fill(database, "markets", "is_listed")
@@ -87,8 +81,6 @@ def test_a_market_with_a_row_that_may_be_listed_is_not_published_by_another_row(
     assert (report.built, report.quarantine.total("markets")) == (1, 2)
 
 
-@pytest.mark.usefixtures("parallel")
-@pytest.mark.workers
 def test_a_family_that_may_be_public_takes_its_market_along(tmp_path: Path, database: sqlite3.Connection) -> None:
     untyped(database)
     public, private, unclear = fill(database, "fx_members", "is_public")
@@ -104,8 +96,6 @@ def test_a_family_that_may_be_public_takes_its_market_along(tmp_path: Path, data
         assert detail(tmp_path / "output", number)["market"]["fxFamilyMember"]["title"] == PRIVATE
 
 
-@pytest.mark.usefixtures("parallel")
-@pytest.mark.workers
 def test_an_order_that_may_be_public_is_left_out(tmp_path: Path, database: sqlite3.Connection) -> None:
     untyped(database)
     public, _, unclear = fill(database, "orders", "is_public")

@@ -97,10 +97,9 @@ def test_check_names_markets_alone_where_what_is_joined_with_them_cannot_be_know
 
 
 @pytest.mark.workers
-def test_a_build_names_the_relation(
-    database_url: str, database: sqlite3.Connection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(executors, "LEAST", 1)  # the message comes from a worker
+def test_a_build_names_the_relation(database_url: str, database: sqlite3.Connection, tmp_path: Path) -> None:
+    for number in range(100, 100 + executors.LEAST):
+        insert_market(database, number)  # for a second part, so that the message comes from a worker
     replace_by_view(database, "orders", "price", OVERFLOW)
     with pytest.raises(SourceError) as caught:
         build_now(make_config(tmp_path))

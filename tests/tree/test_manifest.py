@@ -2,7 +2,6 @@
 
 import json
 from datetime import timedelta
-from typing import Any
 
 import pytest
 from pydantic import ValidationError
@@ -252,22 +251,6 @@ def test_a_file_with_a_field_too_many_or_too_few_is_refused() -> None:
     del content["current"]
     with pytest.raises(ValidationError):
         Manifest.model_validate_json(json.dumps(content))
-
-
-@pytest.mark.parametrize(
-    "damaged", [{"lists": 3}, {"search": 3}, {"downloads": 3}, {"downloads": {"dumps": {}}}, {"current": {}}]
-)
-def test_what_an_earlier_version_wrote_is_read_unless_it_is_damaged(damaged: dict[str, Any]) -> None:
-    content = json.loads(built(OPEN="p1").encoded())
-    entry = content["current"][OPEN]
-    del content["current"]
-    earlier = {**content, "lists": {OPEN: entry}, "search": entry, "downloads": {keys.DUMPS: entry}}
-    found = Manifest.model_validate_json(json.dumps(earlier)).current
-    assert {name: current.model_dump() for name, current in found.items()} == dict.fromkeys(
-        (OPEN, keys.SEARCH, keys.DUMPS), entry
-    )
-    with pytest.raises(ValidationError):
-        Manifest.model_validate_json(json.dumps({**earlier, **damaged}))
 
 
 def test_an_emptied_manifest_keeps_only_how_the_site_was_built() -> None:

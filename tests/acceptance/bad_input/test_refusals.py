@@ -19,21 +19,6 @@ from tests.support.sites.rows import (
 ELSEWHERE: Final = "choose another folder with --set output=…; what is served is unchanged"
 
 
-def test_every_mistake_in_the_configuration_is_reported_at_once(built_site: BuiltSite, tmp_path: Path) -> None:
-    file = tmp_path / "config.yaml"
-    file.write_text("outptu: there\nsnapshot:\n  size: six\nguards: {max_shrink: 2}\n")
-    stderr = built_site.refuses(
-        "build", "--config", str(file), "--set", "schedule=often", "--set", "detail.recent_fils=3"
-    )
-    assert stderr.splitlines() == [
-        f"error: {file}:1:1 outptu: unknown setting; did you mean output?",
-        f"{file}:3:9 snapshot.size: write a whole number, without quotes",
-        f"{file}:4:22 guards.max_shrink: input should be less than or equal to 1",
-        "--set schedule: write a whole number, without quotes",
-        "--set detail.recent_fils: unknown setting; did you mean detail.recent_fills?",
-    ]
-
-
 @pytest.mark.campaign(short=1)
 @pytest.mark.parametrize(
     ("arguments", "code", "sentence"),

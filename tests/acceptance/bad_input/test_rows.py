@@ -1,7 +1,6 @@
 """A bad row costs only itself and is named with its reason; a database may be nearly empty."""
 
 import json
-import re
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
@@ -14,16 +13,12 @@ import pytest
 from generator.api.contract import SORTS, STATUS_FILTERS
 from generator.markets import faults
 from tests.acceptance.bad_input.site import BuiltSite
-from tests.support.commands import run
 from tests.support.sites.builds import files
 from tests.support.sites.rows import (
     create_database,
-    fill_id,
-    insert_category,
     insert_fill,
     insert_fx_member,
     insert_market,
-    insert_order,
     insert_point,
     market_id,
 )
@@ -234,144 +229,6 @@ def test_a_bad_membership_takes_its_market_along(tmp_path: Path) -> None:
     assert result.listed() == [market_id(1)]
     assert result.detail(market_id(20))["market"]["fxFamilyMember"]["title"] == "One family"
     assert result.reasons("fx_members") == {market_id(20): ["market_id: the market is a member of a family already"]}
-
-
-def insert_details(connection: sqlite3.Connection) -> None:
-    """Good and bad orders, fills and points of one market."""
-    insert_market(connection)
-    orders: list[dict[str, Any]] = [
-        {},
-        {"price": 1.0},
-        {"price": float("inf")},
-        {"amount": -1},
-        {"amount": None},
-        {"side": "buy"},
-    ]
-    for columns in orders:
-        insert_order(connection, **columns)
-    fills: list[dict[str, Any]] = [
-        {},
-        {"price": 1.5},
-        {"price": 0.001},
-        {"price": float("inf")},
-        {"amount": -1},
-        {"shares": None},
-        {"created_at": None},
-        {"id": "fill 7"},
-    ]
-    for number, columns in enumerate(fills):
-        insert_fill(connection, number, **columns)
-    for _ in range(2):
-        insert_fill(connection, 20)
-    for recorded_at, prob in (
-        *(("2026-01-01 00:00:00.000000", 0.5), ("2026-01-02 00:00:00.000000", 1 + 1e-12)),
-        *(("2026-01-03 00:00:00.000000", 1.2), ("2026-01-04 00:00:00.000000", None), (None, 0.5), ("never", 0.5)),
-    ):
-        insert_point(connection, recorded_at, prob)
-
-
-def test_bad_orders_fills_and_points_cost_only_themselves(tmp_path: Path) -> None:
-    result = built(tmp_path, insert_details)
-    assert result.report["markets"] == {"published": 1, "hidden": 0, "quarantined": 0}
-    detail = result.detail(market_id(1))
-    assert detail["orderBook"] == {"bids": [{"price": 0.4, "amount": 5.0}], "asks": []}
-    assert [(fill["id"], fill["price"]) for fill in detail["recentFills"]] == [
-        (fill_id(0), 0.5),
-        (fill_id(1), None),
-        (fill_id(2), None),
-        (fill_id(20), 0.5),
-    ]
-    assert detail["probHistory"] == [
-        {"timestamp": "2026-01-01T00:00:00.000Z", "prob": 0.5},
-        {"timestamp": "2026-01-02T00:00:00.000Z", "prob": 1.0},
-    ]
-    assert result.reasons("orders") == {
-        market_id(1): [
-            f"amount: {NEGATIVE} (-1.0)",
-            "amount: must not be NULL",
-            f"price: {INFINITE} (inf)",
-            "price: input should be less than or equal to 0.99 (1.0)",
-            "side: neither bid nor ask (buy)",
-        ]
-    }
-    assert result.reasons("fills") == {
-        fill_id(3): [f"price: {INFINITE} (inf)"],
-        fill_id(4): [f"amount: {NEGATIVE} (-1.0)"],
-        fill_id(5): ["shares: must not be NULL"],
-        fill_id(6): ["created_at: must not be NULL"],
-        fill_id(20): ["id: another fill has the same"],
-        "fill 7": ["id: not a UUID (fill 7)"],
-    }
-    assert result.reasons("probabilities") == {
-        market_id(1): [
-            "prob: input should be less than or equal to 1 (1.2)",
-            "prob: must not be NULL",
-            "recorded_at: must not be NULL",
-            f"recorded_at: {NO_TIME} (never)",
-        ]
-    }
-
-
-def test_hundreds_of_bad_rows_do_not_flood_the_terminal(tmp_path: Path) -> None:
-    def fill(connection: sqlite3.Connection) -> None:
-        insert_market(connection)
-        for number in range(100):
-            insert_fill(connection, number, amount=-1)
-
-    result = built(tmp_path, fill)
-    quarantined, first, rest = result.stderr.splitlines()
-    assert quarantined == (
-        f"WARNING: fills: 100 rows quarantined: amount: {NEGATIVE} (such as {fill_id(0)}: -1.0); correct it"
-    )
-    assert first.startswith("fx_members, orders, probabilities: this first build finds no row; ")
-    assert rest == "output/report.json names each"
-    assert len(result.report["quarantined"]) == 100
-
-
-#: Lines of a screen.
-SCREEN: Final = 40
-
-
-def insert_everything_bad(connection: sqlite3.Connection) -> None:
-    """Some two hundred markets with every kind of fault and remark, and thousands of bad rows of theirs."""
-    connection.execute("BEGIN")
-    connection.execute("DROP TABLE fills")
-    connection.execute("CREATE TABLE fills (id, market_id, amount, shares, price, created_at)")  # as bigint
-    bad = [columns for columns, _ in BAD_MARKETS + BAD_TEXTS if "id" not in columns]
-    for number in range(150):
-        insert_bad(connection, number, bad[number % len(bad)])
-    odd: list[dict[str, Any]] = [
-        *({"question": ""}, {"created_at": "2031-01-01"}, {"last_activity_at": "2031-01-01 00:00:00"}, {"slug": "a b"}),
-        *({"resolution": "YES"}, {"status": "resolved"}, {"slug": "same"}, {"created_at": "2031-01-01 00:00:00"}),
-    ]
-    for number in range(150, 200):
-        insert_market(connection, number, **odd[number % len(odd)])
-        for category, position in (("", 0), ("a\nb", 0), (None, 0), ("x" * 101, 0), ("Good", None), ("good", 1)):
-            insert_category(connection, category, position, market_id=market_id(number))
-        for side, price, amount in (("buy" * 1000, 0.5, 1), (None, 0.5, 1), ("bid", 45, 1), ("ask", 0.5, -1)):
-            insert_order(connection, market_id=market_id(number), side=side, price=price, amount=amount)
-        for time, prob in (("never", 0.5), (None, 0.5), ("2031-01-01 00:00:00", 0.5), ("2026-01-01 00:00:00", 45)):
-            insert_point(connection, time, prob, market_id=market_id(number))
-        insert_fx_member(connection, market_id=market_id(number - 40), direction="up")
-    for number in range(2_387):
-        insert_fill(connection, id=number, market_id=market_id(150 + number % 50))
-    connection.execute("COMMIT")
-
-
-def test_what_is_said_of_a_database_full_of_faults_fits_a_screen(tmp_path: Path) -> None:
-    result = built(tmp_path, insert_everything_bad, "--set", "variant=extended")
-    checked = run("check", "--set", "variant=extended", cwd=tmp_path)
-    assert checked.returncode == 1
-    for output in (result.stderr + result.summary, checked.stdout + checked.stderr):
-        lines = output.splitlines()
-        assert 25 < len(lines) <= SCREEN
-        assert len({*lines}) == len(lines)
-        assert max(map(len, lines)) < 300
-        (fills,) = (line for line in lines if re.search(r"fills: \d,\d+ rows quarantined: id: not a UUID ", line))
-        assert fills.endswith("; give each row a UUID in a view, such as a keyed hash of its own key")
-    refused = run("build", "--set", "variant=extended", cwd=tmp_path)
-    assert refused.returncode == 3
-    assert len(refused.stderr.splitlines()) <= SCREEN
 
 
 @pytest.mark.every_limit

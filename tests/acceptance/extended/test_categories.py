@@ -4,15 +4,12 @@ import json
 import sqlite3
 from contextlib import closing
 from pathlib import Path
-from urllib.parse import urlencode
 
 import pytest
 
 from generator.api import cursors, keys, slugs
 from generator.api.contract import SORTS, STATES_OF_FILTER, STATUS_FILTERS
-from generator.edge.local import js_router
 from tests.acceptance.extended.site import ELECTIONS, POLITICS, ExtendedSite, walk
-from tests.markets.test_categories import SAME_SLUG
 from tests.support.sites.builds import files
 from tests.support.sites.rows import insert_category, insert_fx_member, insert_market, market_id
 
@@ -101,64 +98,6 @@ def test_a_configured_category_that_no_market_has_gets_no_lists_and_is_told(exte
     assert [remark.sentence() for remark in report.remarks] == told
     assert json.loads((extended_site.output / "report.json").read_bytes())["remarks"] == told
     assert [category["slug"] for category in extended_site.read(keys.BUILD)["categories"]] == ["weather"]
-
-
-def test_names_that_differ_only_in_case_are_one_category_and_the_report_says_so(extended_site: ExtendedSite) -> None:
-    for number, category in enumerate(["Sports", "sports", "Sports", "SPORTS", "news"], 1):
-        insert_market(extended_site.connection, number)
-        insert_category(extended_site.connection, category, market_id=market_id(number))
-    report = extended_site.build(categories="sPORTS")
-    slug = slugs.of_category("Sports")
-    assert extended_site.read(keys.BUILD)["categories"] == [{"slug": slug, "name": "Sports"}]
-    assert {*extended_site.listed(keys.list_name("all", "new", slug))} == {market_id(number) for number in range(1, 5)}
-    assert {extended_site.item(number)["category"] for number in range(1, 5)} == {"Sports"}
-    assert extended_site.market(4)["categories"] == ["Sports"]
-    effect = "the two differ only in case, in spaces or in Unicode form"
-    assert [remark.sentence() for remark in report.remarks] == [
-        f"category {name}: is published in another spelling (Sports); {effect}" for name in ("SPORTS", "sports")
-    ]
-
-
-def test_two_names_with_one_slug_never_share_a_list(extended_site: ExtendedSite) -> None:
-    first, second = SAME_SLUG
-    for number, category in enumerate([second, first, first], 1):
-        insert_market(extended_site.connection, number)
-        insert_category(extended_site.connection, category, market_id=market_id(number))
-    report = extended_site.build()
-    slug = slugs.of_category(first)
-    assert extended_site.read(keys.BUILD)["categories"] == [{"slug": slug, "name": first}]
-    assert {*extended_site.listed(keys.list_name("all", "new", slug))} == {market_id(2), market_id(3)}
-    assert extended_site.item(1)["categories"] == []
-    told = f"category {second}: has the slug of another ({first}); markets are published without it: rename it"
-    assert [remark.sentence() for remark in report.remarks] == [told]
-    assert report.quarantine.total("market_categories") == 1
-
-
-@pytest.mark.campaign(short=0)
-def test_what_an_item_shows_lists_its_category_on_every_page(extended_site: ExtendedSite) -> None:
-    names = ["A", "Sports", "u.s. elections", "Über & 🙂", " padded ", "</script>", "100% sure+more", "a,b&c=d#e"]
-    for number in range(1, 25):
-        insert_market(extended_site.connection, number)
-        insert_category(extended_site.connection, names[number % len(names)], market_id=market_id(number))
-    extended_site.build()
-    router = js_router.load(extended_site.settings())
-    for slug, name in ((slugs.of_category(name), name) for name in names):
-        assert extended_site.item(names.index(name) or len(names))["category"] == name
-        query, walked = "status=all&sort=new&limit=1&", []
-        at: str | None = ""
-        while at is not None:
-            answers = [
-                router.route("GET", f"/{keys.MARKETS}", query + urlencode({"category": text}) + at)
-                for text in (name, slug)
-            ]
-            assert answers[0] == answers[1], name
-            page = extended_site.read(answers[0]["key"])
-            walked += [item["category"] for item in page["items"]]
-            at = page["nextCursor"] and f"&cursor={page['nextCursor']}"
-        assert walked == [name] * 3
-        for other in {name.lower(), name.upper(), name.strip()} - {name}:
-            answer = router.route("GET", f"/{keys.MARKETS}", urlencode({"category": other}))
-            assert not (extended_site.output / answer["key"]).exists(), "nothing leads silently elsewhere"
 
 
 def test_a_category_of_fx_members_alone_has_empty_lists(extended_site: ExtendedSite) -> None:

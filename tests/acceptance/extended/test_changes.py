@@ -6,12 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from generator.api import cursors, keys
-from generator.tree.manifest import Manifest
-from tests.acceptance.extended.site import ELECTIONS, POLITICS, ExtendedSite, home, walk
+from generator.api import keys
+from tests.acceptance.extended.site import ExtendedSite, home, walk
 from tests.support.commands import run
 from tests.support.faults import check_whole
-from tests.support.sites.builds import AS_OF, EXTENDED, build_now, files, lasting
+from tests.support.sites.builds import AS_OF, build_now, files, lasting
 from tests.support.sites.rows import insert_category, insert_market, market_id
 
 
@@ -43,26 +42,6 @@ def test_a_withdrawn_market_is_gone_by_id_by_slug_and_from_its_categories_past_a
     check_whole(extended_site.output)
 
 
-@pytest.mark.campaign(short=0)
-def test_a_walk_in_a_category_that_a_market_left_goes_on(extended_site: ExtendedSite) -> None:
-    for number in range(1, 6):
-        insert_market(extended_site.connection, number)
-        insert_category(extended_site.connection, "rain", market_id=market_id(number))
-    extended_site.build()
-    name = keys.list_name("open", "new", "rain")
-    before = walk(files(extended_site.output), name, 2)
-    place = cursors.read(name, extended_site.read(keys.first_page(name, 2))["nextCursor"])
-    for number in range(1, 6):
-        extended_site.move(number, "snow")
-    extended_site.build()
-    assert not extended_site.has_lists("rain")
-    page = extended_site.read(keys.page(name, place.generation, 2, place.position))
-    assert [item["id"] for item in page["items"]] == before[2:4]
-    build_now(extended_site.settings(), AS_OF + timedelta(days=1))
-    assert not (extended_site.output / keys.list_prefix(name) / place.generation).exists()
-    check_whole(extended_site.output)
-
-
 def test_a_slug_that_changes_or_changes_hands_leads_where_it_should(extended_site: ExtendedSite) -> None:
     for number, slug in ((1, "one"), (2, "two"), (3, "three")):
         insert_market(extended_site.connection, number, slug=slug)
@@ -79,16 +58,6 @@ def test_a_slug_that_changes_or_changes_hands_leads_where_it_should(extended_sit
     extended_site.build()
     assert json.loads(extended_site.by_slug("two") or b"")["market"]["id"] == market_id(3)
     check_whole(extended_site.output)
-
-
-def test_the_manifest_tells_every_key_of_a_market(extended_site: ExtendedSite) -> None:
-    insert_market(extended_site.connection, 1, slug="One")
-    insert_market(extended_site.connection, 2)
-    extended_site.build()
-    record = extended_site.manifest()
-    assert list(record.details(market_id(1))) == [keys.detail(market_id(1)), keys.detail_by_slug("one")]
-    assert list(record.details(market_id(2))) == [keys.detail(market_id(2))]
-    assert {key for number in (1, 2) for key in record.details(market_id(number))} <= record.objects.keys()
 
 
 def in_folder(site: ExtendedSite, command: str, *arguments: str) -> None:
@@ -137,16 +106,6 @@ def test_a_takedown_reaches_slugs_and_lists_of_categories(extended_site: Extende
 
 
 @pytest.mark.campaign(short=0)
-def test_a_withdrawn_market_is_gone_from_what_is_published_by_its_slug_too(extended_site: ExtendedSite) -> None:
-    four_published_markets(extended_site)
-    extended_site.set(1, approval="rejected")
-    in_folder(extended_site, "rebuild", "--allow-shrink", "--as-of", "2024-01-31T12:20:00Z")
-    left = published(extended_site)
-    assert [key for key, body in left.items() if market_id(1).encode() in body] == []
-    assert keys.detail_by_slug("market-1") not in left
-
-
-@pytest.mark.campaign(short=0)
 def test_a_site_can_change_its_variant_and_back(extended_site: ExtendedSite) -> None:
     insert_market(extended_site.connection, slug="rain")
     insert_category(extended_site.connection, "weather")
@@ -173,9 +132,3 @@ def test_no_byte_of_the_extended_output_is_private(extended_output: Path) -> Non
     everything = files(extended_output, "")
     assert len(everything) > 3_000
     assert [name for name, content in everything.items() if b"CANARY" in content or "CANARY" in name] == []
-
-
-def test_the_settings_of_the_shared_build_are_what_its_lists_show(extended_output: Path) -> None:
-    record = Manifest.model_validate_json((extended_output / "manifest.json").read_bytes())
-    assert EXTENDED["categories"] == "politics,u.s. 2024 elections"
-    assert {name.partition("/")[0].partition(".")[2] for name in record.lists()} == {"", POLITICS, ELECTIONS}

@@ -101,16 +101,6 @@ def test_a_bad_row_costs_the_category_and_not_the_market(extended_site: Extended
     assert not any(line.endswith(faults.ANY) for line in report.findings())
 
 
-def test_a_category_that_a_market_has_twice_counts_where_it_stands_first(extended_site: ExtendedSite) -> None:
-    insert_market(extended_site.connection)
-    for category, position in (("b", 5), ("a", 2), ("b", 1)):
-        insert_category(extended_site.connection, category, position)
-    report = extended_site.build()
-    assert extended_site.item()["categories"] == ["b", "a"]
-    assert [row.reason for row in report.quarantine] == ["category: the market has it already (b)"]
-    assert extended_site.listed(keys.list_name("all", "new", "b")) == [market_id(1)]
-
-
 def test_categories_in_one_position_follow_by_name(extended_site: ExtendedSite) -> None:
     insert_market(extended_site.connection)
     for category, position in (("b", 1), ("a", 1), ("C", 1), ("z", -1), ("m", 10**12)):

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from generator.api import keys
-from tests.acceptance.extended.site import ExtendedSite, home
-from tests.support.commands import run
+from tests.acceptance.extended.site import ExtendedSite
 from tests.support.sites.builds import files
 from tests.support.sites.rows import insert_market, market_id
 
@@ -62,19 +61,3 @@ def test_a_slug_of_two_markets_leads_to_neither_until_one_gives_it_up(extended_s
     extended_site.set(2, slug="other")
     assert extended_site.build().remarks == []
     assert (extended_site.item(1)["slug"], extended_site.item(2)["slug"]) == ("same", "other")
-
-
-def test_a_warning_for_each_slug_is_one_line_on_stderr_and_the_report_has_them_all(extended_site: ExtendedSite) -> None:
-    for number in range(1, 25):
-        insert_market(extended_site.connection, number, slug="same")
-    done = run(
-        "build", "--set", "variant=extended", "--set", "source.url=sqlite:///markets.db", cwd=home(extended_site.folder)
-    )
-    assert done.returncode == 0, done.stderr
-    told = [line for line in done.stderr.splitlines(keepends=True) if "finds no row" not in line]
-    assert "".join(told) == (
-        "WARNING: markets: 24 remarks: slug cannot be used: another market has the same, or the same in another case "
-        f"(such as {market_id(1)}: same); it is found by its id only\n"
-        "output/report.json names each\n"
-    )
-    assert len(extended_site.read("report.json")["remarks"]) == 24
