@@ -17,7 +17,6 @@ from generator.builder.content_guards import LEAST, ContentGuards
 from generator.builder.guards import BuildOverrides
 from generator.builder.preparation import Clock
 from generator.builder.run import build
-from generator.cli.build import overrides_of
 from generator.config.settings import Config
 from generator.config.shape import shaping
 from generator.demo.database import seed
@@ -145,41 +144,6 @@ def test_a_view_that_breaks_is_refused_with_three_examples_unless_its_own_option
     assert files_of(folder) == before
     built(folder, option)
     assert files_of(folder) != before
-
-
-@pytest.mark.campaign(short=0)
-def test_the_options_of_the_command_line_let_it_through(folder: Path) -> None:
-    break_view(folder, "fills")
-    with closing(sqlite3.connect(folder / "markets.db")) as database:
-        show(database, "markets", **MIRRORED, question="question || '!'")
-    assert command(folder, "build", "--as-of", NOW)[0] == 3
-    assert command(folder, "build", "--as-of", NOW, *(f"--allow-{name}" for name in OPTIONS))[0] == 0
-    names = ("allow_invalid", "full", "purge_retired", *(f"allow_{name}" for name in OPTIONS))
-    for name in OPTIONS:
-        given = dict.fromkeys(names, False) | {f"allow_{name}": True}
-        assert overrides_of(given) == BuildOverrides(**{name: True})
-
-
-@pytest.mark.campaign(short=0)
-def test_dry_runs_say_the_same_as_the_build(folder: Path) -> None:
-    break_view(folder, "markets")
-    _, refusal = command(folder, "build", "--as-of", NOW)
-    refusal = refusal.removeprefix("error: ")
-    assert refusal.count("\n") == 4
-    code, said = command(folder, "rebuild", "--dry-run", "--as-of", NOW, "--set=publish.target=./store", "--allow-demo")
-    assert (code, said.endswith(f"error: {refusal}")) == (3, True), said
-    code, said = command(folder, "plan", "--as-of", NOW)
-    assert (code, f"`public-markets build` would refuse: {refusal}" in said) == (0, True), said
-    code, said = command(folder, "check", "--allow-demo")
-    assert (code, f"error: {refusal}" in said) == (1, True), said
-
-
-@pytest.mark.campaign(short=0)
-def test_the_first_build_has_nothing_to_compare_with(folder: Path) -> None:
-    for case in ("fills", "markets", "orders"):
-        break_view(folder, case)
-    shutil.rmtree(folder / "output")
-    built(folder)
 
 
 @pytest.mark.campaign(short=0)

@@ -79,17 +79,6 @@ LOSSES: Final[dict[str, Callable[[VersionedSite], object]]] = {
 }
 
 
-@pytest.mark.campaign(short=0)
-@pytest.mark.parametrize("loss", LOSSES)
-def test_without_the_page_all_details_are_opened_and_it_is_the_same(site: VersionedSite, loss: str) -> None:
-    before = page(site)
-    LOSSES[loss](site)
-    with opened(site) as found:
-        site.build(later=0, **SETTINGS)
-    assert found == sorted(map(market_id, range(MARKETS)))
-    assert page(site) == before
-
-
 def test_a_dump_that_was_touched_is_read_again(site: VersionedSite) -> None:
     dump = dump_of(site)
     (site.output / dump).write_bytes((site.output / dump).read_bytes())

@@ -9,14 +9,13 @@ from typing import Any, Final
 
 import pytest
 
-from generator.api import keys
 from generator.builder.part_staging import DetailCounts
 from generator.models import replaced
 from generator.publish import withdrawal
 from generator.source.connection import Row, Transaction
 from generator.tree import blocklist, files, fingerprints
 from generator.tree.folder import locked
-from tests.builder.test_part_staging import EXACT, VersionedSite, assert_as_fresh
+from tests.builder.test_part_staging import VersionedSite, assert_as_fresh
 from tests.support.sites.builds import NOW
 from tests.support.sites.rows import (
     insert_category,
@@ -86,15 +85,6 @@ def test_a_market_that_changed_is_read_alone_with_what_belongs_to_it(site: Versi
     assert read(site, **EXTENDED) == {"markets": MARKETS}
 
 
-@pytest.mark.campaign(short=0)
-def test_a_version_of_details_alone_saves_no_row_of_markets(site: VersionedSite) -> None:
-    site.database.execute("UPDATE markets SET market_version = NULL")
-    site.build()
-    assert read(site)["rows"] == MARKETS
-    site.database.execute("UPDATE markets SET market_version = id, detail_version = NULL")
-    assert [read(site)["rows"] for _ in range(2)] == [MARKETS] * 2
-
-
 CHANGES: Final[dict[str, Callable[[VersionedSite], object]]] = {
     "a market comes": lambda site: site.add(MARKETS),
     "one goes": lambda site: site.database.execute("DELETE FROM markets WHERE id = ?", [market_id(2)]),
@@ -158,15 +148,6 @@ def test_a_market_that_closes_by_the_clock_is_read_then(site: VersionedSite) -> 
     assert read(site, later=-30)["rows"] == MARKETS, "nothing is known of what an earlier clock shows"
 
 
-@pytest.mark.campaign(short=0)
-def test_a_fill_that_leaves_the_window_has_its_market_read(site: VersionedSite) -> None:
-    site.trade(3, created_at="2026-01-30 12:12:00.000000")
-    site.build(**EXACT)
-    assert read(site, **EXACT) == {"markets": MARKETS}
-    assert read(site, **EXACT) == {"markets": MARKETS, "rows": 1}
-    assert read(site, **EXACT) == {"markets": MARKETS}
-
-
 def test_a_detail_that_was_lost_or_touched_is_made_again_of_its_row(site: VersionedSite) -> None:
     site.build()
     site.path(3).unlink()
@@ -174,19 +155,6 @@ def test_a_detail_that_was_lost_or_touched_is_made_again_of_its_row(site: Versio
     site.path(4).write_bytes(body)
     assert read(site)["rows"] == 2
     assert site.path(3).exists()
-
-
-@pytest.mark.campaign(short=0)
-def test_several_parts_of_named_markets_give_the_same(site: VersionedSite, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("generator.builder.executors.LEAST", 1)
-    monkeypatch.setattr("generator.builder.executors.MOST", 1)
-    monkeypatch.setattr("generator.site.worker_pool.available", lambda: 2)
-    site.build(**EXTENDED)
-    for number in (3, 4, 5):
-        site.edit(number, volume=7.0)
-        site.trade(number)
-    assert site.build(**EXTENDED).details == DetailCounts(read=3, kept=MARKETS - 3)
-    assert_as_fresh(site, **EXTENDED)
 
 
 @pytest.mark.campaign(short=0)
@@ -296,12 +264,3 @@ def test_without_what_was_kept_everything_is_read(site: VersionedSite, damage: s
         place.unlink()
     assert read(site, **EXTENDED)["rows"] == MARKETS
     assert read(site, **EXTENDED) == {"markets": MARKETS}
-
-
-@pytest.mark.campaign(short=0)
-def test_the_dump_and_the_page_are_the_same_without_rows(site: VersionedSite) -> None:
-    settings = {"dumps__ndjson": True, "feeds__enabled": True, "dumps__parquet": True, **EXTENDED}
-    site.build(**settings)
-    site.edit(3, volume=5.0)
-    assert read(site, **settings)["rows"] == 1
-    assert (site.output / keys.head(keys.DUMPS)).exists()

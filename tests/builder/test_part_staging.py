@@ -7,13 +7,12 @@ import sqlite3
 import stat
 import zlib
 from collections.abc import Callable, Mapping
-from datetime import datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
-from generator import filesystem
 from generator.api import keys, times
 from generator.api.contract import Variant
 from generator.builder import last_details, part_rendering
@@ -25,11 +24,10 @@ from generator.builder.preparation import Clock
 from generator.builder.report import Report
 from generator.builder.run import build
 from generator.config.settings import Config
-from generator.markets import fingerprint
 from generator.markets.fills import Window
 from generator.markets.quarantine import Quarantine
-from generator.source.fill_windows import EarlierCounts, FillWindows
-from generator.source.queries import EVERYTHING, Chosen, Within
+from generator.source.fill_windows import EarlierCounts
+from generator.source.queries import EVERYTHING
 from generator.source.reader import Reader, open_reader
 from generator.source.survey import Part
 from generator.tree import files, fingerprints
@@ -165,42 +163,12 @@ def test_in_chunks_fills_leave_the_window_together_at_the_full_hour(versioned_si
     assert_as_fresh(versioned_site)
 
 
-def test_details_that_are_asked_for_in_several_statements_are_read_once(
-    built: VersionedSite, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("generator.source.queries.MANY", 1)
-    monkeypatch.setattr("generator.source.queries.CHOSEN_AT_MOST", 2)
-    assert built.build(full=True).details == DetailCounts(read=MARKETS)
-    assert_as_fresh(built)
-
-
 def test_another_step_counts_anew_and_reads_everything(versioned_site: VersionedSite) -> None:
     versioned_site.trade(3, created_at="2026-01-30 12:10:00.000000")
     versioned_site.build(later=30, **EXACT)
     assert versioned_site.detail(3)["market"]["fills24h"] == 0
     assert versioned_site.read(later=1) == MARKETS
     assert versioned_site.detail(3)["market"]["fills24h"] == 1
-
-
-def test_fills_are_counted_only_where_the_number_may_have_changed(
-    versioned_site: VersionedSite, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    counted = list[Within]()
-    real = FillWindows._count  # noqa: SLF001 - what it is asked for cannot be seen from outside
-
-    def count(self: FillWindows, as_of: datetime, within: Within) -> dict[str, Window]:
-        counted.append(within)
-        return real(self, as_of, within)
-
-    monkeypatch.setattr(FillWindows, "_count", count)
-    versioned_site.trade(3, created_at="2026-01-30 12:12:00.000000")
-    versioned_site.trade(4, created_at="2026-01-31 12:00:00.000000")
-    for _ in range(3):
-        versioned_site.build(**EXACT)
-    versioned_site.trade(5)
-    versioned_site.build(**EXACT)
-    # Nothing in the second build; then market 3, whose fill leaves the window, and market 5, which was traded.
-    assert counted == [EVERYTHING, Chosen((market_id(3),)), Chosen((market_id(5),))]
 
 
 def test_any_other_version_counts_and_null_is_never_known(built: VersionedSite) -> None:
@@ -210,19 +178,6 @@ def test_any_other_version_counts_and_null_is_never_known(built: VersionedSite) 
         built.database.execute(change, [market_id(number)])
     assert built.read() == len(versions)
     assert built.read() == 1, "still unknown"
-
-
-def test_a_build_digests_each_version_once(built: VersionedSite, monkeypatch: pytest.MonkeyPatch) -> None:
-    digested = list[bytes]()
-    real = fingerprint.digest
-
-    def digest(content: bytes) -> str:
-        digested.append(content)
-        return real(content)
-
-    monkeypatch.setattr(fingerprint, "digest", digest)
-    assert built.build().details == DetailCounts(kept=MARKETS)
-    assert digested == [b"int 1"] * MARKETS
 
 
 def test_an_id_that_is_no_text_or_invalid_utf_8_costs_its_row_and_not_the_build(built: VersionedSite) -> None:
@@ -274,39 +229,6 @@ def test_bytes_that_are_in_place_do_not_come_from_another_machine_and_damaged_on
     assert sent == []
 
 
-def test_a_detail_that_a_power_cut_made_shorter_comes_from_another_machine_again(
-    versioned_site: VersionedSite, sent: list[int]
-) -> None:
-    versioned_site.database.execute("ALTER TABLE markets DROP COLUMN detail_version")
-    versioned_site.build()
-    os.truncate(versioned_site.path(3), 10)
-    os.utime(versioned_site.output / files.REPORT)  # as if that was written later
-    versioned_site.build()
-    assert sent == [3]
-    assert_as_fresh(versioned_site)
-
-
-@pytest.mark.parametrize("has_versions", [False, True])
-def test_each_file_is_looked_at_once_for_another_machine(
-    versioned_site: VersionedSite, sent: list[int], monkeypatch: pytest.MonkeyPatch, *, has_versions: bool
-) -> None:
-    if not has_versions:
-        versioned_site.database.execute("ALTER TABLE markets DROP COLUMN detail_version")
-    versioned_site.build()
-    looked = list[str]()
-    real = filesystem._file  # noqa: SLF001 - how often it is asked cannot be seen from outside
-
-    def file(path: str) -> os.stat_result | None:
-        looked.append(path)
-        return real(path)
-
-    monkeypatch.setattr(filesystem, "_file", file)
-    stir(versioned_site)
-    versioned_site.build()
-    assert sorted(looked) == [str(versioned_site.path(number)) for number in range(MARKETS)]
-    assert sent == []
-
-
 def test_a_full_build_and_other_settings_and_an_earlier_as_of_read_everything_and_the_next_build_nothing(
     built: VersionedSite,
 ) -> None:
@@ -318,15 +240,6 @@ def test_a_full_build_and_other_settings_and_an_earlier_as_of_read_everything_an
 
 def shape(folder: Path, url: str = "postgresql://user:secret@h/db", **settings: Any) -> str:
     return last_details.shape_of(make_config(folder, source__url=url, **settings))
-
-
-@pytest.mark.parametrize("which", ["__version__", "pydantic_core.__version__"])
-def test_another_program_or_encoder_gives_details_another_shape(
-    tmp_path: Path, which: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    before = shape(tmp_path)
-    monkeypatch.setattr(f"generator.program.{which}", "0")
-    assert shape(tmp_path) != before
 
 
 def test_an_updated_checkout_which_keeps_its_version_gives_details_another_shape(
@@ -447,13 +360,6 @@ def test_a_build_that_was_killed_before_its_manifest_was_complete_is_not_trusted
     assert_as_fresh(built)
 
 
-def test_a_market_that_returns_is_read(built: VersionedSite) -> None:
-    built.edit(3, approval="pending")
-    assert built.read() == 0
-    built.edit(3, approval="approved")
-    assert built.read() == 1
-
-
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_a_version_is_in_no_byte_and_its_digest_for_the_builder_alone(
     versioned_site: VersionedSite, variant: Variant
@@ -530,21 +436,6 @@ def test_an_audit_counts_the_fills_of_its_sample_too(built: VersionedSite) -> No
 def made(output: Path) -> Mapping[str, Made]:
     found = fingerprints.load(Output(output, output))
     return found.details if found else {}
-
-
-def test_a_row_to_quarantine_that_came_without_a_new_version_is_a_false_version(built: VersionedSite) -> None:
-    built.trade(3, is_told=False, amount=-1)
-    found = built.build(source__audit=1)
-    assert [remark.key for remark in found.remarks] == [market_id(3)]
-    assert found.quarantine.total() == 1
-
-
-def test_an_audit_reads_its_share_and_finds_nothing_where_promises_are_kept(built: VersionedSite) -> None:
-    built.trade(3)
-    built.edit(4, prob=0.25)
-    found = built.build(source__audit=0.5)
-    assert not found.remarks
-    assert 0 < found.details.audited == found.details.read - 1 < MARKETS - 1
 
 
 def stir(site: VersionedSite) -> None:

@@ -6,7 +6,6 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC
 from functools import partial
-from pathlib import Path
 from typing import Any, Final
 
 import pytest
@@ -184,21 +183,6 @@ def test_a_file_without_some_markets_is_the_one_that_never_held_them(variant: Va
             assert (filtered, found) == (b"", None)
         else:
             assert (filtered, found) == (expected, kept)
-
-
-def test_the_rows_of_a_market_go_from_all_batches_and_row_groups(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(parquet, "_BATCH", 4)
-    monkeypatch.setattr(parquet, "ROWS_PER_GROUP", 7)
-    details = [plain(number) | {"prob_history": plain(0)["prob_history"] * 10} for number in range(3)]
-    file, _ = file_of(parquet.history, [*map(body, details)])
-    path = tmp_path / "history.parquet"
-    path.write_bytes(file)
-    with path.open("rb") as opened:
-        filtered, _ = file_of(parquet.without, opened, [market_id(1)])
-    assert filtered == file_of(parquet.history, [body(details[0]), body(details[2])])[0]
-    assert file_of(parquet.without, io.BytesIO(filtered), [market_id(1)])[1] is None
 
 
 def test_the_values_of_columns_are_those_of_the_rows_of_all_batches_with_times_as_numbers(

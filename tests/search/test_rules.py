@@ -363,19 +363,6 @@ def test_a_broken_rule_is_noticed(name: str, layout: str) -> None:
     assert next(faults(edge, layout, CASES), None) is not None
 
 
-def test_a_search_that_does_not_begin_anew_is_noticed() -> None:
-    rule = "if (search.isAnew) throw"
-    assert script("chunks").count(rule) == 1
-    assert not all(ends(InQuickjs(script("chunks").replace(rule, "throw")), "chunks"))
-
-
-def test_a_table_that_is_read_for_nothing_is_noticed() -> None:
-    rule = "return isPlain(pointsOf(found.search.asked.q)) ? withTable(next, null, digest) : next;"
-    assert script("chunks").count(rule) == 1
-    edge = InQuickjs(script("chunks").replace(rule, "return next;"))
-    assert index_reads(edge, "will the war") == 6
-
-
 def test_a_broken_bound_is_noticed() -> None:
     edge = InQuickjs(script("chunks").replace(">= 24) break;", ">= 2400) break;"))
     answers = edge.walk(search.objects(SCATTERED, "chunks"), "q=needle&limit=100&sort=new")

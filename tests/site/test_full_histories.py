@@ -17,12 +17,11 @@ from generator.api.downloads import TABLES, THINNED, DumpHead
 from generator.builder import collector
 from generator.config.settings import Config
 from generator.errors import GuardError
-from generator.markets.market import Market
 from generator.site import full_histories
 from generator.tree import files as names
 from tests.support.readers import parquet
 from tests.support.readers.candles import DAY, HOUR, History, hours_since
-from tests.support.sites.builds import build_now, files, make_config
+from tests.support.sites.builds import build_now, make_config
 from tests.support.sites.rows import (
     fill_id,
     insert_fill,
@@ -226,56 +225,6 @@ def test_many_parts_of_a_month_are_put_together(settings: Config, database: sqli
     assert parts.count(1) == 4
 
 
-def noting(settings: Config, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The file that will have the id of each market that is collected."""
-    noted = settings.output.parent / "noted"
-    whole = collector.Collector.finish
-
-    def finish(self: Any, market: Market) -> None:
-        with noted.open("a") as file:  # in a worker
-            file.write(f"{market.id}\n")
-        whole(self, market)
-
-    monkeypatch.setattr(collector.Collector, "finish", finish)
-    return noted
-
-
-@pytest.mark.parametrize("has_versions", [True, False])
-def test_what_is_unchanged_by_its_version_is_not_collected(
-    settings: Config, database: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch, *, has_versions: bool
-) -> None:
-    if has_versions:
-        tell_versions(database)
-    settings = settings.model_copy(update={"source": settings.source.model_copy(update={"audit": 0.0})})
-    fills = site(database)
-    build_now(settings, FIRST)
-    noted = noting(settings, monkeypatch)
-    traded(database, 3, FIRST, next(fills))
-    build_now(settings, FIRST + timedelta(hours=1))
-    assert not noted.exists()
-    build_now(settings, FIRST + DAY)
-    assert noted.read_text().split() == [market_id(number) for number in ((3,) if has_versions else range(1, 6))]
-    check(settings, database)
-
-
-def test_a_member_of_an_fx_family_is_not_collected_again_unless_it_leaves_the_family(
-    settings: Config, database: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    tell_versions(database)
-    settings = settings.model_copy(update={"source": settings.source.model_copy(update={"audit": 0.0})})
-    fills = site(database)
-    insert_fx_member(database, market_id=market_id(4))
-    build_now(settings, FIRST)
-    noted = noting(settings, monkeypatch)
-    traded(database, 3, FIRST, next(fills))
-    build_now(settings, FIRST + DAY)
-    assert noted.read_text().split() == [market_id(3)]
-    database.execute("DELETE FROM fx_members")
-    build_now(settings, FIRST + 2 * DAY, shrink=True)
-    assert noted.read_text().split() == [market_id(3), market_id(4)]
-    check(settings, database)
-
-
 def edit(database: sqlite3.Connection, fills: Iterator[int]) -> None:
     database.execute("UPDATE fills SET amount = 77.5 WHERE rowid IN (SELECT min(rowid) FROM fills)")
 
@@ -427,16 +376,6 @@ def test_rows_that_a_false_version_hid_come_in_when_it_is_found_out(
     check(settings, database)
 
 
-def test_two_builds_of_the_same_rows_give_the_same_files(
-    settings: Config, database: sqlite3.Connection, tmp_path: Path
-) -> None:
-    site(database)
-    build_now(settings, FIRST)
-    other = settings.model_copy(update={"output": tmp_path / "other"})
-    build_now(other, FIRST)
-    assert files(settings.output, "v1/dumps") == files(other.output, "v1/dumps")
-
-
 def test_a_market_with_very_many_rows_has_all_of_them(
     settings: Config, database: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -496,41 +435,6 @@ def test_thinned_and_full_histories_take_turns(settings: Config, database: sqlit
     build_now(settings, FIRST + timedelta(hours=2))
     assert all(map(head_of(settings).periods, THINNED))
     assert not any(map(head_of(settings).partitions, TABLES))
-    check(settings, database)
-
-
-def test_the_past_of_a_market_that_leaves_an_fx_family_comes_back(
-    settings: Config, database: sqlite3.Connection
-) -> None:
-    tell_versions(database)
-    site(database)
-    insert_fx_member(database, market_id=market_id(4))
-    build_now(settings, FIRST)
-    check(settings, database)
-    database.execute("DELETE FROM fx_members")
-    build_now(settings, FIRST + DAY, shrink=True)
-    check(settings, database)
-
-
-def test_a_deleted_trade_leaves_the_files_with_a_full_build(settings: Config, database: sqlite3.Connection) -> None:
-    tell_versions(database)
-    site(database)
-    build_now(settings, FIRST)
-    database.execute("DELETE FROM fills WHERE rowid IN (SELECT min(rowid) FROM fills)")
-    build_now(settings, FIRST + timedelta(hours=1), full=True)
-    check(settings, database)
-
-
-def test_a_build_that_finds_a_damaged_file_makes_all_of_them_again(
-    settings: Config, database: sqlite3.Connection
-) -> None:
-    tell_versions(database)
-    fills = site(database)
-    build_now(settings, FIRST)
-    path = settings.output / head_of(settings).periods("history")[1].key
-    path.write_bytes(bytes(path.stat().st_size))
-    traded(database, 2, FIRST - timedelta(days=89), next(fills))
-    build_now(settings, FIRST + DAY)
     check(settings, database)
 
 

@@ -10,13 +10,10 @@ from typing import Final
 import pytest
 from hypothesis import Phase, given, settings
 
-from generator.api import keys
-from generator.api.archive import ArchiveHead
 from generator.tree.layouts import COMPACT, LAYOUTS
 from tests.site.killed import killed_site
 from tests.site.random_sites import NEXT_DAY, RandomSite, random_sites, rich_site
 from tests.site.taken_down import (
-    Objects,
     Workplace,
     changes,
     check,
@@ -80,52 +77,6 @@ def test_a_takedown_leaves_what_a_build_without_the_markets_makes_of_any_site(la
         compare(site)
 
     play()
-
-
-#: Settings of a site with an archive.
-_ARCHIVED: Final = {"archive": {"days": 3}, "dumps": {"parquet": True}}
-
-
-@pytest.mark.campaign(short=0)
-@pytest.mark.parametrize("variant", VARIANTS)
-def test_a_takedown_leaves_the_days_that_a_build_without_the_markets_leaves(variant: str) -> None:
-    compare_days(rich_site(COMPACT, variant))
-    found = list[int]()
-
-    @settings(max_examples=rounds(2, 3), phases=_PHASES, derandomize=True, database=None)
-    @given(random_sites(COMPACT, variant))
-    def play(site: RandomSite) -> None:
-        found.append(compare_days(site))
-
-    play()
-    assert sum(found) > len(found), "some sites have days"
-
-
-def compare_days(site: RandomSite) -> int:
-    """Compare the archives of a build and of a takedown, in a folder and in a directory; returns the days of one."""
-    archived = replace(site, as_of=NEXT_DAY, settings={**site.settings, **_ARCHIVED})
-    with workplace(archived) as place:
-        place.build_both()
-        for name in ("blocked", "alone", "publishing"):
-            place.copy("output", name)
-        place.block("blocked", archived.ids)
-        place.build(archived.as_of, output="blocked")
-        place.done("takedown", *archived.ids, output="alone")
-        place.publish(output="publishing", target="store")
-        place.done("takedown", *archived.ids, target="store")
-        expected = days_of(place.objects("blocked"))
-        assert all(days_of(place.objects(name)) == expected for name in ("alone", "store"))
-        check({name: place.traces(name) for name in ("alone", "store")})
-        check({"blocked": traces(archived, expected)})
-    return sum(map(keys.is_archived_day, expected))
-
-
-def days_of(objects: Objects) -> Objects:
-    """The archive: its index, its days, and the files that they name."""
-    head = ArchiveHead.found_by(objects.get)
-    assert head
-    found = {keys.head(keys.ARCHIVE), *(file.key for day in head.all_days() for file in day.files(head.base_url))}
-    return {key: body for key, body in objects.items() if key in found or keys.is_archived_day(key)}
 
 
 def compare(site: RandomSite) -> None:

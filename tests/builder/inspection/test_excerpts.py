@@ -134,14 +134,3 @@ def test_a_short_history_is_kept_whole(count: int) -> None:
 def test_a_market_without_details_has_an_empty_excerpt() -> None:
     made = excerpts.excerpt(read(description=None))
     assert (made["description"], made["isCut"], made["bids"], made["fills"]) == ("", False, [0], [0])
-
-
-def test_statuses_are_counted() -> None:
-    markets = [public_market(1), public_market(2, status="closed"), public_market(3, fx=FX_MEMBER)]
-    assert Excerpts(catalog(*markets)).per_status() == {"open": 2, "closed": 1, "resolved": 0, "cancelled": 0}
-
-
-def test_a_catalog_without_markets_makes_an_empty_page() -> None:
-    made = Excerpts(catalog())
-    assert held(made) == {"items": [], "fx": [], "urls": {}, "program": "", "seal": SEAL_OF_NOTHING, "excerpts": []}
-    assert made.first(20) == []

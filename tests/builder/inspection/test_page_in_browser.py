@@ -227,14 +227,6 @@ def test_a_market_is_shown_with_its_history_order_book_and_fills(disk: Watched) 
     assert disk.page.inner_text(".readout") == "2026-01-02 00:00 UTC: 4.0%"
 
 
-def test_the_url_names_the_open_market(disk: Watched, rebuilt_folder: Path) -> None:
-    disk.page.goto(f"{on_disk(rebuilt_folder)}#market={market_id(11)}")
-    expect(disk.page.locator("#market-title")).to_have_text("Edited?")
-    disk.page.keyboard.press("Escape")
-    expect(disk.page.locator("#market")).to_be_hidden()
-    expect(disk.page).to_have_url(on_disk(rebuilt_folder))
-
-
 def test_everything_can_be_reached_by_keyboard(disk: Watched) -> None:
     disk.page.keyboard.press("Tab")
     disk.page.keyboard.press("Enter")  # the skip link
@@ -444,22 +436,6 @@ def test_a_crowded_page_fits_a_narrow_phone(crowded: str, browser: Browser) -> N
         )
 
 
-def test_on_a_crowded_page_lists_unfold_by_keyboard_and_a_size_is_the_same_wherever_it_stands(
-    crowded: str, desktop: Window
-) -> None:
-    watched = desktop.open(crowded)
-    groups = watched.page.locator("#lists > details > summary")
-    assert [text.split()[0] for text in groups.all_inner_texts()] == ["open", "all"]
-    expect(watched.page.get_by_role("rowheader", name="open/popular")).to_be_hidden()
-    groups.first.press("Enter")
-    expect(watched.page.get_by_role("rowheader", name="open/popular")).to_be_visible()
-    expect(watched.page.get_by_role("rowheader", name="open.category-7/popular")).to_be_hidden()
-    figures = watched.page.locator(".figures").first.inner_text()
-    assert "Size\n476.0 MB\nof all objects of a build" in figures
-    assert "476.0 MB" in watched.page.get_by_role("table").filter(has_text="PUT requests").inner_text()
-    assert watched.page.inner_text("#sizes").startswith("Generations take 11.0 MB of the 476.0 MB ")
-
-
 # ── over serve ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -488,15 +464,6 @@ def test_live_calls_show_request_and_response(live: Watched, server: Served) -> 
 
 
 @pytest.mark.campaign(short=0)
-def test_a_refused_call_shows_the_error_of_the_api(live: Watched) -> None:
-    live.page.fill("#call-limit", "101")
-    status, body = send(live)
-    assert status.startswith("400")
-    assert body["details"][0]["path"] == ["limit"]
-    assert live.page.is_disabled("#call-next")
-
-
-@pytest.mark.campaign(short=0)
 def test_a_search_asks_the_api_for_the_words_and_shows_its_answer(live: Watched, server: Served) -> None:
     page = live.page
     page.fill("#query", "quest 1")
@@ -514,48 +481,7 @@ def test_a_search_asks_the_api_for_the_words_and_shows_its_answer(live: Watched,
     assert send(live)[1]["details"][0]["path"] == ["q"]
 
 
-@pytest.mark.campaign(short=0)
-def test_one_market_and_the_documents_can_be_requested(live: Watched) -> None:
-    live.page.select_option("#call", label="one market")
-    live.page.fill("#call-market", market_id(11))
-    assert send(live)[1]["market"]["question"] == "Edited?"
-    live.page.select_option("#call", label="snapshot")
-    expect(live.page.locator("#call-line")).to_contain_text("/snapshot'")
-    assert "freshMarkets" in send(live)[1]
-
-
-@pytest.mark.campaign(short=0)
-def test_over_http_the_whole_market_is_shown(live: Watched) -> None:
-    read(live, 1)
-    expect(live.page.locator("#market-body")).to_contain_text("Bids, best first (9)")
-    assert live.complaints == []
-
-
-def test_links_work_over_http_as_they_do_on_disk(live: Watched, server: Served) -> None:
-    links: list[str] = live.page.eval_on_selector_all("#lists a, header a", "links => links.map((one) => one.href)")
-    files = [link for link in links if "#" not in link]
-    assert len(files) > 100
-    answers = [live.page.request.get(link) for link in files[::10]]
-    assert {answer.status for answer in answers} == {200}
-
-
 # ── the API's documentation ───────────────────────────────────────────────────────────────────────────────────────
-
-
-@pytest.mark.campaign(short=0)
-@LOOKS
-def test_the_documentation_opens_from_disk(
-    rebuilt_folder: Path, browser: Browser, size: tuple[int, int], scheme: Scheme
-) -> None:
-    with window(browser, size=size, scheme=scheme) as opened:
-        watched = opened.open(on_disk(rebuilt_folder, "api.html"))
-        watched.page.get_by_text("List public markets").last.wait_for()
-        for words in ("Get one market", "Get markets for a landing page", "nextCursor"):
-            assert watched.page.get_by_text(words).count() > 0
-        assert watched.page.get_by_text("recursive").count() == 0
-        assert (watched.complaints, watched.foreign, watched.overflow()) == ([], [], 0)
-        # The renderer has two landmarks without a name.
-        assert watched.violations("landmark-unique") == []
 
 
 @pytest.mark.campaign(short=0)
