@@ -35,14 +35,15 @@ from generator.tree.scratch import Scratch, scratch_of
 from generator.wording import are, counted
 
 #: The number of markets from which on builds without `detail_version` take long enough to mention it.
-_WORTH_VERSIONS: Final = 5_000
+WORTH_VERSIONS: Final = 5_000
 _ELSEWHERE: Final = "choose another folder with --set output=…"
 
 
 class BuildCheck:
     """Checks one configuration as of one instant. `database` sets `measured`, unless it finds errors.
 
-    `names_all` names every bad row, not only one of each kind.
+    `names_all` names every bad row, not only one of each kind. From `worth_versions` markets on, it says what
+    `detail_version` would save.
     """
 
     def __init__(
@@ -53,12 +54,14 @@ class BuildCheck:
         *,
         accepts_demo: bool = False,
         names_all: bool = False,
+        worth_versions: int = WORTH_VERSIONS,
     ) -> None:
         self._config = config
         self._accepts_demo = accepts_demo
         self._as_of = as_of
         self._progress = progress
         self._names_all = names_all
+        self._worth_versions = worth_versions
         self._quarantine = Quarantine()
         self.measured: DryRun | None = None
 
@@ -146,7 +149,7 @@ class BuildCheck:
         yield _public(len(catalog.markets), catalog.hidden, self._quarantine.total("markets"))
         yield from _of_search(self._config, measured)
         yield from self._of_one_market(measured)
-        yield from _of_versions(measured, reader)
+        yield from _of_versions(measured, reader, self._worth_versions)
         yield from link_check.findings(self._config.market_url, catalog, has_keys=reader.offers(SITE_KEY))
         yield from self._suspicious(reader, measured)
         if measured.empty:
@@ -278,15 +281,15 @@ def _of_search(config: Config, measured: DryRun) -> Iterator[Finding]:
         yield warning(f"search: no public market has a word in its {texts}, so `q` finds nothing; set `search: off`")
 
 
-def _of_versions(measured: DryRun, reader: Reader) -> Iterator[Finding]:
+def _of_versions(measured: DryRun, reader: Reader, worth: int) -> Iterator[Finding]:
     """Whether builds need to read only the details, and only the rows, that changed."""
     has_versions = reader.offers("detail_version")
-    yield from _of_detail_versions(measured, has_versions=has_versions)
+    yield from _of_detail_versions(measured, worth, has_versions=has_versions)
     if reader.offers("market_version"):
         yield from _of_row_versions(measured, has_both=has_versions)
 
 
-def _of_detail_versions(measured: DryRun, *, has_versions: bool) -> Iterator[Finding]:
+def _of_detail_versions(measured: DryRun, worth: int, *, has_versions: bool) -> Iterator[Finding]:
     count = len(measured.catalog.markets)
     known = measured.versions
     if known:
@@ -299,7 +302,7 @@ def _of_detail_versions(measured: DryRun, *, has_versions: bool) -> Iterator[Fin
         yield warning(
             "detail_version: is NULL in every market, so each build reads all details; set it, or leave the column out"
         )
-    elif count >= _WORTH_VERSIONS:
+    elif count >= worth:
         yield fine(
             "detail_version: markets has no such column, so each build reads the orders, fills and points of all "
             f"{counted(count, 'market', ',')} ({measured.seconds['details']:.1f} of the "

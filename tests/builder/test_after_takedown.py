@@ -12,12 +12,11 @@ import pytest
 
 from generator.api import keys
 from generator.builder.report_file import ReportFile
-from generator.tree import staging
-from generator.tree.files import INSPECTION, QUOTING, REPORT
-from generator.tree.folder import Output
+from generator.tree.files import INSPECTION, MANIFEST, QUOTING, REPORT
 from generator.tree.layouts import COMPACT, LAYOUTS
 from tests.site.random_sites import RandomSite, rich_site
 from tests.site.taken_down import Workplace, traces, workplace
+from tests.support.deaths import dying
 from tests.support.sites.builds import VARIANTS
 from tests.support.sites.publishing import tamper
 from tests.support.sites.rows import market_id
@@ -124,15 +123,9 @@ def test_the_page_leads_to_the_new_session_of_the_change_feed(place: Workplace) 
 
 
 @pytest.mark.campaign(short=0)
-def test_a_takedown_that_was_killed_leaves_no_page_and_the_next_one_makes_it(
-    place: Workplace, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def killed(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    for module, name in ((staging, "place"), (Output, "save_as_old")):
-        with monkeypatch.context() as patch:
-            patch.setattr(module, name, killed)
+def test_a_takedown_that_was_killed_leaves_no_page_and_the_next_one_makes_it(place: Workplace) -> None:
+    for name in (MANIFEST, REPORT):
+        with dying(lambda _, path, name=name: path.name == name):  # type: ignore[misc]
             assert place.run("takedown", *place.site.ids).exit_code == 1
         assert not (place.folder / "output" / INSPECTION).exists()
     place.done("takedown")

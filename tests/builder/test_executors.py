@@ -5,7 +5,6 @@ import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -56,6 +55,16 @@ def all_keys(parts: Iterable[StagedPart]) -> list[str]:
     return sorted(key for part in parts for key in part.staged.objects)
 
 
+class Told(Silent):
+    """Keeps what is said of workers, which is nothing without any."""
+
+    def __init__(self) -> None:
+        self.sentences = list[str]()
+
+    def describe(self, doing: str) -> None:
+        self.sentences.append(doing)
+
+
 KEYS = sorted(keys.detail(market_id(number)) for number in range(MARKETS))
 
 
@@ -79,30 +88,22 @@ def test_ids_that_are_no_uuids_are_divided_too(database: sqlite3.Connection, tmp
 @pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("mode", ["delete", "truncate", "persist", "wal"])
 def test_workers_read_the_database_only_while_nobody_can_write(
-    markets_folder: Path, database: sqlite3.Connection, mode: str, monkeypatch: pytest.MonkeyPatch
+    markets_folder: Path, database: sqlite3.Connection, mode: str
 ) -> None:
     database.execute(f"PRAGMA journal_mode = {mode}")
-    forks = list[int]()
-    real = executors.forked
-
-    def forked(*arguments: Any) -> Iterator[StagedPart]:
-        forks.append(1)
-        return real(*arguments)
-
-    monkeypatch.setattr(executors, "forked", forked)
+    told = Told()
     with working(make_config(markets_folder)) as (work, reader):
-        assert all_keys(executors.staged(work, reader, Silent())) == KEYS
-    assert bool(forks) == (mode != "wal")
+        assert all_keys(executors.staged(work, reader, told)) == KEYS
+    assert bool(told.sentences) == (mode != "wal")
 
 
-def test_a_few_markets_are_not_worth_a_process(
-    database: sqlite3.Connection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_few_markets_are_not_worth_a_process(database: sqlite3.Connection, tmp_path: Path) -> None:
     insert_market(database)
     database.commit()
-    monkeypatch.setattr(executors, "forked", None)
+    told = Told()
     with working(make_config(tmp_path)) as (work, reader):
-        assert len([*executors.staged(work, reader, Silent())]) == 1
+        assert len([*executors.staged(work, reader, told)]) == 1
+    assert told.sentences == []
 
 
 def test_parts_that_workers_cannot_read_are_read_by_the_parent(markets_folder: Path) -> None:

@@ -1,5 +1,6 @@
 """A build reads the rows of those markets alone whose `market_version` changed, and leaves the bytes of one of all."""
 
+import re
 import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -8,11 +9,12 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
+from sqlalchemy import event
+from sqlalchemy.engine import Engine
 
 from generator.builder.part_staging import DetailCounts
 from generator.models import replaced
 from generator.publish import withdrawal
-from generator.source.connection import Row, Transaction
 from generator.tree import blocklist, files, fingerprints
 from generator.tree.folder import locked
 from tests.builder.test_part_staging import VersionedSite, assert_as_fresh
@@ -26,13 +28,15 @@ from tests.support.sites.rows import (
 )
 
 MARKETS: Final = 20
+#: The relation that a statement reads, and how statements begin that read no rows.
+_FROM: Final = re.compile(r"FROM (\w+)")
+_NO_ROWS: Final = re.compile(r"PRAGMA|SELECT (count|1\b)")
 GUARDS: Final[dict[str, Any]] = {"guards__max_invalid": 1, "guards__max_shrink": 1}
 EXTENDED: Final[dict[str, Any]] = {"variant": "extended", "search": "title", **GUARDS}
 
 
 @pytest.fixture
-def site(database: sqlite3.Connection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> VersionedSite:
-    monkeypatch.setattr("generator.site.worker_pool.available", lambda: 1)
+def site(database: sqlite3.Connection, tmp_path: Path) -> VersionedSite:
     site = VersionedSite(database, tmp_path)
     for number in range(7, MARKETS):
         site.add(number)
@@ -46,16 +50,18 @@ def site(database: sqlite3.Connection, tmp_path: Path, monkeypatch: pytest.Monke
 def rows_read() -> Iterator[Counter[str]]:
     """Counts the rows that the block reads, by relation; one that is wider than a survey's counts as of `rows`."""
     found = Counter[str]()
-    batches = Transaction.batches
 
-    def counted(self: Transaction, statement: Any, relation: str) -> Iterator[list[Row]]:
-        for batch in batches(self, statement, relation):
-            found["rows" if batch and len(batch[0]) > 10 else relation] += len(batch)
-            yield batch
+    def counted(_: Any, cursor: Any, statement: str, parameters: Any, *__: Any) -> None:
+        relation = _FROM.search(statement)
+        if cursor.description and relation and not _NO_ROWS.match(statement):
+            rows = cursor.connection.execute(f"SELECT count(*) FROM ({statement})", parameters)
+            found["rows" if len(cursor.description) > 10 else relation[1]] += rows.fetchone()[0]
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Transaction, "batches", counted)
+    event.listen(Engine, "after_cursor_execute", counted)
+    try:
         yield found
+    finally:
+        event.remove(Engine, "after_cursor_execute", counted)
 
 
 def read(site: VersionedSite, **settings: Any) -> Mapping[str, int]:
@@ -158,10 +164,7 @@ def test_a_detail_that_was_lost_or_touched_is_made_again_of_its_row(site: Versio
 
 
 @pytest.mark.campaign(short=0)
-def test_while_an_id_is_not_unique_everything_is_read_and_each_row_reported_once(
-    site: VersionedSite, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("generator.builder.executors.MOST", 1)
+def test_while_an_id_is_not_unique_everything_is_read_and_each_row_reported_once(site: VersionedSite) -> None:
     site.build(**GUARDS)
     insert_market(site.database, 3, detail_version=1)
     for _ in range(2):

@@ -13,7 +13,7 @@ from typing import Any, Final
 import pytest
 
 from generator.api import keys
-from generator.api.downloads import TABLES, THINNED, DumpHead
+from generator.api.downloads import TABLES, THINNED, DumpHead, PeriodFile
 from generator.builder import collector
 from generator.config.settings import Config
 from generator.errors import GuardError
@@ -376,19 +376,17 @@ def test_rows_that_a_false_version_hid_come_in_when_it_is_found_out(
     check(settings, database)
 
 
-def test_a_market_with_very_many_rows_has_all_of_them(
-    settings: Config, database: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(collector, "GROUP", 3_000)
-    monkeypatch.setattr(collector, "ROOM", 100_000)
+@pytest.mark.campaign(short=0)
+def test_a_market_with_very_many_rows_has_all_of_them(settings: Config, database: sqlite3.Connection) -> None:
     fills = site(database)
-    rows = [(market_id(2), f"{FIRST - timedelta(hours=hour * 7 % 9_001):%Y-%m-%d %H:%M:%S.%f}", hour % 97 / 97)
-            for hour in range(9_000)]  # fmt: skip
+    many_rows = collector.GROUP + 1_000
+    rows = [(market_id(2), text_of(FIRST - timedelta(minutes=minute * 7 % (many_rows + 1))), minute % 97 / 97)
+            for minute in range(many_rows)]  # fmt: skip
     database.execute("BEGIN")
     database.executemany("INSERT INTO probabilities (market_id, recorded_at, prob) VALUES (?, ?, ?)", rows)
     for _ in range(5):
         traded(database, 2, FIRST, next(fills))
-    many = [(fill_id(next(fills)), market_id(2), 1.0, 1.0, 0.5, time) for _, time, _ in rows]
+    many = [(fill_id(next(fills)), market_id(2), 1.0, 1.0, 0.5, time) for _, time, _ in rows[:9_000]]
     # An earlier trade with the id of another does not count.
     doubled = (many[0][0], market_id(2), 9.0, 9.0, 0.9, "2020-01-01 00:00:00.000000")
     columns = "(id, market_id, amount, shares, price, created_at) VALUES (?, ?, ?, ?, ?, ?)"
@@ -405,10 +403,7 @@ def test_a_market_with_very_many_rows_has_all_of_them(
     assert [*map(len, stored(settings, "history").values())][-1] == 1
 
 
-def test_ids_that_the_database_sorts_otherwise_are_in_order(
-    settings: Config, database: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(collector, "ROOM", 2_000)
+def test_ids_that_the_database_sorts_otherwise_are_in_order(settings: Config, database: sqlite3.Connection) -> None:
     names = [f"{letter}{number:07}-0000-4000-8000-000000000000" for number in range(30) for letter in "1aAbBfF"]
     ids = [name if name[0] not in "ABF" else name.replace("0000-4000", "ABCD-4000") for name in names]
     for number, name in enumerate(ids):
@@ -454,28 +449,12 @@ def test_a_build_that_would_lose_most_of_the_past_is_refused(settings: Config, d
     check(settings, database)
 
 
-def test_files_are_not_put_together_beyond_a_size(
-    settings: Config, database: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    tell_versions(database)
-    fills = site(database)
-    build_now(settings, FIRST)
-    sizes = {file.period: file.size for file in head_of(settings).periods("fills")}
-    of_year = sorted(size for period, size in sizes.items() if period > "2025")
-    assert len(of_year) == 3
-    monkeypatch.setattr(full_histories, "MOST_BYTES", sum(of_year[:2]))
-    build_now(settings, FIRST + timedelta(days=60))
-    check(settings, database)
-    periods = [file.period for file in head_of(settings).periods("fills")]
-    assert [period[:4] for period in periods] == ["2024", "2025", "2025"]
-    build_now(settings, FIRST + timedelta(days=61))
-    found = head_of(settings).periods("fills")
-    assert [file.period for file in found] == ["2024", "2025", "2025"]
-    build_now(settings, FIRST + timedelta(days=62))
-    assert {file.name for file in head_of(settings).periods("fills")} == {file.name for file in found}
-    traded(database, 2, FIRST - timedelta(days=89), next(fills))
-    build_now(settings, FIRST + timedelta(days=63))
-    check(settings, database)
+def test_files_are_not_put_together_beyond_a_size() -> None:
+    sizes = (10_000_000, full_histories.MOST_BYTES - 30_000_000, 20_000_001, 20_000_000)
+    files = [PeriodFile.model_construct(period=f"2025-0{number}", size=size) for number, size in enumerate(sizes, 1)]
+    assert [file.period for file in full_histories.smallest(files)] == ["2025-01", "2025-04", "2025-03"]
+    files[2] = files[2].model_copy(update={"size": 20_000_000})
+    assert [file.period for file in full_histories.smallest(files[:2] + files[3:])] == ["2025-01", "2025-04", "2025-02"]
 
 
 @pytest.mark.campaign(short=0)

@@ -86,12 +86,11 @@ def test_candles_are_read_when_their_files_changed_and_not_else(site: Config, da
     assert shown(site)[market_id(1)]["candles"] == [*DRAWN, *(4, 375, 900, 375, 900, 0.0, 0)]
 
 
-def test_popular_markets_have_candles_of_no_more_than_sixty_days(
-    site: Config, database: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(excerpts, "CANDLES", 2)
-    build_now(site, AS_OF + timedelta(minutes=5), full=True)
-    assert shown(site)[market_id(1)]["candles"] == ["2026-01-28", 0, *DRAWN[9:15], 2, *DRAWN[16:]]
+def test_popular_markets_have_candles_of_no_more_than_sixty_days() -> None:
+    prices = dict.fromkeys(("open", "high", "low", "close"), 0.5)
+    rows = [{"start": f"{AS_OF + timedelta(days=day):%F}", **prices, "volume": 1.0, "trades": 1} for day in range(70)]
+    first, *candles = excerpts.short_candles(rows)
+    assert (first, candles[:2], len(candles)) == (rows[10]["start"], [0, 500], 60 * 7)
 
 
 def test_files_that_cannot_be_read_cost_the_page_its_candles_and_nothing_else(site: Config) -> None:
