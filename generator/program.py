@@ -43,7 +43,7 @@ def maker() -> str:
 
 
 def digest(*packages: str, root: Path = _ROOT) -> str:
-    """A digest of these packages below `root` with all below them, and of the versions of program, Python and JSON encoder.
+    """A digest of these packages with all below them, and of the versions of program, Python and JSON encoder.
 
     The program's version alone would not do: a checkout keeps that for long.
     """

@@ -42,8 +42,7 @@ _ELSEWHERE: Final = "choose another folder with --set output=…"
 class BuildCheck:
     """Checks one configuration as of one instant. `database` sets `measured`, unless it finds errors.
 
-    `names_all` names every bad row, not only one of each kind. From `worth_versions` markets on, it says what
-    `detail_version` would save.
+    `names_all` names every bad row, not only one of each kind.
     """
 
     def __init__(
@@ -54,14 +53,12 @@ class BuildCheck:
         *,
         accepts_demo: bool = False,
         names_all: bool = False,
-        worth_versions: int = WORTH_VERSIONS,
     ) -> None:
         self._config = config
         self._accepts_demo = accepts_demo
         self._as_of = as_of
         self._progress = progress
         self._names_all = names_all
-        self._worth_versions = worth_versions
         self._quarantine = Quarantine()
         self.measured: DryRun | None = None
 
@@ -149,7 +146,7 @@ class BuildCheck:
         yield _public(len(catalog.markets), catalog.hidden, self._quarantine.total("markets"))
         yield from _of_search(self._config, measured)
         yield from self._of_one_market(measured)
-        yield from _of_versions(measured, reader, self._worth_versions)
+        yield from _of_versions(measured, reader)
         yield from link_check.findings(self._config.market_url, catalog, has_keys=reader.offers(SITE_KEY))
         yield from self._suspicious(reader, measured)
         if measured.empty:
@@ -281,15 +278,16 @@ def _of_search(config: Config, measured: DryRun) -> Iterator[Finding]:
         yield warning(f"search: no public market has a word in its {texts}, so `q` finds nothing; set `search: off`")
 
 
-def _of_versions(measured: DryRun, reader: Reader, worth: int) -> Iterator[Finding]:
+def _of_versions(measured: DryRun, reader: Reader) -> Iterator[Finding]:
     """Whether builds need to read only the details, and only the rows, that changed."""
     has_versions = reader.offers("detail_version")
-    yield from _of_detail_versions(measured, worth, has_versions=has_versions)
+    yield from of_detail_versions(measured, has_versions=has_versions)
     if reader.offers("market_version"):
         yield from _of_row_versions(measured, has_both=has_versions)
 
 
-def _of_detail_versions(measured: DryRun, worth: int, *, has_versions: bool) -> Iterator[Finding]:
+def of_detail_versions(measured: DryRun, *, has_versions: bool, worth: int = WORTH_VERSIONS) -> Iterator[Finding]:
+    """What there is to say of `detail_version`, which is worth mentioning from so many markets on."""
     count = len(measured.catalog.markets)
     known = measured.versions
     if known:

@@ -12,7 +12,6 @@ import pytest
 import quickjs
 
 from generator.api import contract, cursors, keys
-from generator.search import buckets
 from generator.search import generation as index
 from generator.tree.layouts import LAYOUTS
 from tests.support.edges import router_lint
@@ -25,14 +24,12 @@ from tests.support.readers.search_walks import Query
 
 @cache
 def objects_of(layout: str) -> Mapping[str, str]:
-    with search.small_objects(span=50):
-        return search.objects(MARKETS, layout)
+    return search.objects(MARKETS, layout, search.small(span=50))
 
 
 @cache
 def script(layout: str) -> str:
-    with search.small_objects(span=50):
-        return search.core(layout)
+    return search.core(layout)
 
 
 def faults(edge: InQuickjs, layout: str, cases: Sequence[Query]) -> Iterator[object]:
@@ -121,8 +118,7 @@ def test_spellings_of_ascii_are_one_search_to_a_cache_and_other_words_another(ed
 def test_a_walk_stays_in_its_generation(edge: InQuickjs, layout: str) -> None:
     query, walked = "q=the&status=all&limit=9", search.scan(MARKETS, "all", "popular", "the")
     first = edge.walk(objects_of(layout), query)[0]
-    with search.small_objects(span=50):
-        later = search.objects([*MARKETS[5:], Market(("the new one",), rank=60)], layout)
+    later = search.objects([*MARKETS[5:], Market(("the new one",), rank=60)], layout, search.small(span=50))
     answers = [first]
     while json.loads(answers[-1]["body"])["nextCursor"]:
         answers += edge.walk({**objects_of(layout), **later}, f"{query}&cursor={next_of(answers[-1])}")[:1]
@@ -186,9 +182,7 @@ def test_words_in_too_many_buckets_are_refused(edge: InQuickjs, layout: str) -> 
     letters = "abcdefghijklmnopqrstuvwxyz"
     text = " ".join(first + second + "x" for first, second in product(letters, "ab"))
     markets = [Market((text,), categories=("crypto",))]
-    with search.small_objects(span=50) as patch:
-        patch.setattr(buckets, "TARGET_SIZE", 1)
-        objects = search.objects(markets, layout)
+    objects = search.objects(markets, layout, search.small(span=50, target=1))
     for category, most in product(("", "&category=crypto"), (index.MOST_BUCKETS, 25)):
         (answer,) = edge.walk(objects, f"q={'+'.join(f'{letter}ax' for letter in letters[:most])}{category}")
         if most == index.MOST_BUCKETS:
@@ -200,9 +194,8 @@ def test_words_in_too_many_buckets_are_refused(edge: InQuickjs, layout: str) -> 
 
 def test_where_a_sort_has_many_vectors_fewer_words_are_looked_up(edge: InQuickjs, layout: str) -> None:
     vectors, words = 13, [letter * 3 for letter in "abcdefg"]
-    with search.small_objects(span=len(MARKETS) // vectors) as patch:
-        patch.setattr(buckets, "TARGET_SIZE", 1)
-        objects = search.objects([Market((" ".join(words),), rank=number) for number in range(len(MARKETS))], layout)
+    markets = [Market((" ".join(words),), rank=number) for number in range(len(MARKETS))]
+    objects = search.objects(markets, layout, search.small(span=len(MARKETS) // vectors, target=1))
     most = index.MOST_BUCKETS + 1 - vectors
     (answer, *_) = edge.walk(objects, f"q={'+'.join(words[:most])}&limit=100")
     assert (answer["status"], len(answer["read"]) <= index.MOST_OBJECTS) == (200, True)
@@ -224,9 +217,8 @@ def index_reads(edge: InQuickjs, q: str) -> int:
 
 @cache
 def in_many_buckets() -> Mapping[str, str]:
-    with search.small_objects(span=len(MARKETS)) as patch:
-        patch.setattr(buckets, "TARGET_SIZE", 1)
-        return search.objects([*MARKETS[1:], Market(("room 100,000 s",))], "chunks")
+    markets = [*MARKETS[1:], Market(("room 100,000 s",))]
+    return search.objects(markets, "chunks", search.small(span=len(MARKETS), target=1))
 
 
 def test_a_search_reads_six_objects_of_the_index_for_three_words_and_one_for_each_other(edge: InQuickjs) -> None:
