@@ -33,7 +33,6 @@ from tests.support.sites.builds import files as every_file
 from tests.support.sites.rows import (
     FX_MEMBER,
     fill_id,
-    insert_fill,
     insert_market,
     insert_point,
     market_id,
@@ -160,19 +159,6 @@ def test_thirty_days_of_trading_are_never_refused(tmp_path: Path) -> None:
     assert len(fills) == days + 1
     assert fills == sorted(fills)
     assert fills[-1] > fills[0] > 0, "there was trading"
-
-
-def test_details_that_an_incremental_build_keeps_count_as_before(database: sqlite3.Connection, tmp_path: Path) -> None:
-    database.execute("ALTER TABLE markets ADD COLUMN detail_version")
-    for number in range(10):
-        insert_market(database, number, detail_version=1)
-        insert_fill(database, number, market_id=market_id(number))
-    config = make_config(tmp_path, **QUICK)
-    build_now(config)
-    database.execute("DELETE FROM fills WHERE market_id <= ?", [market_id(1)])
-    database.execute("UPDATE markets SET detail_version = 2 WHERE id <= ?", [market_id(1)])
-    later = build_now(config, AS_OF + timedelta(minutes=5))
-    assert (later.details.read, later.details.kept) == (2, 8), "two of ten fills are no more than 20 %"
 
 
 def test_a_build_that_thins_a_history_anew_is_not_refused(database: sqlite3.Connection, tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from generator.api import keys
-from generator.tree import chunks, families, layouts, manifest_file, pages
+from generator.tree import chunks, families, layouts, manifest_file
 from generator.tree.manifest import Manifest
 from generator.tree.membership import lists_of
 from tests.support import limits
@@ -44,7 +44,7 @@ from tests.support.faults import (
 )
 from tests.support.readers.search import is_match
 from tests.support.readers.searching_reader import SearchingReader
-from tests.support.sites.builds import ROOT, files, lasting, text_of
+from tests.support.sites.builds import ROOT, files, lasting
 from tests.support.sites.rows import market_id
 from tests.support.stores import records
 from tests.support.waiting import PATIENCE_S, wait_until
@@ -438,41 +438,6 @@ def test_a_withdrawn_market_is_gone_at_once_and_other_lists_keep_their_walks(
 
 
 @pytest.mark.campaign(short=0)
-def test_a_market_that_moved_between_lists_is_withdrawn_from_the_lists_it_left(
-    world: World, builds: Builds, reader: Reader
-) -> None:
-    builds.build()
-    walks = [reader.begin(name, 1) for name in ("open/new", "closed/new", "resolved/new")]
-    for status in ("closed", "resolved"):
-        world.edit(6, status=status, question=f"Is it {status}?", resolution="YES", resolved_at="2026-01-20 00:00:00")
-        builds.build(later=timedelta(seconds=30))
-    assert finish(reader, walks) == 3
-    world.withdraw(6)
-    builds.build(later=timedelta(seconds=30))
-    assert all(market_id(6).encode() not in text_of(key, body) for key, body in files(builds.output).items())
-    check_whole(builds.output)
-
-
-@pytest.mark.campaign(short=0)
-def test_data_that_returns_brings_its_generation_back(world: World, builds: Builds, reader: Reader) -> None:
-    builds.build()
-    first = manifest_of(builds)
-    walks = hold(reader)
-    world.edit(6, question="Something else?")
-    builds.build()
-    assert {old.list for old in manifest_of(builds).retired} == OPEN_LISTS | {keys.DUMPS, keys.CHANGES}
-    world.edit(6, question="Question 6?")
-    builds.build()
-    returned = manifest_of(builds)
-    assert returned.lists() == first.lists()
-    assert not {old.generation for old in returned.retired} & {new.generation for new in returned.lists().values()}
-    builds.build(later=2 * LIFETIME)
-    assert manifest_of(builds).retired == ()
-    assert finish(reader, walks) == len(walks)
-    check_whole(builds.output)
-
-
-@pytest.mark.campaign(short=0)
 def test_the_lifetime_of_a_killed_builds_generations_starts_with_the_next_build(
     world: World, builds: Builds, reader: Reader
 ) -> None:
@@ -481,24 +446,6 @@ def test_the_lifetime_of_a_killed_builds_generations_starts_with_the_next_build(
     builds.die(Fault("document", 1))
     builds.as_of += 10 * LIFETIME
     walks = hold(reader)  # some start in generations of the killed build
-    world.advance()
-    builds.build()
-    assert finish(reader, walks) == len(walks)
-
-
-@pytest.mark.campaign(short=0)
-def test_walks_in_generations_brought_back_by_a_killed_build_end_exact(
-    world: World, builds: Builds, reader: Reader
-) -> None:
-    builds.build()
-    world.edit(6, question="Something else?")
-    builds.build()
-    world.edit(6, question="Question 6?")
-    builds.die(
-        Fault("first", 10 * len(pages.LIMITS) - 1, after=True)
-    )  # writes no new generation: first pages name the retired ones again
-    builds.as_of += 10 * LIFETIME
-    walks = [reader.begin(name, 7) for name in sorted(OPEN_LISTS)]
     world.advance()
     builds.build()
     assert finish(reader, walks) == len(walks)

@@ -196,16 +196,6 @@ def test_a_build_reports_dump_and_change_feed_and_the_step_that_it_made(
     assert without.samples()[sample("dump_bytes", format="ndjson")] == 0
 
 
-def test_a_withdrawn_market_is_named(tmp_path: Path, database: sqlite3.Connection) -> None:
-    for number in range(1, 11):
-        insert_market(database, number)
-    build_now(make_config(tmp_path))
-    database.execute("UPDATE markets SET is_listed = 0 WHERE id = ?", [market_id(3)])
-    made = build_now(make_config(tmp_path))
-    assert made.content()["run"]["withdrawn"] == [market_id(3)]
-    assert made.deleted > 0
-
-
 def test_a_build_says_what_names_each_row_even_if_one_has_as_many_faults_as_others_have_rows(
     tmp_path: Path, database: sqlite3.Connection
 ) -> None:

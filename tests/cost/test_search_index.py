@@ -16,7 +16,7 @@ from generator.search.generation import MOST_OBJECTS
 from generator.tree.generation import Weight
 from generator.tree.layouts import LAYOUTS
 from tests.support.sites.builds import dry_run_of, make_config
-from tests.support.sites.publishing import FIRST, PREFIX, PublishedSite, hour
+from tests.support.sites.publishing import FIRST, PREFIX, PublishedSite
 
 INDEX = Weight(9, 60_000, 1, 1_000)
 SIZES = Site((ListSize("all/new", 250, 75_000),), objects=55, bytes=500_000)
@@ -90,24 +90,6 @@ def test_the_first_publish_puts_the_index_as_measured_and_estimated(searched: Pu
     searched.done("publish")
     assert estimated(searched).objects == len(searched.built()) == len(uploads(searched))
     assert estimated(searched).bytes == pytest.approx(sum(map(len, searched.built().values())), rel=0.01)
-
-
-@pytest.mark.campaign(short=0)
-def test_plan_predicts_which_objects_of_the_index_the_next_publish_puts(searched: PublishedSite) -> None:
-    searched.done("publish")
-    layout = searched.settings["layout"]
-    unchanged = searched.done("plan", "--as-of", FIRST).stdout.splitlines()
-    assert figure(unchanged, "objects changed since", layout) == 0
-    assert figure(unchanged, "of these, in the search index", layout) == 0
-    searched.edit(1, question="A title with a zyzzyva?")
-    lines = searched.done("plan", "--as-of", hour(1)).stdout.splitlines()
-    searched.server.log.clear()
-    searched.done("rebuild", "--as-of", hour(1))
-    puts = uploads(searched)
-    assert figure(lines, "objects changed since", layout) == len(puts)
-    of_index = [key for key in puts if keys.SEARCH in key]
-    assert figure(lines, "of these, in the search index", layout) == len(of_index) >= 3
-    assert report(searched)["cost"]["basis"]["loads"][layout]["puts"] == len(puts) + estimate.RECORD_PUTS
 
 
 def test_plan_prices_searches_by_the_most_objects_that_one_reads(published_site: PublishedSite) -> None:

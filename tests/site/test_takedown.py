@@ -11,7 +11,6 @@ import pytest
 from hypothesis import Phase, given, settings
 
 from generator.tree.layouts import COMPACT, LAYOUTS
-from tests.site.killed import killed_site
 from tests.site.random_sites import NEXT_DAY, RandomSite, random_sites, rich_site
 from tests.site.taken_down import (
     Workplace,
@@ -24,17 +23,12 @@ from tests.site.taken_down import (
     traces,
     workplace,
 )
-from tests.support.campaigns import rounds, sample
+from tests.support.campaigns import rounds
 from tests.support.sites.builds import VARIANTS
 
 #: Shrinking runs all commands again for each try; sites are small as they are.
 _PHASES: Final = (Phase.explicit, Phase.reuse, Phase.generate)
 SORTS_OF_SITES: Final[list[tuple[str, str]]] = [(layout, variant) for layout in LAYOUTS for variant in VARIANTS]
-#: A publish is killed before one in so many writes, as each kill takes seconds; the explorer plays them all. Each sort
-#: of site begins so many writes later than the one before.
-_BETWEEN_KILLS: Final = 240
-_FIRST_KILL: Final = 5
-_LATER: Final = 20
 of_every_sort: Final = pytest.mark.parametrize(("layout", "variant"), SORTS_OF_SITES)
 
 
@@ -119,18 +113,3 @@ def faults_of_the_next_run(place: Workplace) -> dict[str, list[str]]:
     repaired = sorted(key for key in published.keys() | verified.keys() if published.get(key) != verified.get(key))
     faults["store, verified"] = [f"{family(key)}: {key} was repaired" for key in repaired]
     return faults
-
-
-# After a publish that was killed
-
-
-@pytest.mark.campaign(short=0)
-@of_every_sort
-def test_a_takedown_after_a_publish_that_was_killed_at_any_write_is_whole(layout: str, variant: str) -> None:
-    """It leaves nothing of the markets, and the next rebuild leaves what a build from nothing makes."""
-    site = replace(rich_site(layout, variant), as_of=NEXT_DAY)
-    first = _FIRST_KILL + _LATER * SORTS_OF_SITES.index((layout, variant))
-    with killed_site(site) as killed:
-        for number, writes in enumerate(sample(range(first, killed.writes, _BETWEEN_KILLS), 2)):
-            faults = killed.play(writes, is_lost=number % 2 == 0)
-            check({f"killed after {writes} of {killed.writes} writes": faults})

@@ -23,11 +23,10 @@ from generator.publish import withdrawal
 from generator.tree import blocklist
 from generator.tree.folder import locked
 from generator.tree.manifest import FORMAT
-from tests.support.commands import fresh, run
+from tests.support.commands import run
 from tests.support.disks import Disk
 from tests.support.faults import Reader, World, check_whole, fast_folder
-from tests.support.programs import unavailable
-from tests.support.sites.builds import AS_OF, ROOT, Silent, build_now, files, make_config
+from tests.support.sites.builds import AS_OF, Silent, build_now, files, make_config
 from tests.support.sites.rows import market_id
 
 NO_ROOM = "no space left on device; free some space, or"
@@ -52,15 +51,12 @@ def built(world: World, output: Path | None = None) -> Path:
     return output
 
 
-def command(world: World, output: Path, *before: str) -> subprocess.CompletedProcess[str]:
-    """Run the real command, optionally with the words of another before it."""
+def command(world: World, output: Path) -> subprocess.CompletedProcess[str]:
+    """Run the real command."""
     (world.folder / "config.yaml").touch()
     settings = (f"source.url=sqlite:///{world.folder / 'markets.db'}", f"output={output}")
     overrides = [word for setting in settings for word in ("--set", setting)]
-    own = ["build", "--as-of", AS_OF.isoformat(), "--config", str(world.folder / "config.yaml"), *overrides]
-    if not before:
-        return run(*own)
-    return subprocess.run([*before, *fresh(), *own], cwd=ROOT, capture_output=True, text=True, check=False, timeout=60)
+    return run("build", "--as-of", AS_OF.isoformat(), "--config", str(world.folder / "config.yaml"), *overrides)
 
 
 def check_refused(result: subprocess.CompletedProcess[str], *words: object) -> None:
@@ -113,45 +109,6 @@ def test_nothing_is_written_to_a_disk_that_is_already_full(world: World, disk: D
     disk.mount("size=1m")
     check_refused(command(world, disk.path / "output"), disk.path / "output", NO_ROOM)
     assert [path.name for path in (disk.path / "output").iterdir()] == [".lock"]
-
-
-@pytest.mark.campaign(short=0)
-def test_a_read_only_disk_is_named(world: World, disk: Disk) -> None:
-    disk.mount("size=128m")
-    output = built(world, disk.path / "output")
-    before = files(output, "")
-    disk.mount("remount,ro")
-    check_refused(command(world, output), output, "read-only file system; choose another folder with --set output=")
-    check_untouched(before, output)
-
-
-def without_privileges() -> tuple[str, ...]:
-    """The words to put before a command so that permissions apply to root, too."""
-    if os.geteuid() != 0:
-        return ()
-    if not shutil.which("setpriv"):
-        unavailable("setpriv is not installed: root may write everywhere")
-    return ("setpriv", "--inh-caps=-all", "--bounding-set=-all")
-
-
-@pytest.mark.campaign(short=0)
-@pytest.mark.parametrize(
-    "place", [".", "v1/public/markets/lists/open/popular", "v1/public/markets/lists/open/new/first"]
-)
-def test_a_folder_without_the_right_to_write_is_named(world: World, output: Path, place: str) -> None:
-    before = files(output, "")
-    world.advance()
-    (output / place).chmod(0o555)
-    result = command(world, output, *without_privileges())
-    (output / place).chmod(0o755)
-    check_refused(result, output, "permission denied; grant this user write access, or choose another")
-    if place == ".":
-        check_untouched(before, output)
-    else:  # the build has begun to move files into place: every served file is whole
-        assert not list(output.glob(".staging-*"))
-    build_now(make_config(world.folder))
-    check_whole(output)
-    Reader.of_folder(output).check(world.state())
 
 
 # ── paths ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -363,25 +320,6 @@ def test_files_that_name_what_is_not_public_are_readable_by_the_operator_only(wo
     assert modes(output) == {name: 0o600 for name in PRIVATE if name != "index.html"}
     build_now(make_config(world.folder))
     assert modes(output) == dict.fromkeys(PRIVATE, 0o600)
-
-
-@pytest.mark.campaign(short=0)
-def test_files_that_nobody_else_can_read_are_mended_where_a_build_looks_at_them(world: World, output: Path) -> None:
-    first_pages = [path for path in output.rglob("*.json") if keys.is_first_page(path.relative_to(output).as_posix())]
-    details, generations = [*(output / keys.DETAILS).rglob("*.json")], [*(output / keys.LISTS).glob("*/*/p*/")]
-    assert min(map(len, (first_pages, details, generations))) >= 10
-    wanted = {path: path.stat().st_mode for path in (*first_pages, *details, *generations)}
-    for path in wanted:
-        path.chmod(0o700 if path.is_dir() else 0o600)
-    victim = details[0]
-    elsewhere = world.folder / "elsewhere"
-    elsewhere.touch(0o600)
-    victim.unlink()
-    victim.symlink_to(elsewhere)
-    report = build_now(make_config(world.folder))
-    assert report.written == 1
-    assert {path: path.stat().st_mode for path in wanted} == wanted
-    assert stat.S_IMODE(elsewhere.stat().st_mode) == 0o600, "links are not followed"
 
 
 @pytest.mark.campaign(short=0)

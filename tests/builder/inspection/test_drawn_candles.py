@@ -15,8 +15,7 @@ from generator.api import keys
 from generator.builder.inspection import excerpts
 from generator.config.settings import Config
 from generator.tree import files
-from tests.builder.inspection.full_sites import OPTIONS, built, files_of
-from tests.support.edges.serving import UNLIMITED, served
+from tests.builder.inspection.full_sites import built, files_of
 from tests.support.opened_files import opened_below
 from tests.support.readers.browser import DESKTOP, chromium, window
 from tests.support.sites.builds import AS_OF, build_now, make_config
@@ -130,11 +129,3 @@ def test_candles_are_drawn_and_read_by_keys(
         assert watched.overflow() <= 0
         assert watched.violations() == []
         assert (watched.complaints, watched.foreign) == ([], [])
-
-
-@pytest.mark.campaign(short=0)
-def test_a_served_page_draws_them_beside_the_answer_of_the_api(site: Config, browser: Browser) -> None:
-    with served(site.output.parent, *UNLIMITED, *OPTIONS) as running, window(browser) as opened:
-        watched = opened.open(f"http://127.0.0.1:{running.port}/inspect/#market={market_id(1)}")
-        expect(watched.page.locator(".readout").nth(0)).to_have_text("2026-01-31 09:00 UTC: 90.0%")
-        expect(watched.page.locator(".chart").nth(1).locator(".wick")).to_have_count(3)

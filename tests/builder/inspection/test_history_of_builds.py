@@ -12,7 +12,6 @@ from typing import Any, Final
 
 import pytest
 from click.testing import CliRunner
-from playwright.sync_api import expect
 
 from generator.api import keys
 from generator.cli.main import main
@@ -20,9 +19,7 @@ from generator.config.settings import Config
 from generator.tree import files
 from tests.builder.inspection.full_sites import OPTIONS, built, files_of
 from tests.support.deaths import dying
-from tests.support.edges.serving import UNLIMITED, served
 from tests.support.opened_files import opened_below
-from tests.support.readers.browser import chromium, window
 from tests.support.sites.builds import AS_OF, build_now, make_config
 from tests.support.sites.rows import insert_fill, insert_market, insert_point, market_id
 
@@ -207,17 +204,3 @@ def test_a_site_that_thins_its_histories_again_has_neither_page_nor_its_files(si
 
 
 # ── in a browser ──────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-@pytest.mark.campaign(short=0)
-def test_the_charts_are_drawn_over_serve_as_from_disk(site: Config) -> None:
-    with chromium() as browser, window(browser) as opened, served(site.output.parent, *UNLIMITED, *OPTIONS) as server:
-        for address in (
-            f"http://127.0.0.1:{server.port}/inspect/{files.HISTORY}",
-            (site.output / files.HISTORY).as_uri(),
-        ):
-            watched = opened.open(address)
-            expect(watched.page.locator(".plot > svg")).to_have_count(3)
-            watched.page.click("a.question >> text=SECRET")
-            expect(watched.page.locator("#market-title")).to_have_text("SECRET mover?")
-            assert (watched.complaints, watched.foreign) == ([], [])

@@ -75,12 +75,6 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="module")
-def wide(browser: Browser) -> Iterator[Window]:
-    with window(browser, size=WIDE) as opened:
-        yield opened
-
-
-@pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The address of the page with all figures, on disk."""
     return placed(tmp_path_factory.mktemp("history"), FIGURES).as_uri()
@@ -123,18 +117,6 @@ def test_the_charts_are_drawn_offline_and_everybody_can_read_the_page(
             "one => [getComputedStyle(one).color, getComputedStyle(document.body).backgroundColor]"
         )
         assert len({*colours}) == 2
-
-
-def test_a_chart_is_as_wide_as_the_window_when_that_changes(page: str, browser: Browser) -> None:
-    with window(browser, size=WIDE) as opened:
-        watched = opened.open(page)
-        before = shapes(watched)
-        bars = watched.page.locator("#volume-plot > svg")
-        expect(bars).to_have_attribute("width", "1048")
-        watched.page.set_viewport_size({"width": NARROW[0], "height": NARROW[1]})
-        expect(bars).to_have_attribute("width", "460")
-        assert shapes(watched) == before
-        assert watched.overflow() == 0
 
 
 def test_questions_stay_text_wherever_they_are_shown(page: str, wide: Window) -> None:
@@ -207,25 +189,6 @@ def test_files_that_cannot_be_read_are_named_with_the_remedy(tmp_path: Path, wid
     assert "public-markets build --full" in text
     assert watched.page.locator("svg, table").count() == 0
     assert (watched.complaints, watched.violations()) == ([], [])
-
-
-@pytest.mark.campaign(short=0)
-def test_without_scripts_the_tables_have_the_figures(page: str, browser: Browser) -> None:
-    with window(browser, size=NARROW, scripts=False) as opened:
-        watched = opened.open(page)
-        text = watched.page.text_content("main") or ""
-        for words in (
-            "30 to 40%",
-            "34.0%",
-            "2026-01-30",
-            "2,001",
-            QUESTIONS[0],
-            "+90.0",
-            "The charts need JavaScript",
-        ):
-            assert words in text
-        assert watched.page.get_by_role("img").count() == 0
-        assert watched.overflow() == 0
 
 
 # ── its files ─────────────────────────────────────────────────────────────────────────────────────────────────────

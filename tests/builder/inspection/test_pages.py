@@ -19,11 +19,9 @@ from generator.builder.inspection.downloads import Downloads
 from generator.builder.inspection.excerpts import Excerpts
 from generator.builder.report import Report
 from generator.config.settings import Config
-from generator.publish import withdrawal
 from generator.site.catalog import Catalog
 from generator.tree import files as names
-from generator.tree.folder import locked
-from tests.support.sites.builds import AS_OF, NOW, ROOT, build_now, files, make_config
+from tests.support.sites.builds import AS_OF, NOW, ROOT, build_now, make_config
 from tests.support.sites.rows import insert_market, market_id, public_market
 
 #: dist/rapidoc-min.js of rapidoc 9.3.8 on npm: `npm pack rapidoc@9.3.8`.
@@ -165,21 +163,6 @@ def test_the_page_agrees_with_the_report_even_after_a_build_without_changes(
     report = json.loads((tmp_path / "output" / "report.json").read_bytes())
     assert report["run"]["withdrawn"] == [market_id(2)]
     assert settings((tmp_path / "output" / "index.html").read_text("utf-8"))["report"] == report
-
-
-def test_a_takedown_leaves_no_text_of_the_market_in_the_folder(tmp_path: Path, database: sqlite3.Connection) -> None:
-    insert_market(database, 1)
-    insert_market(database, 2, question="SECRET?", description="SECRET")
-    config = make_config(tmp_path)
-    build_now(config)
-    holders = {name for name, body in files(config.output, "").items() if b"SECRET" in body}
-    assert {"index.html", keys.detail(market_id(2))} < holders
-    with locked(config.output) as folder:
-        withdrawal.from_folder(folder, [market_id(2)], config.cursor.lifetime)
-    assert [name for name, body in files(config.output, "").items() if b"SECRET" in body] == []
-    database.execute("DELETE FROM markets WHERE id = ?", [market_id(2)])
-    build_now(config)
-    assert (config.output / "index.html").is_file()
 
 
 # ── what they hold ────────────────────────────────────────────────────────────────────────────────────────────────
