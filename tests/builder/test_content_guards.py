@@ -26,7 +26,6 @@ from generator.markets.detail import Book, Detail, Level
 from generator.markets.fills import Fill
 from generator.markets.row_validation import ExtendedFields
 from tests.support.campaigns import rounds
-from tests.support.commands import run
 from tests.support.sites import replay
 from tests.support.sites.builds import AS_OF, NOW, Silent, build_now, make_config
 from tests.support.sites.builds import files as every_file
@@ -49,7 +48,6 @@ QUICK: Final = {
     "variant": "extended",
     "search": "off",
 }
-SETTINGS: Final = [f"--set={key.replace('__', '.')}={value}" for key, value in QUICK.items()]
 MARKETS: Final = 60
 
 # ── views that break ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -117,12 +115,6 @@ def built(folder: Path, *options: str) -> None:
     """Build with these options."""
     overrides = BuildOverrides(**dict.fromkeys(options, True))
     build(make_config(folder, **QUICK), Clock(AS_OF, is_set=True), overrides=overrides, progress=Silent())
-
-
-def command(folder: Path, *words: str) -> tuple[int, str]:
-    """Run it; return its exit code and what it says."""
-    done = run(*words, *SETTINGS, cwd=folder)
-    return done.returncode, done.stdout + done.stderr
 
 
 @pytest.mark.campaign(short=0)

@@ -52,8 +52,6 @@ from tests.support.waiting import PATIENCE_S, wait_until
 #: Walks begun before a build that is killed, finished after it and again after the repair.
 HELD = (("all/new", 7), ("open/popular", 20), ("archive/ended", 1), ("closed/volume", 7))
 LIFETIME = timedelta(minutes=3)
-#: The lists that hold open markets.
-OPEN_LISTS = lists_of(["open"]) - {keys.SEARCH, *keys.DOWNLOADS}
 #: What `SearchingReader` looks for: all markets, and those of some edits.
 SEARCHES = ("all/new?quest", "open/popular?edition")
 

@@ -16,6 +16,7 @@ from generator.api import keys
 from generator.api.downloads import TABLES, THINNED, DumpHead, PeriodFile
 from generator.builder import collector
 from generator.config.settings import Config
+from generator.downloads.pipes import WrittenTable
 from generator.errors import GuardError
 from generator.site import full_histories
 from generator.tree import files as names
@@ -450,7 +451,9 @@ def test_a_build_that_would_lose_most_of_the_past_is_refused(settings: Config, d
 
 def test_files_are_not_put_together_beyond_a_size() -> None:
     sizes = (10_000_000, full_histories.MOST_BYTES - 30_000_000, 20_000_001, 20_000_000)
-    files = [PeriodFile.model_construct(period=f"2025-0{number}", size=size) for number, size in enumerate(sizes, 1)]
+    places = [("a", f"candles/day/period=2025-0{number}", size) for number, size in enumerate(sizes, 1)]
+    files = [PeriodFile.of(WrittenTable(sha256=64 * digit, size=size, rows=1), "https://a.org", folder)
+             for digit, folder, size in places]  # fmt: skip
     assert [file.period for file in full_histories.smallest(files)] == ["2025-01", "2025-04", "2025-03"]
     files[2] = files[2].model_copy(update={"size": 20_000_000})
     assert [file.period for file in full_histories.smallest(files[:2] + files[3:])] == ["2025-01", "2025-04", "2025-02"]

@@ -1,7 +1,7 @@
 """The data in the inspection page is correct, and bounded whatever the size of the catalog."""
 
 import json
-from typing import Any, Final
+from typing import Any
 
 import pytest
 
@@ -15,8 +15,6 @@ from generator.markets.market import Market
 from generator.site.catalog import Catalog
 from tests.support.sites.builds import NOW
 from tests.support.sites.rows import FX_MEMBER, fill_id, market_id, market_row, public_market
-
-SEAL_OF_NOTHING: Final = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 
 
 def catalog(*markets: Market) -> Catalog:

@@ -75,6 +75,12 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="module")
+def wide(browser: Browser) -> Iterator[Window]:
+    with window(browser, size=WIDE) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The address of the page with all figures, on disk."""
     return placed(tmp_path_factory.mktemp("history"), FIGURES).as_uri()
