@@ -42,15 +42,15 @@ def maker() -> str:
     return hashlib.sha256(repr((digest(*_MAKERS), zlib.ZLIB_RUNTIME_VERSION, versions)).encode()).hexdigest()[:_DIGITS]
 
 
-def digest(*packages: str) -> str:
+def digest(*packages: str, root: Path = _ROOT) -> str:
     """A digest of these packages with all below them, and of the versions of program, Python and JSON encoder.
 
     The program's version alone would not do: a checkout keeps that for long.
     """
     versions = __version__, pydantic_core.__version__, platform.python_version_tuple()[:2]
     found = hashlib.sha256(repr(versions).encode())
-    for path in sorted(path for package in packages for path in (_ROOT / package).rglob("*.py")):
-        found.update(f"\0{path.relative_to(_ROOT).as_posix()}\0".encode() + path.read_bytes())
+    for path in sorted(path for package in packages for path in (root / package).rglob("*.py")):
+        found.update(f"\0{path.relative_to(root).as_posix()}\0".encode() + path.read_bytes())
     return found.hexdigest()
 
 

@@ -35,7 +35,7 @@ from generator.tree.scratch import Scratch, scratch_of
 from generator.wording import are, counted
 
 #: The number of markets from which on builds without `detail_version` take long enough to mention it.
-_WORTH_VERSIONS: Final = 5_000
+WORTH_VERSIONS: Final = 5_000
 _ELSEWHERE: Final = "choose another folder with --set output=…"
 
 
@@ -281,12 +281,13 @@ def _of_search(config: Config, measured: DryRun) -> Iterator[Finding]:
 def _of_versions(measured: DryRun, reader: Reader) -> Iterator[Finding]:
     """Whether builds need to read only the details, and only the rows, that changed."""
     has_versions = reader.offers("detail_version")
-    yield from _of_detail_versions(measured, has_versions=has_versions)
+    yield from of_detail_versions(measured, has_versions=has_versions)
     if reader.offers("market_version"):
         yield from _of_row_versions(measured, has_both=has_versions)
 
 
-def _of_detail_versions(measured: DryRun, *, has_versions: bool) -> Iterator[Finding]:
+def of_detail_versions(measured: DryRun, *, has_versions: bool, worth: int = WORTH_VERSIONS) -> Iterator[Finding]:
+    """What there is to say of `detail_version`, which is worth mentioning from so many markets on."""
     count = len(measured.catalog.markets)
     known = measured.versions
     if known:
@@ -299,7 +300,7 @@ def _of_detail_versions(measured: DryRun, *, has_versions: bool) -> Iterator[Fin
         yield warning(
             "detail_version: is NULL in every market, so each build reads all details; set it, or leave the column out"
         )
-    elif count >= _WORTH_VERSIONS:
+    elif count >= worth:
         yield fine(
             "detail_version: markets has no such column, so each build reads the orders, fills and points of all "
             f"{counted(count, 'market', ',')} ({measured.seconds['details']:.1f} of the "

@@ -34,19 +34,32 @@ from generator.search.words import OF_CATEGORY
 KEY_LENGTH: Final = 3
 #: The same in scripts without spaces, where a query of one letter means all words that begin with it.
 UNSPACED_KEY_LENGTH: Final = 1
-#: The mean size of a bucket, in bytes; doubled until there are at most `_MOST` buckets, as estimated from their total.
-TARGET_SIZE: Final = 1 << 15
-_MOST: Final = 192
 #: Stands between a word and its markets.
 MARK: Final = "!"
 #: Stands for all words that begin with what precedes it.
 ANY: Final = "*"
-#: Sums of words that take no more characters are quick to make.
-_QUICK: Final = 1 << 12
 _OPEN: Final = "[\n"
 _BETWEEN: Final = ",\n"
 _CLOSE: Final = "\n]"
 _HASH_RANGE: Final = 1 << 32
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How much the objects of an index hold.
+
+    `target` is the mean size of a bucket, in bytes; doubled until there are at most `most` buckets, as estimated from
+    their total. Sums of words that take no more than `quick` characters are quick to make. A vector has the numbers of
+    `span` markets: it stays below a megabyte, whatever the number of markets.
+    """
+
+    target: int = 1 << 15
+    most: int = 192
+    quick: int = 1 << 12
+    span: int = 200_000
+
+
+SIZES: Final = Sizes()
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +85,11 @@ class _Word:
     text: str
 
 
-def make(words: Iterable[tuple[str, Sequence[int]]], count: int) -> list[WordBucket]:
+def make(words: Iterable[tuple[str, Sequence[int]]], count: int, sizes: Sizes = SIZES) -> list[WordBucket]:
     """The buckets of words in order, with the ascending numbers of their markets, out of `count` markets."""
-    lines = [_line(key, entries, count) for key, entries in groupby(words, key=_key)]
-    target = _target(sum(len(line.text) for line in lines))
+    most = most_text(count, sizes)
+    lines = [_line(key, entries, most) for key, entries in groupby(words, key=_key)]
+    target = _target(sum(len(line.text) for line in lines), sizes)
     buckets = list[list[_Line]]()
     is_cut = True
     for line in lines:
@@ -107,20 +121,20 @@ def _key(entry: tuple[str, Sequence[int]]) -> str:
     return word[: UNSPACED_KEY_LENGTH if is_unspaced(word[0]) else KEY_LENGTH]
 
 
-def most_text(count: int) -> int:
+def most_text(count: int, sizes: Sizes = SIZES) -> int:
     """The characters that a router decodes at most for a word of a query, out of `count` markets."""
-    return max(_QUICK, -(-count // numbers.BITS))
+    return max(sizes.quick, -(-count // numbers.BITS))
 
 
-def _line(key: str, entries: Iterable[tuple[str, Sequence[int]]], count: int) -> _Line:
+def _line(key: str, entries: Iterable[tuple[str, Sequence[int]]], most: int) -> _Line:
     words = [_Word(word[len(key) :], markets, _text(markets)) for word, markets in entries]
-    texts = (word.rest + word.text for word in words) if key.startswith(OF_CATEGORY) else _texts(words, count)
+    texts = (word.rest + word.text for word in words) if key.startswith(OF_CATEGORY) else _texts(words, most)
     return _Line(key, f'"{key} {" ".join(texts)}"')
 
 
-def _texts(words: Sequence[_Word], count: int) -> Iterator[str]:
+def _texts(words: Sequence[_Word], most: int) -> Iterator[str]:
     """The entries of words that begin alike, each sum before its words."""
-    if not _needs_sum(words, most_text(count)):
+    if not _needs_sum(words, most):
         yield from (word.rest + word.text for word in words)
         return
     first, last = words[0].rest, words[-1].rest
@@ -128,7 +142,7 @@ def _texts(words: Sequence[_Word], count: int) -> Iterator[str]:
     markets = sorted(set[int]().union(*(word.markets for word in words)))
     yield f"{first[:shared]}{ANY}{_text(markets)}"
     for _, group in groupby(words, key=lambda word: word.rest[shared : shared + 1]):
-        yield from _texts([*group], count)
+        yield from _texts([*group], most)
 
 
 def _needs_sum(words: Sequence[_Word], most: int) -> bool:
@@ -147,9 +161,9 @@ def _text(markets: Sequence[int]) -> str:
     return MARK + gaps if len(gaps) <= size else MARK + MARK + numbers.encode_bits(markets)
 
 
-def _target(size: int) -> int:
-    target = TARGET_SIZE
-    while size > _MOST * target:
+def _target(size: int, sizes: Sizes) -> int:
+    target = sizes.target
+    while size > sizes.most * target:
         target *= 2
     return target
 

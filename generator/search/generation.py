@@ -23,14 +23,13 @@ from typing import Any, Final
 from generator.api import keys
 from generator.api.contract import MARKET_STATUSES, SORTS, MarketStatus, Sort
 from generator.search import buckets, folding, numbers
+from generator.search.buckets import SIZES, Sizes
 from generator.search.words import OF_CATEGORY
 from generator.tree import chunks, families, layouts
 from generator.tree.generation import Stage, StagedGeneration, Weight, stage_objects
 
 #: Part of the root, and so of every generation's name: increase it when the bytes of an object change.
 FORMAT: Final = 2
-#: Numbers of markets per vector: keeps objects below a megabyte, whatever the number of markets.
-VECTOR_SIZE: Final = 200_000
 #: How many states a vector can tell apart.
 STATES: Final = len(MARKET_STATUSES)
 #: The most objects that a search reads, and the most buckets of words among them, where every vector beyond the first
@@ -75,7 +74,7 @@ def low_width(count: int) -> int:
 class Generation:
     """An index of `count` markets; equal content has an equal `name`.
 
-    `words` come in order with the ascending numbers of their markets, `states` by number.
+    `words` come in order with the ascending numbers of their markets, `states` by number; `sizes` are of its objects.
     """
 
     def __init__(
@@ -83,6 +82,7 @@ class Generation:
         words: Iterable[tuple[str, Sequence[int]]],
         states: Sequence[MarketStatus],
         orders: Mapping[Sort, Order],
+        sizes: Sizes = SIZES,
     ) -> None:
         self.list_name = keys.SEARCH
         self.count = len(states)
@@ -90,16 +90,16 @@ class Generation:
         self.words = 0
         self._bodies = dict[str, bytes]()
         self._block, self._width = _block(self.count), low_width(self.count)
-        found = buckets.make(self._counted(words), self.count)
+        found = buckets.make(self._counted(words), self.count, sizes)
         self._content: dict[str, Any] = {
             "format": FORMAT,
             "count": self.count,
             "block": self._block,
             "width": self._width,
-            "span": VECTOR_SIZE,
+            "span": sizes.span,
             "lists": {sort: order.generation for sort, order in orders.items()},
             "firsts": {sort: order.first_item.decode() for sort, order in orders.items() if order.first_item},
-            "vectors": {sort: self._vectors(states, order.markets) for sort, order in orders.items()},
+            "vectors": {sort: self._vectors(states, order.markets, sizes.span) for sort, order in orders.items()},
             "table": self._named(folding.table()),
             "starts": [bucket.start for bucket in found],
             "buckets": [self._named(bucket.body) for bucket in found],
@@ -118,7 +118,7 @@ class Generation:
         self._bodies[name] = body
         return name
 
-    def _vectors(self, states: Sequence[MarketStatus], markets: Sequence[int]) -> list[str]:
+    def _vectors(self, states: Sequence[MarketStatus], markets: Sequence[int], span: int) -> list[str]:
         places = [0] * len(markets)
         for place, number in enumerate(markets):
             places[number] = place
@@ -126,7 +126,7 @@ class Generation:
         blocks = [divmod(place, self._block) for place in places]
         high = numbers.encode_fixed([block for block, _ in blocks], 1)
         low = [rest * STATES + codes[state] for (_, rest), state in zip(blocks, states, strict=True)]
-        parts = [slice(start, start + VECTOR_SIZE) for start in range(0, self.count, VECTOR_SIZE)]
+        parts = [slice(start, start + span) for start in range(0, self.count, span)]
         texts = [high[part] + numbers.encode_fixed(low[part], self._width) for part in parts]
         return [self._named(f'["{text}"]'.encode()) for text in texts]
 

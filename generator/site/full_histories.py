@@ -157,7 +157,7 @@ class FullHistories:
     ) -> Iterator[PeriodFile]:
         period = folder.partition("=")[2]
         has_parts = partitions.is_running(period, self.listed.as_of) and len(files) + bool(new) <= MOST_PARTS
-        joined = [] if has_parts else _smallest(files)
+        joined = [] if has_parts else smallest(files)
         if not new and [file.period for file in joined] == [period]:
             joined = []
         yield from self._without([file for file in files if file not in joined], leaving)
@@ -197,7 +197,7 @@ class FullHistories:
             yield from record_files.rows(opened, file.folder.rpartition("/")[0], leaving)
 
 
-def _smallest(files: Iterable[PeriodFile]) -> list[PeriodFile]:
+def smallest(files: Iterable[PeriodFile]) -> list[PeriodFile]:
     """As many of the smallest files as may be put together."""
     ascending = sorted(files, key=lambda file: file.size)
     sizes = accumulate(file.size for file in ascending)

@@ -12,13 +12,11 @@ import pytest
 
 from generator.api import keys
 from generator.builder.report_file import ReportFile
-from generator.tree import staging
-from generator.tree.files import INSPECTION, QUOTING, REPORT
-from generator.tree.folder import Output
+from generator.tree.files import INSPECTION, MANIFEST, QUOTING, REPORT
 from generator.tree.layouts import COMPACT, LAYOUTS
-from tests.site import random_sites
 from tests.site.random_sites import RandomSite, rich_site
 from tests.site.taken_down import Workplace, traces, workplace
+from tests.support.deaths import dying
 from tests.support.sites.builds import VARIANTS
 from tests.support.sites.publishing import tamper
 from tests.support.sites.rows import market_id
@@ -57,12 +55,6 @@ def report_in(folder: Path) -> dict[str, Any]:
 @pytest.mark.parametrize(("layout", "variant"), SORTS_OF_SITES)
 def test_the_page_is_the_one_that_a_build_with_the_markets_blocked_gives(layout: str, variant: str) -> None:
     compare(plain(layout, variant))
-
-
-@pytest.mark.campaign(short=0)
-@pytest.mark.parametrize("settings", [{"dumps": {"ndjson": False}}, {"categories": ["obskura", "Zwergsport"]}])
-def test_so_it_is_without_dumps_and_without_a_category_that_was_configured(settings: dict[str, Any]) -> None:
-    compare(plain(COMPACT, "extended", **settings))
 
 
 def compare(site: RandomSite) -> None:
@@ -131,15 +123,9 @@ def test_the_page_leads_to_the_new_session_of_the_change_feed(place: Workplace) 
 
 
 @pytest.mark.campaign(short=0)
-def test_a_takedown_that_was_killed_leaves_no_page_and_the_next_one_makes_it(
-    place: Workplace, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def killed(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    for module, name in ((staging, "place"), (Output, "save_as_old")):
-        with monkeypatch.context() as patch:
-            patch.setattr(module, name, killed)
+def test_a_takedown_that_was_killed_leaves_no_page_and_the_next_one_makes_it(place: Workplace) -> None:
+    for name in (MANIFEST, REPORT):
+        with dying(lambda _, path, name=name: path.name == name):  # type: ignore[misc]
             assert place.run("takedown", *place.site.ids).exit_code == 1
         assert not (place.folder / "output" / INSPECTION).exists()
     place.done("takedown")
@@ -159,19 +145,6 @@ def test_with_a_report_of_another_version_the_page_stays_away_and_the_remedy_is_
 @pytest.mark.parametrize("content", [None, b"", b"{}", b"no report"])
 def test_what_is_no_report_is_not_taken_for_one(content: bytes | None) -> None:
     assert ReportFile.decoded(content) is None
-
-
-def test_a_page_of_an_earlier_build_goes_with_the_market_that_it_quotes(place: Workplace) -> None:
-    """A build that is killed at its end leaves the earlier page."""
-    earlier = (place.folder / "output" / INSPECTION).read_bytes()
-    second = {number: rows for number, rows in place.site.second.items() if number != 1}
-    random_sites.fill(place.folder, second)
-    place.build(place.site.as_of)
-    random_sites.fill(place.folder, place.site.second)
-    assert "qx01question" not in page(place)
-    tamper(place.folder / "output" / INSPECTION, earlier)
-    place.done("takedown", market_id(1))
-    assert "qx01question" not in page(place)
 
 
 def test_a_takedown_that_finds_nothing_to_do_leaves_page_and_report_alone(place: Workplace) -> None:

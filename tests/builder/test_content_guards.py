@@ -17,7 +17,6 @@ from generator.builder.content_guards import LEAST, ContentGuards
 from generator.builder.guards import BuildOverrides
 from generator.builder.preparation import Clock
 from generator.builder.run import build
-from generator.cli.build import overrides_of
 from generator.config.settings import Config
 from generator.config.shape import shaping
 from generator.demo.database import seed
@@ -27,14 +26,12 @@ from generator.markets.detail import Book, Detail, Level
 from generator.markets.fills import Fill
 from generator.markets.row_validation import ExtendedFields
 from tests.support.campaigns import rounds
-from tests.support.commands import run
 from tests.support.sites import replay
 from tests.support.sites.builds import AS_OF, NOW, Silent, build_now, make_config
 from tests.support.sites.builds import files as every_file
 from tests.support.sites.rows import (
     FX_MEMBER,
     fill_id,
-    insert_fill,
     insert_market,
     insert_point,
     market_id,
@@ -51,7 +48,6 @@ QUICK: Final = {
     "variant": "extended",
     "search": "off",
 }
-SETTINGS: Final = [f"--set={key.replace('__', '.')}={value}" for key, value in QUICK.items()]
 MARKETS: Final = 60
 
 # ── views that break ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -121,12 +117,6 @@ def built(folder: Path, *options: str) -> None:
     build(make_config(folder, **QUICK), Clock(AS_OF, is_set=True), overrides=overrides, progress=Silent())
 
 
-def command(folder: Path, *words: str) -> tuple[int, str]:
-    """Run it; return its exit code and what it says."""
-    done = run(*words, *SETTINGS, cwd=folder)
-    return done.returncode, done.stdout + done.stderr
-
-
 @pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("case", BROKEN)
 def test_a_view_that_breaks_is_refused_with_three_examples_unless_its_own_option_lets_it_through(
@@ -148,41 +138,6 @@ def test_a_view_that_breaks_is_refused_with_three_examples_unless_its_own_option
 
 
 @pytest.mark.campaign(short=0)
-def test_the_options_of_the_command_line_let_it_through(folder: Path) -> None:
-    break_view(folder, "fills")
-    with closing(sqlite3.connect(folder / "markets.db")) as database:
-        show(database, "markets", **MIRRORED, question="question || '!'")
-    assert command(folder, "build", "--as-of", NOW)[0] == 3
-    assert command(folder, "build", "--as-of", NOW, *(f"--allow-{name}" for name in OPTIONS))[0] == 0
-    names = ("allow_invalid", "full", "purge_retired", *(f"allow_{name}" for name in OPTIONS))
-    for name in OPTIONS:
-        given = dict.fromkeys(names, False) | {f"allow_{name}": True}
-        assert overrides_of(given) == BuildOverrides(**{name: True})
-
-
-@pytest.mark.campaign(short=0)
-def test_dry_runs_say_the_same_as_the_build(folder: Path) -> None:
-    break_view(folder, "markets")
-    _, refusal = command(folder, "build", "--as-of", NOW)
-    refusal = refusal.removeprefix("error: ")
-    assert refusal.count("\n") == 4
-    code, said = command(folder, "rebuild", "--dry-run", "--as-of", NOW, "--set=publish.target=./store", "--allow-demo")
-    assert (code, said.endswith(f"error: {refusal}")) == (3, True), said
-    code, said = command(folder, "plan", "--as-of", NOW)
-    assert (code, f"`public-markets build` would refuse: {refusal}" in said) == (0, True), said
-    code, said = command(folder, "check", "--allow-demo")
-    assert (code, f"error: {refusal}" in said) == (1, True), said
-
-
-@pytest.mark.campaign(short=0)
-def test_the_first_build_has_nothing_to_compare_with(folder: Path) -> None:
-    for case in ("fills", "markets", "orders"):
-        break_view(folder, case)
-    shutil.rmtree(folder / "output")
-    built(folder)
-
-
-@pytest.mark.campaign(short=0)
 def test_thirty_days_of_trading_are_never_refused(tmp_path: Path) -> None:
     days = rounds(3, 30)
     seed(tmp_path / "markets.db", as_of=AS_OF, markets=rounds(40, 60))
@@ -196,19 +151,6 @@ def test_thirty_days_of_trading_are_never_refused(tmp_path: Path) -> None:
     assert len(fills) == days + 1
     assert fills == sorted(fills)
     assert fills[-1] > fills[0] > 0, "there was trading"
-
-
-def test_details_that_an_incremental_build_keeps_count_as_before(database: sqlite3.Connection, tmp_path: Path) -> None:
-    database.execute("ALTER TABLE markets ADD COLUMN detail_version")
-    for number in range(10):
-        insert_market(database, number, detail_version=1)
-        insert_fill(database, number, market_id=market_id(number))
-    config = make_config(tmp_path, **QUICK)
-    build_now(config)
-    database.execute("DELETE FROM fills WHERE market_id <= ?", [market_id(1)])
-    database.execute("UPDATE markets SET detail_version = 2 WHERE id <= ?", [market_id(1)])
-    later = build_now(config, AS_OF + timedelta(minutes=5))
-    assert (later.details.read, later.details.kept) == (2, 8), "two of ten fills are no more than 20 %"
 
 
 def test_a_build_that_thins_a_history_anew_is_not_refused(database: sqlite3.Connection, tmp_path: Path) -> None:

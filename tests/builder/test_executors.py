@@ -5,7 +5,6 @@ import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -14,15 +13,11 @@ from generator.builder import executors
 from generator.builder.last_details import LastDetails, Sample
 from generator.builder.part_staging import PartWork, StagedPart
 from generator.config.settings import Config
-from generator.errors import SourceError
 from generator.markets.quarantine import Quarantine
-from generator.site import worker_pool
 from generator.source.reader import Reader, open_reader
-from generator.source.survey import Part
 from generator.tree.folder import locked
-from tests.support.sites.builds import AS_OF, NOW, Silent, build_now, files, make_config
+from tests.support.sites.builds import AS_OF, NOW, Silent, make_config
 from tests.support.sites.rows import (
-    fill_id,
     insert_fill,
     insert_market,
     insert_order,
@@ -60,6 +55,16 @@ def all_keys(parts: Iterable[StagedPart]) -> list[str]:
     return sorted(key for part in parts for key in part.staged.objects)
 
 
+class Told(Silent):
+    """Keeps what is said of workers, which is nothing without any."""
+
+    def __init__(self) -> None:
+        self.sentences = list[str]()
+
+    def describe(self, doing: str) -> None:
+        self.sentences.append(doing)
+
+
 KEYS = sorted(keys.detail(market_id(number)) for number in range(MARKETS))
 
 
@@ -83,79 +88,28 @@ def test_ids_that_are_no_uuids_are_divided_too(database: sqlite3.Connection, tmp
 @pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("mode", ["delete", "truncate", "persist", "wal"])
 def test_workers_read_the_database_only_while_nobody_can_write(
-    markets_folder: Path, database: sqlite3.Connection, mode: str, monkeypatch: pytest.MonkeyPatch
+    markets_folder: Path, database: sqlite3.Connection, mode: str
 ) -> None:
     database.execute(f"PRAGMA journal_mode = {mode}")
-    forks = list[int]()
-    real = executors.forked
-
-    def forked(*arguments: Any) -> Iterator[StagedPart]:
-        forks.append(1)
-        return real(*arguments)
-
-    monkeypatch.setattr(executors, "forked", forked)
+    told = Told()
     with working(make_config(markets_folder)) as (work, reader):
-        assert all_keys(executors.staged(work, reader, Silent())) == KEYS
-    assert bool(forks) == (mode != "wal")
+        assert all_keys(executors.staged(work, reader, told)) == KEYS
+    assert bool(told.sentences) == (mode != "wal")
 
 
-@pytest.mark.campaign(short=0)
-def test_a_build_in_one_process_and_one_in_several_are_the_same(
-    markets_folder: Path, database: sqlite3.Connection
-) -> None:
-    build_now(make_config(markets_folder, output=markets_folder / "several"))
-    database.execute("PRAGMA journal_mode = wal")
-    report = build_now(make_config(markets_folder, output=markets_folder / "one"))
-    assert files(markets_folder / "one") == files(markets_folder / "several")
-    one, several = (
-        (markets_folder / name / "index.html").read_bytes().partition(b'"excerpts":') for name in ("one", "several")
-    )
-    assert one[2].partition(b"]}")[0] == several[2].partition(b"]}")[0] != b""
-    assert [row.key for row in report.quarantine] == [fill_id(1_000), fill_id(1_001)]
-
-
-def test_a_few_markets_are_not_worth_a_process(
-    database: sqlite3.Connection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_few_markets_are_not_worth_a_process(database: sqlite3.Connection, tmp_path: Path) -> None:
     insert_market(database)
     database.commit()
-    monkeypatch.setattr(executors, "forked", None)
+    told = Told()
     with working(make_config(tmp_path)) as (work, reader):
-        assert len([*executors.staged(work, reader, Silent())]) == 1
+        assert len([*executors.staged(work, reader, told)]) == 1
+    assert told.sentences == []
 
 
 def test_parts_that_workers_cannot_read_are_read_by_the_parent(markets_folder: Path) -> None:
     with working(make_config(markets_folder)) as (work, reader):
         (markets_folder / "markets.db").rename(markets_folder / "gone.db")
         assert all_keys(executors.staged(work, reader, Silent())) == KEYS
-
-
-@pytest.mark.campaign(short=0)
-def test_a_worker_that_cannot_connect_leaves_its_part_to_others(
-    markets_folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    let_in = markets_folder / "let in"
-
-    def first_come(*arguments: Any) -> Any:
-        try:
-            let_in.touch(exist_ok=False)
-        except FileExistsError:
-            raise SourceError("too many connections") from None
-        return open_reader(*arguments)
-
-    monkeypatch.setattr(executors, "open_reader", first_come)
-    monkeypatch.setattr(worker_pool, "available", lambda: 3)
-    monkeypatch.setattr(executors, "LEAST", 2)
-    left, alone = list[Part](), executors.alone
-
-    def counted(work: PartWork, parts: list[Part], reader: Reader) -> Iterator[StagedPart]:
-        left.extend(parts)
-        return alone(work, parts, reader)
-
-    monkeypatch.setattr(executors, "alone", counted)
-    with working(make_config(markets_folder)) as (work, reader):
-        assert all_keys(executors.staged(work, reader, Silent())) == KEYS
-    assert len(left) == 2, "what the other two had taken"
 
 
 def test_workers_do_not_read_a_file_that_replaced_the_database(markets_folder: Path) -> None:

@@ -14,13 +14,12 @@ import time
 from collections.abc import Iterator
 from contextlib import closing, suppress
 from datetime import timedelta
-from itertools import cycle, islice
 from pathlib import Path
 
 import pytest
 
 from generator.api import keys
-from generator.tree import chunks, families, layouts, manifest_file, pages
+from generator.tree import chunks, families, layouts, manifest_file
 from generator.tree.manifest import Manifest
 from generator.tree.membership import lists_of
 from tests.support import limits
@@ -45,7 +44,7 @@ from tests.support.faults import (
 )
 from tests.support.readers.search import is_match
 from tests.support.readers.searching_reader import SearchingReader
-from tests.support.sites.builds import ROOT, files, lasting, text_of
+from tests.support.sites.builds import ROOT, files, lasting
 from tests.support.sites.rows import market_id
 from tests.support.stores import records
 from tests.support.waiting import PATIENCE_S, wait_until
@@ -53,8 +52,6 @@ from tests.support.waiting import PATIENCE_S, wait_until
 #: Walks begun before a build that is killed, finished after it and again after the repair.
 HELD = (("all/new", 7), ("open/popular", 20), ("archive/ended", 1), ("closed/volume", 7))
 LIFETIME = timedelta(minutes=3)
-#: The lists that hold open markets.
-OPEN_LISTS = lists_of(["open"]) - {keys.SEARCH, *keys.DOWNLOADS}
 #: What `SearchingReader` looks for: all markets, and those of some edits.
 SEARCHES = ("all/new?quest", "open/popular?edition")
 
@@ -255,38 +252,10 @@ def repair(builds: Builds, reader: Reader, *, is_fresh_compared: bool = False) -
         check_like_fresh(builds)
 
 
-@pytest.mark.campaign(short=0)
-def test_between_any_two_renames_every_walk_is_exact(world: World, builds: Builds, reader: Reader) -> None:
-    # The build is suspended before every thirtieth first page.
-    builds.build()
-    old, walks = world.state(), hold(reader)
-    world.advance()
-    new = world.state()
-    builds.as_of += timedelta(seconds=60)
-    pid = builds.begin(Fault("first", 1, signal=signal.SIGSTOP, every=30))
-    stops = 0
-    mixed = 0
-    while is_stopped(pid):
-        stops += 1
-        reader.check(old, new)
-        assert finish(reader, walks) == len(walks)
-        mixed += sees_both(reader, old, new)
-        os.kill(pid, signal.SIGCONT)
-    assert builds.end() == 0
-    assert stops == len(pages.LIMITS)
-    assert mixed >= 6
-
-
 def is_stopped(pid: int) -> bool:
     """Wait until the process stops or ends, and return whether it stopped."""
     wait_until(lambda: state_of(pid) in {"T", *ENDED})
     return state_of(pid) == "T"
-
-
-def sees_both(reader: Reader, old: State, new: State) -> bool:
-    """Whether some walks begun now see the old state and some the new."""
-    seen = [reader.walk(name, limit) == new[name] for name in LIST_NAMES for limit in LIMITS_WALKED]
-    return any(seen) and not all(seen)
 
 
 @pytest.mark.campaign(short=0)
@@ -365,32 +334,6 @@ def test_a_build_killed_from_outside_leaves_the_old_state_or_the_new(
     assert died > 12
 
 
-@pytest.mark.every_limit
-@pytest.mark.campaign(short=0)
-def test_the_command_itself_killed_from_outside(world: World, builds: Builds, reader: Reader) -> None:
-    # The second build tells how long those take that follow: the first one has everything to read and to write.
-    for _ in range(2):
-        world.advance()
-        begun = time.monotonic()
-        with spawn(builds) as process:
-            assert process.wait() == 0
-        duration = time.monotonic() - begun
-    died, states = 0, [world.state()]
-    shares = (0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
-    for number, share in enumerate(islice(cycle(shares), 30)):
-        if number >= len(shares) and died > 2:
-            break
-        world.advance()
-        states.append(world.state())
-        with spawn(builds) as process:
-            time.sleep(share * duration)
-            process.kill()
-            died += process.wait() == -signal.SIGKILL
-        reader.check(*states)
-    assert died > 2
-    repair(builds, reader, is_fresh_compared=True)
-
-
 def spawn(builds: Builds) -> subprocess.Popen[bytes]:
     builds.as_of += timedelta(seconds=15)
     command = [sys.executable, "-m", "generator", *builds.arguments(builds.output, builds.as_of)]
@@ -465,22 +408,6 @@ def test_walks_end_exact_while_builds_follow_one_another(world: World, builds: B
 
 
 @pytest.mark.campaign(short=0)
-def test_a_walk_ends_exact_page_by_page_between_builds(world: World, builds: Builds, reader: Reader) -> None:
-    builds.build()
-    whole = world.state()["all/new"]
-    seen, at = reader.page("all/new", 20)
-    rounds = 0
-    while at is not None:
-        world.advance()
-        builds.build(later=timedelta(seconds=15))
-        more, at = reader.page("all/new", 20, at)
-        seen += more
-        rounds += 1
-    assert seen == whole
-    assert rounds == (len(whole) - 1) // 20 > 1
-
-
-@pytest.mark.campaign(short=0)
 def test_a_withdrawn_market_is_gone_at_once_and_other_lists_keep_their_walks(
     world: World, builds: Builds, reader: Reader
 ) -> None:
@@ -509,71 +436,6 @@ def test_a_withdrawn_market_is_gone_at_once_and_other_lists_keep_their_walks(
 
 
 @pytest.mark.campaign(short=0)
-def test_a_market_that_moved_between_lists_is_withdrawn_from_the_lists_it_left(
-    world: World, builds: Builds, reader: Reader
-) -> None:
-    builds.build()
-    walks = [reader.begin(name, 1) for name in ("open/new", "closed/new", "resolved/new")]
-    for status in ("closed", "resolved"):
-        world.edit(6, status=status, question=f"Is it {status}?", resolution="YES", resolved_at="2026-01-20 00:00:00")
-        builds.build(later=timedelta(seconds=30))
-    assert finish(reader, walks) == 3
-    world.withdraw(6)
-    builds.build(later=timedelta(seconds=30))
-    assert all(market_id(6).encode() not in text_of(key, body) for key, body in files(builds.output).items())
-    check_whole(builds.output)
-
-
-@pytest.mark.campaign(short=0)
-def test_a_market_that_returns_is_there_again(world: World, builds: Builds, reader: Reader) -> None:
-    builds.build()
-    first = lasting(files(builds.output))
-    world.withdraw(6)
-    builds.build()
-    assert not (builds.output / keys.detail(market_id(6))).exists()
-    world.database.execute("UPDATE markets SET approval = 'approved'")
-    builds.build()
-    reader.check(world.state())
-    check_like_fresh(builds)
-    again = lasting(files(builds.output))
-    assert [key for key in first if again.get(key) != first[key]] == [keys.BUILD]
-
-
-@pytest.mark.campaign(short=0)
-def test_data_that_returns_brings_its_generation_back(world: World, builds: Builds, reader: Reader) -> None:
-    builds.build()
-    first = manifest_of(builds)
-    walks = hold(reader)
-    world.edit(6, question="Something else?")
-    builds.build()
-    assert {old.list for old in manifest_of(builds).retired} == OPEN_LISTS | {keys.DUMPS, keys.CHANGES}
-    world.edit(6, question="Question 6?")
-    builds.build()
-    returned = manifest_of(builds)
-    assert returned.lists() == first.lists()
-    assert not {old.generation for old in returned.retired} & {new.generation for new in returned.lists().values()}
-    builds.build(later=2 * LIFETIME)
-    assert manifest_of(builds).retired == ()
-    assert finish(reader, walks) == len(walks)
-    check_whole(builds.output)
-
-
-@pytest.mark.campaign(short=0)
-def test_two_builds_of_one_instant(world: World, builds: Builds, reader: Reader) -> None:
-    builds.build()
-    walks, before = hold(reader), builds.as_of
-    world.advance()
-    builds.build(later=timedelta(0))
-    assert builds.as_of == before
-    reader.check(world.state())
-    assert finish(reader, walks) == len(walks)
-    check_like_fresh(builds)
-    content = files(builds.output, "")
-    builds.build(later=timedelta(0))
-    assert changes(content, files(builds.output, "")) == []
-
-
-@pytest.mark.campaign(short=0)
 def test_the_lifetime_of_a_killed_builds_generations_starts_with_the_next_build(
     world: World, builds: Builds, reader: Reader
 ) -> None:
@@ -582,39 +444,6 @@ def test_the_lifetime_of_a_killed_builds_generations_starts_with_the_next_build(
     builds.die(Fault("document", 1))
     builds.as_of += 10 * LIFETIME
     walks = hold(reader)  # some start in generations of the killed build
-    world.advance()
-    builds.build()
-    assert finish(reader, walks) == len(walks)
-
-
-@pytest.mark.campaign(short=0)
-def test_first_pages_that_a_killed_change_of_layout_leaves_lead_into_no_generation_that_ages(
-    world: World, builds: Builds, reader: Reader
-) -> None:
-    builds.build()
-    world.advance()
-    builds.layout = chunks.LAYOUT
-    builds.die(Fault("manifest", 2, after=True))
-    builds.as_of += 10 * LIFETIME
-    walks = hold(reader)
-    world.advance()
-    builds.build()
-    assert finish(reader, walks) == len(walks)
-
-
-@pytest.mark.campaign(short=0)
-def test_walks_in_generations_brought_back_by_a_killed_build_end_exact(
-    world: World, builds: Builds, reader: Reader
-) -> None:
-    builds.build()
-    world.edit(6, question="Something else?")
-    builds.build()
-    world.edit(6, question="Question 6?")
-    builds.die(
-        Fault("first", 10 * len(pages.LIMITS) - 1, after=True)
-    )  # writes no new generation: first pages name the retired ones again
-    builds.as_of += 10 * LIFETIME
-    walks = [reader.begin(name, 7) for name in sorted(OPEN_LISTS)]
     world.advance()
     builds.build()
     assert finish(reader, walks) == len(walks)
@@ -658,12 +487,4 @@ def test_orphaned_workers_neither_hold_the_lock_nor_leave_files(world: World, bu
     os.killpg(pid, signal.SIGCONT)
     wait_until(lambda: not processes_of(pid))
     reader.check(world.state())
-    check_whole(builds.output)
-
-
-@pytest.mark.campaign(short=0)
-def test_the_lock_file_of_a_dead_build_does_not_block(world: World, builds: Builds) -> None:
-    builds.output.mkdir()
-    (builds.output / ".lock").write_text(f"{os.getpid()}\n")
-    builds.build()
     check_whole(builds.output)

@@ -1,7 +1,7 @@
 """A build opens the details and the dump only where something changed; the audit of versions is left out here."""
 
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -69,25 +69,6 @@ def test_a_full_build_opens_everything_and_the_page_is_the_same(site: VersionedS
         site.build(later=0, full=True, **SETTINGS)
     assert {*found} == {*map(market_id, range(MARKETS)), dump}
     assert page(site).partition(b'"program"')[2] == before.partition(b'"program"')[2]
-
-
-LOSSES: Final[dict[str, Callable[[VersionedSite], object]]] = {
-    "the page": lambda site: (site.output / files.INSPECTION).unlink(),
-    "a part of the page": lambda site: (site.output / files.INSPECTION).write_bytes(
-        page(site).partition(b'"history"')[0]
-    ),
-}
-
-
-@pytest.mark.campaign(short=0)
-@pytest.mark.parametrize("loss", LOSSES)
-def test_without_the_page_all_details_are_opened_and_it_is_the_same(site: VersionedSite, loss: str) -> None:
-    before = page(site)
-    LOSSES[loss](site)
-    with opened(site) as found:
-        site.build(later=0, **SETTINGS)
-    assert found == sorted(map(market_id, range(MARKETS)))
-    assert page(site) == before
 
 
 def test_a_dump_that_was_touched_is_read_again(site: VersionedSite) -> None:

@@ -4,20 +4,20 @@
 import random
 import shutil
 import sqlite3
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
+from itertools import count
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
 from generator.api import keys
-from generator.builder import executors
-from generator.site import worker_pool
 from generator.tree import blocklist, files
-from generator.tree.folder import Output, locked
+from generator.tree.folder import locked
 from tests.builder.test_part_staging import EARLIER, MARKETS, VersionedSite, assert_as_fresh, edited_in_disguise, stir
 from tests.support.campaigns import rounds
+from tests.support.deaths import dying
 from tests.support.sites.builds import NOW, OTHER_BUILDS
 from tests.support.sites.rows import (
     insert_category,
@@ -35,24 +35,19 @@ SITES: Final[dict[str, Mapping[str, str]]] = {
 }
 
 
-class KilledError(BaseException):
-    """Stands for a kill."""
-
-
 class History:
     """A random sequence of changes of a site. What it does to rows of details, it tells, but for `lie`.
 
     If it `tells_rows`, it tells of all rows.
     """
 
-    def __init__(self, site: VersionedSite, seed: int, patch: pytest.MonkeyPatch, *, tells_rows: bool) -> None:
+    def __init__(self, site: VersionedSite, seed: int, *, tells_rows: bool) -> None:
         self.site = site
         self.tells_rows = tells_rows
         if tells_rows:
             tell_row_versions(site.database)
         self.chance = random.Random(seed)
         self.settings: dict[str, Any] = {}
-        self._patch = patch
         self._lies = 0
 
     def number(self) -> int:
@@ -207,22 +202,8 @@ class History:
 
     def kill(self) -> None:
         """Build, and stop at some rename or deletion."""
-        left = self.chance.choice((self.chance.randrange(10), self.chance.randrange(300)))
-
-        def stopping(act: Callable[..., None]) -> Callable[..., None]:
-            def stop(*arguments: Any) -> None:
-                nonlocal left
-                left -= 1
-                if left < 0:
-                    raise KilledError
-                act(*arguments)
-
-            return stop
-
-        with self._patch.context() as patch, suppress(KilledError):
-            patch.setattr(Output, "move", stopping(Output.move))
-            patch.setattr(Output, "save", stopping(Output.save))
-            patch.setattr(Output, "discard", stopping(Output.discard))
+        last, calls = self.chance.choice((self.chance.randrange(10), self.chance.randrange(300))), count()
+        with dying(lambda *_: next(calls) == last):
             self.build()
 
     def build(self) -> None:
@@ -251,18 +232,15 @@ class History:
 @pytest.mark.parametrize("seed", range(rounds(1, 2)))
 @pytest.mark.parametrize("kind", SITES)
 def test_any_sequence_of_changes_gives_the_bytes_of_a_full_build(
-    database: sqlite3.Connection, tmp_path: Path, kind: str, seed: int, monkeypatch: pytest.MonkeyPatch
+    database: sqlite3.Connection, tmp_path: Path, kind: str, seed: int
 ) -> None:
-    monkeypatch.setattr("generator.builder.inspection.excerpts.EXCERPTS", 3)
-    # Several ranges and workers that read them, or one of each.
-    monkeypatch.setattr(executors, "LEAST", 2 if seed % 2 else 50)
-    monkeypatch.setattr(worker_pool, "available", lambda: 1 + seed % 2)
     place = [*SITES].index(kind)
     tells_rows = (seed + place) % 2 == 0
-    # With few markets, two that changed would be many.
-    monkeypatch.setattr("generator.source.survey.MANY", 1)
     site = VersionedSite(database, tmp_path)
-    history = History(site, seed * len(SITES) + place, monkeypatch, tells_rows=tells_rows)
+    # Beside those that change: so many that these are few, and in every other site enough for two ranges.
+    for number in range(MARKETS, 60 if seed % 2 else 40):
+        site.add(number)
+    history = History(site, seed * len(SITES) + place, tells_rows=tells_rows)
     history.settings |= {**SITES[kind], "guards.max_invalid": 1, "guards.max_shrink": 1}
     history.build()
     for _ in range(rounds(2, 5)):

@@ -1,18 +1,17 @@
 """A build looks at the files of a folder that changed, and at another share of all others each time."""
 
+import os
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
 from generator.api import keys
-from generator.builder.collecting import Collected
-from generator.builder.preparation import Preparation, Prepared
+from generator.progress import Silent
 from generator.tree.fingerprints import TURNS, is_in_turn
-from generator.tree.folder import Output
 from tests.builder.test_part_staging import VersionedSite, assert_as_fresh
 from tests.support.campaigns import IS_FULL
 from tests.support.sites.rows import insert_market
@@ -22,10 +21,7 @@ IDS: Final = [f"{number:02x}000000-0000-4000-8000-000000000000" for number in ra
 
 
 @pytest.fixture(params=["rows too", *["details alone"] * IS_FULL])
-def site(
-    database: sqlite3.Connection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
-) -> VersionedSite:
-    monkeypatch.setattr("generator.site.worker_pool.available", lambda: 1)
+def site(database: sqlite3.Connection, tmp_path: Path, request: pytest.FixtureRequest) -> VersionedSite:
     site = VersionedSite(database, tmp_path)
     database.execute("DELETE FROM markets")
     for market_id in IDS:
@@ -41,14 +37,15 @@ def site(
 def looked_at() -> Iterator[list[str]]:
     """The markets whose details the block looks at."""
     found = list[str]()
-    real = Output.changed_at
+    real = os.stat
 
-    def noted(self: Output, key: str, size: int) -> int | None:
-        found.append(keys.market_id(key) or key)
-        return real(self, key, size)
+    def noted(path: Any, **options: Any) -> os.stat_result:
+        if isinstance(path, str) and path.endswith(".json") and keys.DETAILS in path:
+            found.append(Path(path).stem)
+        return real(path, **options)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Output, "changed_at", noted)
+        patch.setattr(os, "stat", noted)
         yield found
 
 
@@ -84,18 +81,19 @@ def test_all_files_of_a_folder_are_looked_at_where_one_was_lost_or_replaced(site
         assert_as_fresh(site)
 
 
-def test_a_file_that_was_lost_while_a_build_ran_is_missed_by_the_next_one(
-    site: VersionedSite, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    finish, path = Preparation.finish, site.output / keys.detail(IDS[3])
+class Losing(Silent):
+    """Loses a file while what follows the details is made."""
 
-    def losing(self: Preparation, collected: Collected, *, is_demo: bool) -> Prepared:
-        path.unlink()
-        return finish(self, collected, is_demo=is_demo)
+    def __init__(self, path: Path) -> None:
+        self._path = path
 
-    with monkeypatch.context() as patch:
-        patch.setattr(Preparation, "finish", losing)
-        site.build()
+    def expect(self, steps: int) -> None:  # noqa: ARG002 - any
+        self._path.unlink(missing_ok=True)
+
+
+def test_a_file_that_was_lost_while_a_build_ran_is_missed_by_the_next_one(site: VersionedSite) -> None:
+    path = site.output / keys.detail(IDS[3])
+    site.build(progress=Losing(path))
     assert not path.exists()
     site.build()
     assert_as_fresh(site)

@@ -7,35 +7,36 @@ import sqlite3
 import stat
 import zlib
 from collections.abc import Callable, Mapping
-from datetime import datetime, timedelta
+from datetime import timedelta
+from itertools import count
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
-from generator import filesystem
+from generator import program
 from generator.api import keys, times
 from generator.api.contract import Variant
 from generator.builder import last_details, part_rendering
 from generator.builder.guards import BuildOverrides
 from generator.builder.last_details import LastDetails, Sample
 from generator.builder.notices import Topic
-from generator.builder.part_staging import DetailCounts, PartWork, StagedPart
+from generator.builder.part_staging import DetailCounts, PartWork
 from generator.builder.preparation import Clock
 from generator.builder.report import Report
 from generator.builder.run import build
 from generator.config.settings import Config
-from generator.markets import fingerprint
 from generator.markets.fills import Window
 from generator.markets.quarantine import Quarantine
-from generator.source.fill_windows import EarlierCounts, FillWindows
-from generator.source.queries import EVERYTHING, Chosen, Within
-from generator.source.reader import Reader, open_reader
-from generator.source.survey import Part
+from generator.progress import SILENT, Progress
+from generator.source.fill_windows import EarlierCounts
+from generator.source.queries import EVERYTHING
+from generator.source.reader import open_reader
 from generator.tree import files, fingerprints
 from generator.tree.fingerprints import Made
 from generator.tree.folder import Output, locked
-from tests.support.sites.builds import AS_OF, ROOT, VARIANTS, Silent, lasting, make_config, tells_of_earlier_builds
+from tests.support.deaths import dying
+from tests.support.sites.builds import AS_OF, ROOT, VARIANTS, lasting, make_config, tells_of_earlier_builds
 from tests.support.sites.builds import files as every_file
 from tests.support.sites.rows import insert_fill, insert_market, insert_order, insert_point, market_id
 
@@ -79,10 +80,10 @@ class VersionedSite:
         change = "UPDATE markets SET detail_version = detail_version + 1 WHERE id = ?"
         self.database.execute(change, [market_id(number)])
 
-    def build(self, *, later: int = 5, full: bool = False, **settings: Any) -> Report:
+    def build(self, *, later: int = 5, full: bool = False, progress: Progress = SILENT, **settings: Any) -> Report:
         self.minutes += later
         clock = Clock(AS_OF + timedelta(minutes=self.minutes), is_set=True)
-        return build(self.config(**settings), clock, overrides=BuildOverrides(full=full), progress=Silent())
+        return build(self.config(**settings), clock, overrides=BuildOverrides(full=full), progress=progress)
 
     def config(self, **settings: Any) -> Config:
         return make_config(self.folder, **{**QUICK, **settings})
@@ -107,8 +108,6 @@ class VersionedSite:
 
 @pytest.fixture
 def versioned_site(database: sqlite3.Connection, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> VersionedSite:
-    # A fork more takes as long as the rest of a build of so few markets.
-    monkeypatch.setattr("generator.site.worker_pool.available", lambda: 1)
     monkeypatch.setattr("secrets.randbelow", lambda _: zlib.crc32(b"1"))  # the same samples, always
     return VersionedSite(database, tmp_path)
 
@@ -165,42 +164,12 @@ def test_in_chunks_fills_leave_the_window_together_at_the_full_hour(versioned_si
     assert_as_fresh(versioned_site)
 
 
-def test_details_that_are_asked_for_in_several_statements_are_read_once(
-    built: VersionedSite, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("generator.source.queries.MANY", 1)
-    monkeypatch.setattr("generator.source.queries.CHOSEN_AT_MOST", 2)
-    assert built.build(full=True).details == DetailCounts(read=MARKETS)
-    assert_as_fresh(built)
-
-
 def test_another_step_counts_anew_and_reads_everything(versioned_site: VersionedSite) -> None:
     versioned_site.trade(3, created_at="2026-01-30 12:10:00.000000")
     versioned_site.build(later=30, **EXACT)
     assert versioned_site.detail(3)["market"]["fills24h"] == 0
     assert versioned_site.read(later=1) == MARKETS
     assert versioned_site.detail(3)["market"]["fills24h"] == 1
-
-
-def test_fills_are_counted_only_where_the_number_may_have_changed(
-    versioned_site: VersionedSite, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    counted = list[Within]()
-    real = FillWindows._count  # noqa: SLF001 - what it is asked for cannot be seen from outside
-
-    def count(self: FillWindows, as_of: datetime, within: Within) -> dict[str, Window]:
-        counted.append(within)
-        return real(self, as_of, within)
-
-    monkeypatch.setattr(FillWindows, "_count", count)
-    versioned_site.trade(3, created_at="2026-01-30 12:12:00.000000")
-    versioned_site.trade(4, created_at="2026-01-31 12:00:00.000000")
-    for _ in range(3):
-        versioned_site.build(**EXACT)
-    versioned_site.trade(5)
-    versioned_site.build(**EXACT)
-    # Nothing in the second build; then market 3, whose fill leaves the window, and market 5, which was traded.
-    assert counted == [EVERYTHING, Chosen((market_id(3),)), Chosen((market_id(5),))]
 
 
 def test_any_other_version_counts_and_null_is_never_known(built: VersionedSite) -> None:
@@ -210,19 +179,6 @@ def test_any_other_version_counts_and_null_is_never_known(built: VersionedSite) 
         built.database.execute(change, [market_id(number)])
     assert built.read() == len(versions)
     assert built.read() == 1, "still unknown"
-
-
-def test_a_build_digests_each_version_once(built: VersionedSite, monkeypatch: pytest.MonkeyPatch) -> None:
-    digested = list[bytes]()
-    real = fingerprint.digest
-
-    def digest(content: bytes) -> str:
-        digested.append(content)
-        return real(content)
-
-    monkeypatch.setattr(fingerprint, "digest", digest)
-    assert built.build().details == DetailCounts(kept=MARKETS)
-    assert digested == [b"int 1"] * MARKETS
 
 
 def test_an_id_that_is_no_text_or_invalid_utf_8_costs_its_row_and_not_the_build(built: VersionedSite) -> None:
@@ -240,71 +196,29 @@ def test_without_the_column_everything_is_read_and_nothing_remembered(built: Ver
     assert not (built.output / files.FINGERPRINTS).exists()
 
 
-@pytest.fixture
-def sent(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Has parts rendered as if by another machine; becomes the numbers of the markets whose details come from there."""
+def sent(site: VersionedSite) -> list[int]:
+    """The markets whose details another machine would send for a build now."""
     numbers = {market_id(number): number for number in range(MARKETS)}
-    found = list[int]()
-
-    def done(work: PartWork, part: Part, reader: Reader) -> StagedPart:
-        task = work.task(part, is_remote=True)
-        rendered = part_rendering.render(task, reader.reporting_to)
-        found[:] = [numbers[read.market_id] for read in rendered.details if read.body is not None]
-        return work.stage(part, task, rendered, reader.reporting_to)
-
-    monkeypatch.setattr("generator.builder.executors._done", done)
-    return found
+    config, now = site.config(), times.instant(AS_OF + timedelta(minutes=site.minutes))
+    with locked(site.output) as folder, open_reader(config, Quarantine()) as reader:
+        last = LastDetails.load(folder, folder.manifest(), last_details.shape_of(config), now)
+        work = PartWork(config, folder, reader.survey(), last, Sample(0, 0), frozenset(), AS_OF, now)
+        (part,) = work.survey.parts(MARKETS)
+        rendered = part_rendering.render(work.task(part, is_remote=True), reader.reporting_to)
+    return [numbers[read.market_id] for read in rendered.details if read.body is not None]
 
 
-@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("has_versions", [False, True])
 def test_bytes_that_are_in_place_do_not_come_from_another_machine_and_damaged_ones_do(
-    versioned_site: VersionedSite, sent: list[int], *, has_versions: bool
+    versioned_site: VersionedSite, *, has_versions: bool
 ) -> None:
     if not has_versions:
         versioned_site.database.execute("ALTER TABLE markets DROP COLUMN detail_version")
     versioned_site.build()
-    assert sent == [*range(MARKETS)]
+    assert sent(versioned_site) == []
     for number, damage in enumerate(DAMAGES.values()):
         damage(versioned_site.path(number))
-    versioned_site.build()
-    assert sent == [*range(len(DAMAGES))]
-    assert_as_fresh(versioned_site)
-    versioned_site.build()
-    assert sent == []
-
-
-def test_a_detail_that_a_power_cut_made_shorter_comes_from_another_machine_again(
-    versioned_site: VersionedSite, sent: list[int]
-) -> None:
-    versioned_site.database.execute("ALTER TABLE markets DROP COLUMN detail_version")
-    versioned_site.build()
-    os.truncate(versioned_site.path(3), 10)
-    os.utime(versioned_site.output / files.REPORT)  # as if that was written later
-    versioned_site.build()
-    assert sent == [3]
-    assert_as_fresh(versioned_site)
-
-
-@pytest.mark.parametrize("has_versions", [False, True])
-def test_each_file_is_looked_at_once_for_another_machine(
-    versioned_site: VersionedSite, sent: list[int], monkeypatch: pytest.MonkeyPatch, *, has_versions: bool
-) -> None:
-    if not has_versions:
-        versioned_site.database.execute("ALTER TABLE markets DROP COLUMN detail_version")
-    versioned_site.build()
-    looked = list[str]()
-    real = filesystem._file  # noqa: SLF001 - how often it is asked cannot be seen from outside
-
-    def file(path: str) -> os.stat_result | None:
-        looked.append(path)
-        return real(path)
-
-    monkeypatch.setattr(filesystem, "_file", file)
-    stir(versioned_site)
-    versioned_site.build()
-    assert sorted(looked) == [str(versioned_site.path(number)) for number in range(MARKETS)]
-    assert sent == []
+    assert sent(versioned_site) == [*range(len(DAMAGES))]
 
 
 def test_a_full_build_and_other_settings_and_an_earlier_as_of_read_everything_and_the_next_build_nothing(
@@ -320,27 +234,15 @@ def shape(folder: Path, url: str = "postgresql://user:secret@h/db", **settings: 
     return last_details.shape_of(make_config(folder, source__url=url, **settings))
 
 
-@pytest.mark.parametrize("which", ["__version__", "pydantic_core.__version__"])
-def test_another_program_or_encoder_gives_details_another_shape(
-    tmp_path: Path, which: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    before = shape(tmp_path)
-    monkeypatch.setattr(f"generator.program.{which}", "0")
-    assert shape(tmp_path) != before
-
-
-def test_an_updated_checkout_which_keeps_its_version_gives_details_another_shape(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    program = shutil.copytree(ROOT / "generator", tmp_path / "program")
-    monkeypatch.setattr("generator.program._ROOT", program)
-    shapes = [shape(tmp_path)]
-    for name in ("markets/detail.py", "source/queries.py", "builder/notices.py"):
-        (program / name).write_text("# changed")
-        shapes.append(shape(tmp_path))
-    assert len({*shapes}) == len(shapes)
-    (program / "publish/run.py").write_text("# changed")
-    assert shape(tmp_path) == shapes[-1], "it makes no detail"
+def test_an_updated_checkout_which_keeps_its_version_is_another_program(tmp_path: Path) -> None:
+    root = shutil.copytree(ROOT / "generator", tmp_path / "program")
+    digests = [program.digest("builder", "markets", root=root)]
+    for name in ("markets/detail.py", "builder/notices.py"):
+        (root / name).write_text("# changed")
+        digests.append(program.digest("builder", "markets", root=root))
+    assert len({*digests}) == len(digests)
+    (root / "publish/run.py").write_text("# changed")
+    assert program.digest("builder", "markets", root=root) == digests[-1], "it makes no detail"
 
 
 def test_another_schema_or_server_counts_as_another_database_and_another_password_as_the_same(tmp_path: Path) -> None:
@@ -377,13 +279,9 @@ DAMAGES: Final[dict[str, Callable[[Path], object]]] = {
 }
 
 
-@pytest.mark.campaign(short=0)
-@pytest.mark.parametrize("most", [0, 1000], ids=["no excerpts", "excerpts"])
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("prob", [0.5, 0.25], ids=["same row", "another row"])
-def test_a_detail_that_somebody_lost_or_edited_is_read_and_written_again(
-    built: VersionedSite, prob: float, most: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("generator.builder.inspection.excerpts.EXCERPTS", most)
+def test_a_detail_that_somebody_lost_or_edited_is_read_and_written_again(built: VersionedSite, prob: float) -> None:
     for number, damage in enumerate(DAMAGES.values()):
         damage(built.path(number))
         built.edit(number, prob=prob)
@@ -427,31 +325,14 @@ def test_a_folder_that_lost_what_its_details_were_made_of_is_read_again(built: V
     assert built.read() == MARKETS
 
 
-def test_a_build_that_was_killed_before_its_manifest_was_complete_is_not_trusted(
-    built: VersionedSite, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_build_that_was_killed_before_its_manifest_was_complete_is_not_trusted(built: VersionedSite) -> None:
     built.trade(3)
-    save = Output.save
-
-    def killed_before_it_is_complete(folder: Output, name: str, content: bytes) -> None:
-        if name == files.MANIFEST and b'"complete": true' in content:
-            raise KeyboardInterrupt
-        save(folder, name, content)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Output, "save", killed_before_it_is_complete)
-        with pytest.raises(KeyboardInterrupt):
-            built.build(later=0)
+    saved = count(1)
+    with dying(lambda _, path: path.name == files.MANIFEST and next(saved) == 2):
+        built.build(later=0)
     assert len(built.detail(3)["recentFills"]) == 2, "it was in place"
     assert built.read(later=0) == MARKETS
     assert_as_fresh(built)
-
-
-def test_a_market_that_returns_is_read(built: VersionedSite) -> None:
-    built.edit(3, approval="pending")
-    assert built.read() == 0
-    built.edit(3, approval="approved")
-    assert built.read() == 1
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -530,21 +411,6 @@ def test_an_audit_counts_the_fills_of_its_sample_too(built: VersionedSite) -> No
 def made(output: Path) -> Mapping[str, Made]:
     found = fingerprints.load(Output(output, output))
     return found.details if found else {}
-
-
-def test_a_row_to_quarantine_that_came_without_a_new_version_is_a_false_version(built: VersionedSite) -> None:
-    built.trade(3, is_told=False, amount=-1)
-    found = built.build(source__audit=1)
-    assert [remark.key for remark in found.remarks] == [market_id(3)]
-    assert found.quarantine.total() == 1
-
-
-def test_an_audit_reads_its_share_and_finds_nothing_where_promises_are_kept(built: VersionedSite) -> None:
-    built.trade(3)
-    built.edit(4, prob=0.25)
-    found = built.build(source__audit=0.5)
-    assert not found.remarks
-    assert 0 < found.details.audited == found.details.read - 1 < MARKETS - 1
 
 
 def stir(site: VersionedSite) -> None:

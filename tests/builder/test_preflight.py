@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from generator.builder.preflight import BuildCheck
+from generator.builder.preflight import BuildCheck, of_detail_versions
 from tests.support.sites.builds import AS_OF, Silent, build_now, make_config
 from tests.support.sites.rows import insert_market, market_id
 
@@ -116,12 +116,12 @@ def test_check_says_of_which_markets_rows_are_read_only_when_they_changed(
     assert findings(tmp_path, "market_version") == []
 
 
-def test_check_says_what_versions_would_save(
-    tmp_path: Path, database: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_check_says_what_versions_would_save(tmp_path: Path, database: sqlite3.Connection) -> None:
     insert_market(database)
-    monkeypatch.setattr("generator.builder.preflight._WORTH_VERSIONS", 1)
-    (finding,) = findings(tmp_path, "detail_version")
+    check = BuildCheck(make_config(tmp_path), AS_OF, Silent())
+    assert not [finding for finding in check.database() if "detail_version" in finding.text]
+    assert check.measured
+    (finding,) = map(str, of_detail_versions(check.measured, has_versions=False, worth=1))
     assert re.fullmatch(
         r"fine: detail_version: markets has no such column, so each build reads the orders, fills and points of all 1 "
         r"market \(\d+\.\d of the \d+\.\d s that reading took here\); with it, only those of markets that changed",

@@ -11,12 +11,12 @@ import pytest
 from generator.api import keys
 from generator.builder.guards import BuildOverrides
 from generator.builder.preparation import Clock
-from generator.builder.report import REMEMBERED, MarketChanges, Report
+from generator.builder.report import MarketChanges, Report
 from generator.builder.report_file import Withdrawal
 from generator.builder.run import build
 from generator.findings import CHECK_NAMES_EACH, Finding
 from generator.metrics import sample
-from generator.progress import Span, Stopwatch
+from generator.progress import Span
 from generator.tree import files
 from generator.tree.manifest import Current
 from tests.support.commands import run
@@ -86,17 +86,6 @@ def test_the_report_says_what_was_built_and_quarantined() -> None:
     assert content["run"]["seconds"] == {"read": 1.0, "render": 2.25}
 
 
-def test_a_stage_that_runs_twice_is_measured_twice() -> None:
-    stopwatch = Stopwatch()
-    with stopwatch.stage("read"):
-        pass
-    once = stopwatch.spans["read"]
-    with stopwatch.stage("read"):
-        pass
-    assert stopwatch.spans["read"].seconds > once.seconds > 0
-    assert stopwatch.spans["read"].end > once.end
-
-
 def test_the_report_names_added_changed_and_withdrawn_markets() -> None:
     made = report()
     made.markets = MarketChanges.between({"gone", "edited", "kept"}, {"edited", "kept", "new"}, {"edited", "new"}, NOW)
@@ -119,18 +108,6 @@ def test_withdrawals_are_remembered_with_their_builds_until_the_market_returns()
 @pytest.mark.parametrize("previous", [None, b"damaged", b"[]", b"{}", b'{"asOf":"x","run":{"withdrawn":["a"]}}'])
 def test_an_unreadable_report_counts_as_empty(previous: bytes | None) -> None:
     assert MarketChanges().after(previous, set()).withdrawn_earlier == []
-
-
-def test_the_number_of_remembered_withdrawals_is_bounded() -> None:
-    made = report()
-    made.markets = MarketChanges.between({str(number) for number in range(REMEMBERED + 5)}, set(), set(), "")
-    assert len(MarketChanges().after(made.encoded(), set()).withdrawn_earlier) == REMEMBERED
-
-
-def test_a_report_of_an_older_version_is_replaced() -> None:
-    before = json.loads(unwritten().encoded())
-    del before["run"]["since"]
-    assert unwritten().says_more_than(json.dumps(before).encode())
 
 
 def unwritten() -> Report:
@@ -219,16 +196,6 @@ def test_a_build_reports_dump_and_change_feed_and_the_step_that_it_made(
     assert without.samples()[sample("dump_bytes", format="ndjson")] == 0
 
 
-def test_a_withdrawn_market_is_named(tmp_path: Path, database: sqlite3.Connection) -> None:
-    for number in range(1, 11):
-        insert_market(database, number)
-    build_now(make_config(tmp_path))
-    database.execute("UPDATE markets SET is_listed = 0 WHERE id = ?", [market_id(3)])
-    made = build_now(make_config(tmp_path))
-    assert made.content()["run"]["withdrawn"] == [market_id(3)]
-    assert made.deleted > 0
-
-
 def test_a_build_says_what_names_each_row_even_if_one_has_as_many_faults_as_others_have_rows(
     tmp_path: Path, database: sqlite3.Connection
 ) -> None:
@@ -284,14 +251,6 @@ def test_a_build_reports_its_search_index(tmp_path: Path, database: sqlite3.Conn
     everything = built_files(tmp_path / "output")
     assert figures[sample("objects")] == len(everything)
     assert figures[sample("bytes")] == pytest.approx(sum(map(len, everything.values())), rel=0.01)
-
-
-def test_a_build_without_search_reports_no_index(tmp_path: Path, database: sqlite3.Connection) -> None:
-    insert_market(database)
-    for settings in ({"variant": "extended", "search": "off"}, {"search": "title"}):
-        made = build_now(make_config(tmp_path, **settings))
-        assert made.content()["search"] is None
-        assert "index" not in made.stages
 
 
 class Steps:

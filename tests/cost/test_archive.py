@@ -6,14 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from generator.api import keys
 from generator.cost import estimate, prices
 from generator.cost.estimate import Basis, Terms
 from generator.cost.sizes import ArchiveSize, ListSize, Site
 from generator.tree.generation import Weight
 from generator.tree.layouts import LAYOUTS
 from tests.support.sites.builds import make_config
-from tests.support.sites.publishing import PublishedSite
 
 SIZES = Site((ListSize("all/new", 250, 75_000),), objects=55, bytes=500_000)
 #: Two days that are over, of 30 that there will be, with an index for them; each one more has two files and an object.
@@ -38,19 +36,3 @@ def test_a_build_puts_the_index_and_its_day_and_no_other_day(terms: Terms) -> No
     without, archived = (estimate.cost(site, Basis(), terms).layouts for site in (SIZES, ARCHIVED))
     for layout in LAYOUTS:
         assert archived[layout].puts_per_publish - without[layout].puts_per_publish == 2
-
-
-@pytest.mark.campaign(short=0)
-def test_a_plan_prices_the_days_to_come(published_site: PublishedSite) -> None:
-    published_site.settings["archive.days"] = "30"
-    published_site.done("rebuild", "--as-of", "2024-02-01T12:00:00Z")
-    published_site.edit(1, volume=5.0)
-    published_site.done("rebuild", "--as-of", "2024-02-02T12:00:00Z")
-    planned = published_site.done("plan", "--as-of", "2024-02-02T12:00:00Z").stdout
-    (line,) = (line for line in planned.splitlines() if "in an archive of 30 days at most" in line)
-    counted = {int(figure.replace(",", "")) for figure in line.split("at most")[1].split()}
-    files = {key: body for key, body in published_site.objects().items() if key.startswith("v1/dumps/markets/")}
-    (most,) = counted
-    day = max(map(len, files.values()))
-    assert 28 * day < most < 32 * day + 40_000
-    assert keys.head(keys.ARCHIVE) in published_site.objects()

@@ -1,6 +1,5 @@
 """What dump and change feed cost: arithmetic, and estimates compared with real builds and publishes."""
 
-import json
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -13,7 +12,7 @@ from generator.cost.sizes import Change, Downloads, ListSize, Site
 from generator.tree.generation import Weight
 from generator.tree.layouts import LAYOUTS
 from tests.support.sites.builds import make_config
-from tests.support.sites.publishing import FIRST, OPEN, PREFIX, PublishedSite, hour
+from tests.support.sites.publishing import FIRST, PREFIX, PublishedSite, hour
 
 SIZES = Site((ListSize("all/new", 250, 75_000),), objects=55, bytes=500_000)
 #: A dump of 20,000 bytes and its index, the index of the change feed and two steps of 1,000 bytes; two heads.
@@ -123,40 +122,3 @@ def test_a_build_learns_how_large_steps_are(published_site: PublishedSite) -> No
     found = estimate.of_report((published_site.folder / "output" / "report.json").read_bytes())
     assert found
     assert {load.step_bytes for load in found.basis.loads.values()} == {len(step)}
-
-
-@pytest.mark.campaign(short=0)
-def test_plan_counts_parquet_files_and_how_many_of_them_the_first_build_of_a_day_replaces(empty: PublishedSite) -> None:
-    def planned(moment: str) -> tuple[int, int, int]:
-        lines = empty.done("plan", "--as-of", moment).stdout.splitlines()
-        names = ("objects of its dump and change feed", "bytes of its dump", "of these, in the dump and change feed")
-        objects, size, new = (figure(lines, name) for name in names)
-        return objects, size, new
-
-    def built(moment: str) -> tuple[int, int, int]:
-        before = empty.built() if (empty.folder / "output").exists() else {}
-        empty.done("build", "--as-of", moment)
-        found = empty.built()
-        now = {f"v1/{name}/head.json" for name in ("dumps", "changes")}
-        manifest = json.loads((empty.folder / "output" / "manifest.json").read_bytes())
-        for name in ("dumps", "changes"):
-            current = manifest["current"][name]
-            now |= {f"v1/{name}/{file}" for file in (*current.get("chunks", ()), f"{current['generation']}/index.json")}
-        return len(now), sum(len(found[key]) for key in now), sum(before.get(key) != found[key] for key in now)
-
-    empty.forget_output()
-    empty.settings["dumps.parquet"] = "true"
-    first, made = planned(FIRST), built(FIRST)
-    assert (first[0], first[2]) == (made[0], made[2])
-    assert made[1] / 2 < first[1] < made[1] * 2
-    assert planned(FIRST)[2] == 0
-    empty.edit(OPEN[0], question="Else?")
-    empty.edit(OPEN[1], question="Else?")
-    same_day, made = planned(FIRST.replace("12:", "13:")), built(FIRST.replace("12:", "13:"))
-    assert (same_day[0], same_day[2]) == (made[0], made[2])
-    assert same_day[1] == pytest.approx(made[1], rel=0.01)
-    assert same_day[2] == 7, "with a Parquet file of markets"
-    empty.edit(OPEN[0], question="Different?")
-    next_day, made = planned(hour(1)), built(hour(1))
-    assert next_day[0] == made[0]
-    assert made[2] <= next_day[2], "files of open markets change every day, usually"

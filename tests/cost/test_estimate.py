@@ -20,7 +20,7 @@ from generator.tree import chunks, pages
 from generator.tree.generation import ItemList
 from generator.tree.pages import LIMITS, Generation, page_count
 from tests.support.sites.builds import make_config
-from tests.support.sites.publishing import EVERY, PREFIX, PublishedSite, hour
+from tests.support.sites.publishing import PREFIX, PublishedSite, hour
 
 pytestmark = pytest.mark.every_limit
 
@@ -221,58 +221,3 @@ def test_plan_predicts_the_puts_of_the_next_publish_and_writes_nothing(published
     published_site.done("rebuild", "--as-of", hour(1))
     puts = [key for key in uploads(published_site) if key.startswith("v1/")]
     assert int(line.split()[-2].replace(",", "")) == len(puts) > 1_000
-
-
-@pytest.mark.campaign(short=0)
-def test_a_build_learns_what_such_builds_put(published_site: PublishedSite) -> None:
-    published_site.edit(1, question="Another question?")
-    published_site.server.log.clear()
-    published_site.done("rebuild", "--as-of", hour(1))
-    basis = estimated(published_site).basis
-    assert (basis.builds, basis.minutes) == (1, 13 * 60)
-    assert basis.loads["pages"].puts == len(uploads(published_site))
-
-
-@pytest.mark.campaign(short=0)
-def test_the_store_fills_up_to_what_was_estimated_and_no_further(published_site: PublishedSite) -> None:
-    for number in range(1, 7):
-        for market in EVERY:
-            published_site.edit(market, question=f"Edition {number} of {market}?")
-        published_site.done("rebuild", "--as-of", hour(number), schedule="60", cursor__lifetime="2 h")
-    mine = estimated(published_site).layouts["pages"]
-    assert len(published_site.objects()) == mine.stored_objects
-    assert sum(map(len, published_site.objects().values())) == pytest.approx(mine.stored_bytes, rel=0.01)
-    assert mine.stored_objects > mine.objects
-
-
-def test_a_second_build_of_the_same_data_leaves_report_and_estimate_alone(published_site: PublishedSite) -> None:
-    published_site.edit(1, question="Another question?")
-    published_site.done("build", "--as-of", hour(1))
-    file = published_site.folder / "output" / "report.json"
-    before = file.stat().st_mtime_ns, file.read_bytes()
-    published_site.done("build", "--as-of", hour(1))
-    assert (file.stat().st_mtime_ns, file.read_bytes()) == before
-
-
-@pytest.mark.campaign(short=0)
-def test_another_schedule_is_estimated_at_once_and_what_was_learned_stays(published_site: PublishedSite) -> None:
-    published_site.edit(1, question="Another question?")
-    published_site.done("build", "--as-of", hour(1))
-    learned = estimated(published_site)
-    published_site.done("build", "--as-of", hour(1), schedule="5")
-    changed = estimated(published_site)
-    assert (changed.schedule, changed.basis) == (5, learned.basis)
-    assert changed.layouts["pages"].puts_per_month > learned.layouts["pages"].puts_per_month
-    file = published_site.folder / "output" / "report.json"
-    before = file.stat().st_mtime_ns
-    published_site.done("build", "--as-of", hour(1), schedule="5")
-    assert file.stat().st_mtime_ns == before
-
-
-def test_the_report_has_the_estimate_for_every_layout_and_store(published_site: PublishedSite) -> None:
-    cost = report(published_site)["cost"]
-    assert cost["pricesAsOf"] == "2026-03-08"
-    assert cost["layouts"].keys() == {"pages", "chunks"}
-    for layout in cost["layouts"].values():
-        assert {"objects", "bytes", "putsPerMonth", "usdPerMonth"} <= layout.keys()
-        assert layout["usdPerMonth"].keys() == {"S3 + CloudFront", "R2"}

@@ -16,7 +16,7 @@ from generator.search.generation import MOST_OBJECTS
 from generator.tree.generation import Weight
 from generator.tree.layouts import LAYOUTS
 from tests.support.sites.builds import dry_run_of, make_config
-from tests.support.sites.publishing import EVERY, FIRST, PREFIX, PublishedSite, hour
+from tests.support.sites.publishing import FIRST, PREFIX, PublishedSite
 
 INDEX = Weight(9, 60_000, 1, 1_000)
 SIZES = Site((ListSize("all/new", 250, 75_000),), objects=55, bytes=500_000)
@@ -92,24 +92,6 @@ def test_the_first_publish_puts_the_index_as_measured_and_estimated(searched: Pu
     assert estimated(searched).bytes == pytest.approx(sum(map(len, searched.built().values())), rel=0.01)
 
 
-@pytest.mark.campaign(short=0)
-def test_plan_predicts_which_objects_of_the_index_the_next_publish_puts(searched: PublishedSite) -> None:
-    searched.done("publish")
-    layout = searched.settings["layout"]
-    unchanged = searched.done("plan", "--as-of", FIRST).stdout.splitlines()
-    assert figure(unchanged, "objects changed since", layout) == 0
-    assert figure(unchanged, "of these, in the search index", layout) == 0
-    searched.edit(1, question="A title with a zyzzyva?")
-    lines = searched.done("plan", "--as-of", hour(1)).stdout.splitlines()
-    searched.server.log.clear()
-    searched.done("rebuild", "--as-of", hour(1))
-    puts = uploads(searched)
-    assert figure(lines, "objects changed since", layout) == len(puts)
-    of_index = [key for key in puts if keys.SEARCH in key]
-    assert figure(lines, "of these, in the search index", layout) == len(of_index) >= 3
-    assert report(searched)["cost"]["basis"]["loads"][layout]["puts"] == len(puts) + estimate.RECORD_PUTS
-
-
 def test_plan_prices_searches_by_the_most_objects_that_one_reads(published_site: PublishedSite) -> None:
     output = published_site.done("plan", "--reads", "10M", variant="extended").stdout
     figures = {line.rpartition("  ")[0].split("  ")[0]: line.split()[-2:] for line in output.splitlines()}
@@ -122,15 +104,3 @@ def test_plan_prices_searches_by_the_most_objects_that_one_reads(published_site:
     assert "a search reads 24 objects at most; CloudFront cannot search in layout pages" in output
     for settings in ({"variant": "extended", "search": "off"}, {}):
         assert "search" not in published_site.done("plan", "--reads", "10M", **settings).stdout
-
-
-@pytest.mark.campaign(short=0)
-def test_the_store_fills_up_with_retired_indexes_as_estimated(searched: PublishedSite) -> None:
-    searched.settings |= {"schedule": "60", "cursor.lifetime": "2 h"}
-    for number in range(1, 6):
-        for market in EVERY:
-            searched.edit(market, question=f"Edition{number} of {market}?", volume=float(market * number * 31 % 101))
-        searched.done("rebuild", "--as-of", hour(number))
-    stored, mine = searched.objects(), estimated(searched)
-    assert len(stored) == pytest.approx(mine.stored_objects, rel=0.02)
-    assert sum(map(len, stored.values())) == pytest.approx(mine.stored_bytes, rel=0.02)

@@ -1,12 +1,12 @@
 """Parquet files: what a dump's lines and details say, in the types people expect, and nothing else."""
 
 import io
-import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from copy import copy
 from datetime import UTC
 from functools import partial
-from pathlib import Path
+from itertools import count
 from typing import Any, Final
 
 import pytest
@@ -186,28 +186,19 @@ def test_a_file_without_some_markets_is_the_one_that_never_held_them(variant: Va
             assert (filtered, found) == (expected, kept)
 
 
-def test_the_rows_of_a_market_go_from_all_batches_and_row_groups(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(parquet, "_BATCH", 4)
-    monkeypatch.setattr(parquet, "ROWS_PER_GROUP", 7)
-    details = [plain(number) | {"prob_history": plain(0)["prob_history"] * 10} for number in range(3)]
+def test_the_rows_of_a_market_go_from_all_batches_and_row_groups() -> None:
+    details = [plain(number) | {"prob_history": plain(0)["prob_history"] * 40_000} for number in range(3)]
     file, _ = file_of(parquet.history, [*map(body, details)])
-    path = tmp_path / "history.parquet"
-    path.write_bytes(file)
-    with path.open("rb") as opened:
-        filtered, _ = file_of(parquet.without, opened, [market_id(1)])
+    filtered, _ = file_of(parquet.without, io.BytesIO(file), [market_id(1)])
     assert filtered == file_of(parquet.history, [body(details[0]), body(details[2])])[0]
     assert file_of(parquet.without, io.BytesIO(filtered), [market_id(1)])[1] is None
 
 
-def test_the_values_of_columns_are_those_of_the_rows_of_all_batches_with_times_as_numbers(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(parquet, "_BATCH", 2)
-    prices = [None, 0.25, None, 0.5, 0.75]
+def test_the_values_of_columns_are_those_of_the_rows_of_all_batches_with_times_as_numbers() -> None:
+    prices = [None, 0.25, None, 0.5, 0.75] * 5_000
     fill = plain(0)["recent_fills"][0]
-    fills = [{**fill, "price": price, "timestamp": f"2026-01-31T12:00:00.00{at}Z"} for at, price in enumerate(prices)]
+    fills = [{**fill, "price": price, "timestamp": f"2026-01-31T12:00:{at // 1_000:02}.{at % 1_000:03}Z"}
+             for at, price in enumerate(prices)]  # fmt: skip
     file, _ = file_of(parquet.fills, [body(plain(1) | {"recent_fills": fills[::-1]})])
     noon = 1_769_860_800_000
     assert [*parquet.values(io.BytesIO(file), ("price", "marketId", "timestamp"))] == [
@@ -246,30 +237,28 @@ def test_a_count_beyond_64_bits_is_the_greatest_that_fits() -> None:
     assert [(row["traderCount"], row["question"]) for row in found] == [(2**63 - 1, question)] * 3
 
 
-def test_a_dump_is_streamed_a_row_group_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parquet, "MARKETS_PER_GROUP", 50)
-    monkeypatch.setattr(parquet, "_BATCH", 10)
-    taken = 0
-
-    def lines() -> Iterator[bytes]:
-        nonlocal taken
-        for taken in range(500):
-            yield line(plain(taken, question=os.urandom(1_000).hex(), description=os.urandom(1_000).hex()))
-
-    seen: list[int] = []
-    parquet.markets(lambda _: seen.append(taken), lines(), "core")
-    assert seen[0] < 70
-    assert len({*seen}) >= 9
+def lines_of(count: int) -> Iterator[bytes]:
+    """Lines that differ in their ids alone."""
+    before, after = line(plain(0)).split(market_id(0).encode())
+    return (before + market_id(number).encode() + after for number in range(count))
 
 
-def test_a_file_names_its_writer_and_has_statistics_for_readers_to_skip_by(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_dump_is_streamed_a_row_group_at_a_time() -> None:
+    taken, seen = count(), list[int]()
+    lines = (one for one, _ in zip(lines_of(80_000), taken, strict=False))
+    parquet.markets(lambda _: seen.append(copy(taken).__next__()), lines, "core")
+    assert seen[0] < 2 * parquet.MARKETS_PER_GROUP
+    assert len({*seen}) > 2
+
+
+def test_a_file_names_its_writer_and_has_statistics_for_readers_to_skip_by() -> None:
     pyarrow = pytest.importorskip("pyarrow.parquet")
-    monkeypatch.setattr(parquet, "MARKETS_PER_GROUP", 10)
-    file, _ = file_of(parquet.markets, [line(plain(number)) for number in range(25)], "core")
+    size = parquet.MARKETS_PER_GROUP
+    file, _ = file_of(parquet.markets, lines_of(size + 5), "core")
     metadata = pyarrow.read_metadata(io.BytesIO(file))
     ids = [metadata.row_group(group).column(0) for group in range(metadata.num_row_groups)]
     assert [(column.statistics.min, column.statistics.max) for column in ids] == [
-        (market_id(0), market_id(9)), (market_id(10), market_id(19)), (market_id(20), market_id(24))
+        (market_id(0), market_id(size - 1)), (market_id(size), market_id(size + 4))
     ]  # fmt: skip
     assert all(column.has_column_index and column.has_offset_index for column in ids)
     assert {column.compression for column in ids} == {"ZSTD"}
@@ -319,7 +308,7 @@ def test_a_failure_to_read_or_write_is_raised_as_it_is(
 
 def test_without_the_extra_an_error_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
     parquet.require(is_full=True)
-    monkeypatch.setattr(parquet, "find_spec", lambda _: None)
+    monkeypatch.setitem(sys.modules, "numpy", None)
     parquet.require(is_full=False)
     with pytest.raises(ConfigError, match=r"pip install 'public-markets\[parquet,histories\]'"):
         parquet.require(is_full=True)

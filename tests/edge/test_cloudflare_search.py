@@ -148,8 +148,7 @@ def costly(layout: str, first: int = 0) -> Objects:
     """The MARKETS from the first on, sorted in one way; every line of the index has a bucket of its own."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(contract, "SORTS", ("new",))
-        patch.setattr(buckets, "TARGET_SIZE", 1)
-        return search.objects(MARKETS[first:], layout)
+        return search.objects(MARKETS[first:], layout, buckets.Sizes(target=1))
 
 
 @pytest.mark.campaign(short=0)

@@ -170,9 +170,7 @@ FAULTS: Final[tuple[tuple[str, int, str | None], ...]] = (
 @pytest.fixture
 def faulty(edge: EdgeSite) -> Iterator[Mapping[str, str]]:
     """The objects of the site FAULTY, which the edge serves with all FAULTS."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(buckets, "TARGET_SIZE", 1)
-        whole = search.objects(FAULTY, edge.layout)
+    whole = search.objects(FAULTY, edge.layout, buckets.Sizes(target=1))
     harmed = dict(whole)
     for query, place, instead in FAULTS:
         for key in read_by(whole, query, place):

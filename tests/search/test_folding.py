@@ -3,7 +3,6 @@
 import json
 import unicodedata
 from bisect import bisect_right
-from types import SimpleNamespace
 from typing import Final
 
 import pytest
@@ -86,17 +85,6 @@ def test_case_and_accents_do_not_matter(text: str, folded: str) -> None:
 def test_a_text_is_folded_piece_by_piece_as_it_is_as_a_whole(text: str) -> None:
     whole = "".join(char if folding.is_letter(char) else " " for char in folding.fold(text))
     assert folding.spaced(text).split() == whole.split()
-
-
-def test_letters_that_later_versions_of_unicode_assign_end_where_they_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Since version 15, a letter stands at U+32000, and all of its plane may once have letters."""
-    newer = SimpleNamespace(**vars(unicodedata))
-    newer.category = lambda char: "Lo" if 0x30000 <= ord(char) < 0x3FFFE else unicodedata.category(char)
-    monkeypatch.setattr(folding, "unicodedata", newer)
-    table = json.loads(folding.table.__wrapped__())
-    ends = [chr(code) for code in (0x32000, 0x33480, 0x3FFFD, 0x3FFFE, 0x40000, 0xDFFFF, 0xE0000)]
-    found = "".join(table["kinds"][bisect_right(table["starts"], ord(char)) - 1] for char in ends)
-    assert found == 3 * folding.UNSPACED + 4 * folding.SEPARATOR
 
 
 def test_the_table_is_small_and_tells_nothing_of_the_markets() -> None:

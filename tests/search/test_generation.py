@@ -70,11 +70,11 @@ def test_the_head_is_the_root_with_its_name() -> None:
     assert made.name[0] == keys.SEARCH_LETTER
 
 
-def test_buckets_have_about_the_target_size(monkeypatch: object) -> None:
+def test_buckets_have_about_the_target_size() -> None:
     made = of(MANY)
     sizes = [len(body) for key, body in bodies(made).items() if body.startswith(b"[\n")]
     assert len(sizes) > 3
-    assert sum(sizes) / len(sizes) < 2 * buckets.TARGET_SIZE
+    assert sum(sizes) / len(sizes) < 2 * buckets.SIZES.target
 
 
 @pytest.mark.campaign(short=0)
@@ -100,9 +100,8 @@ def test_another_place_in_a_sort_changes_its_vectors_alone() -> None:
 
 def test_a_router_reads_a_bounded_text_for_each_word_of_a_query() -> None:
     count = len(MANY)
-    with search.small_objects():
-        lines = [line for bucket in of_words(MANY) for line in bucket.body.decode().split("\n")[1:-1]]
-        most = buckets.most_text(count)
+    lines = [line for bucket in of_words(MANY) for line in bucket.body.decode().split("\n")[1:-1]]
+    most = buckets.most_text(count, search.small())
     assert most == count // 6 == 1000
     assert max(map(len, lines)) > 3 * most, "several words share a line"
     for line in lines:
@@ -119,7 +118,7 @@ def of_words(markets: Sequence[Market]) -> list[buckets.WordBucket]:
     postings, vocabulary = Postings(), words.Vocabulary()
     for market in markets:
         postings.add(vocabulary.of_texts(market.texts), market.categories)
-    return buckets.make(postings.in_order(), len(markets))
+    return buckets.make(postings.in_order(), len(markets), search.small())
 
 
 def test_words_are_read_back_from_their_buckets() -> None:

@@ -12,11 +12,9 @@ import pytest
 import quickjs
 
 from generator.api import contract, cursors, keys
-from generator.search import buckets
 from generator.search import generation as index
 from generator.tree.layouts import LAYOUTS
 from tests.support.edges import router_lint
-from tests.support.edges.cases import CHANGED_SEARCH_RULES
 from tests.support.readers import expected_searches, search
 from tests.support.readers.search import Answer, InQuickjs, Market
 from tests.support.readers.search_cases import CASES, MARKETS, SCATTERED
@@ -25,14 +23,12 @@ from tests.support.readers.search_walks import Query
 
 @cache
 def objects_of(layout: str) -> Mapping[str, str]:
-    with search.small_objects(span=50):
-        return search.objects(MARKETS, layout)
+    return search.objects(MARKETS, layout, search.small(span=50))
 
 
 @cache
 def script(layout: str) -> str:
-    with search.small_objects(span=50):
-        return search.core(layout)
+    return search.core(layout)
 
 
 def faults(edge: InQuickjs, layout: str, cases: Sequence[Query]) -> Iterator[object]:
@@ -121,8 +117,7 @@ def test_spellings_of_ascii_are_one_search_to_a_cache_and_other_words_another(ed
 def test_a_walk_stays_in_its_generation(edge: InQuickjs, layout: str) -> None:
     query, walked = "q=the&status=all&limit=9", search.scan(MARKETS, "all", "popular", "the")
     first = edge.walk(objects_of(layout), query)[0]
-    with search.small_objects(span=50):
-        later = search.objects([*MARKETS[5:], Market(("the new one",), rank=60)], layout)
+    later = search.objects([*MARKETS[5:], Market(("the new one",), rank=60)], layout, search.small(span=50))
     answers = [first]
     while json.loads(answers[-1]["body"])["nextCursor"]:
         answers += edge.walk({**objects_of(layout), **later}, f"{query}&cursor={next_of(answers[-1])}")[:1]
@@ -186,9 +181,7 @@ def test_words_in_too_many_buckets_are_refused(edge: InQuickjs, layout: str) -> 
     letters = "abcdefghijklmnopqrstuvwxyz"
     text = " ".join(first + second + "x" for first, second in product(letters, "ab"))
     markets = [Market((text,), categories=("crypto",))]
-    with search.small_objects(span=50) as patch:
-        patch.setattr(buckets, "TARGET_SIZE", 1)
-        objects = search.objects(markets, layout)
+    objects = search.objects(markets, layout, search.small(span=50, target=1))
     for category, most in product(("", "&category=crypto"), (index.MOST_BUCKETS, 25)):
         (answer,) = edge.walk(objects, f"q={'+'.join(f'{letter}ax' for letter in letters[:most])}{category}")
         if most == index.MOST_BUCKETS:
@@ -200,9 +193,8 @@ def test_words_in_too_many_buckets_are_refused(edge: InQuickjs, layout: str) -> 
 
 def test_where_a_sort_has_many_vectors_fewer_words_are_looked_up(edge: InQuickjs, layout: str) -> None:
     vectors, words = 13, [letter * 3 for letter in "abcdefg"]
-    with search.small_objects(span=len(MARKETS) // vectors) as patch:
-        patch.setattr(buckets, "TARGET_SIZE", 1)
-        objects = search.objects([Market((" ".join(words),), rank=number) for number in range(len(MARKETS))], layout)
+    markets = [Market((" ".join(words),), rank=number) for number in range(len(MARKETS))]
+    objects = search.objects(markets, layout, search.small(span=len(MARKETS) // vectors, target=1))
     most = index.MOST_BUCKETS + 1 - vectors
     (answer, *_) = edge.walk(objects, f"q={'+'.join(words[:most])}&limit=100")
     assert (answer["status"], len(answer["read"]) <= index.MOST_OBJECTS) == (200, True)
@@ -224,9 +216,8 @@ def index_reads(edge: InQuickjs, q: str) -> int:
 
 @cache
 def in_many_buckets() -> Mapping[str, str]:
-    with search.small_objects(span=len(MARKETS)) as patch:
-        patch.setattr(buckets, "TARGET_SIZE", 1)
-        return search.objects([*MARKETS[1:], Market(("room 100,000 s",))], "chunks")
+    markets = [*MARKETS[1:], Market(("room 100,000 s",))]
+    return search.objects(markets, "chunks", search.small(span=len(MARKETS), target=1))
 
 
 def test_a_search_reads_six_objects_of_the_index_for_three_words_and_one_for_each_other(edge: InQuickjs) -> None:
@@ -304,79 +295,3 @@ def test_no_damaged_object_becomes_a_page(edge: InQuickjs, layout: str) -> None:
 
 
 # ── broken variants ───────────────────────────────────────────────────────────────────────────────────────────────
-
-#: One rule each, and what it is changed to.
-MUTATIONS: Final[Mapping[str, tuple[str, str]]] = {
-    "case matters": ("point >= 65 && point <= 90 ? point + 32 : point", "point"),
-    "accents matter": ("if (equals !== -1 && equals < end) return", "if (false) return"),
-    "syllables are letters": ("if (kind === 'h') return syllable(point - 0xac00);", ""),
-    "words match whole words only": ("end: ''", "end: '!'"),
-    "long words are not cut": ("add(run.slice(0, 100));", "add(run);"),
-    "short words have no lines of their own": ("isUnspaced ? 1 : 3)", "isUnspaced ? 1 : 1)"),
-    "scripts without spaces have words": ("isUnspaced = kind === 'u';", "isUnspaced = false;"),
-    "their lines are like those of others": ("isUnspaced ? 1 : 3)", "isUnspaced ? 3 : 3)"),
-    "of those only the first two letters count": ("i < run.length; i++) add(", "i < 2; i++) add("),
-    "one word is enough": ("if (seen[number] === step) {", "if (seen[number] <= step) {"),
-    "only the first word of a line is read": ("line.lastIndexOf(sought)", "first"),
-    "all words have a sum": ('line[mark - 1] === "*"', "true"),
-    "bits are gaps": ("entry[1] === '!' ? sets : lists", "lists"),
-    "one word in bits is enough": ("digit & bits[i]", "digit"),
-    "bits begin with the lowest": ("(32 >> number % 6)", "(1 << number % 6)"),
-    "six markets without the words are seven": ("i += 5;", "i += 6;"),
-    "gaps begin at one": ("let number = -1, gap = 0, code = bytes[at]", "let number = 0, gap = 0, code = bytes[at]"),
-    "gaps have one digit": ("gap = gap * 34 + code - 93;", "gap = 0;"),
-    "buckets begin after their first word": ("return i < others.length && (i === points.length ||",
-                                             "return i <= others.length && (i === points.length ||"),
-    "the status is ignored": ("((states >> state) & 1) === 0", "false"),
-    "the category is ignored": ("if (asked.category !== '') words.push", "if (false) words.push"),
-    "a category is what its slug begins": ("end: '!'", "end: ''"),
-    "the next page begins anew": ("wanted.indexOf(1, search.from)", "wanted.indexOf(1, 0)"),
-    "pages have an item more": ("taken.length < search.asked.limit", "taken.length <= search.asked.limit"),
-    "the last page goes on": ("end < search.places.length ? search.places[end] : null", "search.places[end - 1]"),
-    "nothing is the last page": ("places.length <= search.asked.limit", "places.length < search.asked.limit"),
-    "all vectors are the first": ("vectors[(number / span) | 0]", "vectors[0]"),
-    "the first places are all": ("return left < 0 ||", "return true ||"),
-    "what was shown before counts": (">= search.from) left -= 1", ">= 0) left -= 1"),
-    "items are those of the next place": ("place - block.start]", "place - block.start + 1]"),
-    "items keep their comma": ("line.slice(0, -1) : line", "line : line"),
-}  # fmt: skip
-#: Rules of lists that are pages.
-OF_PAGES: Final[Mapping[str, tuple[str, str]]] = {
-    "the first item is on a page": ("const isInRoot = place === 0 &&", "const isInRoot = false &&"),
-    "pages begin anywhere": ("const start = place - place % size;", "const start = place;"),
-    "pages are of one size": ("if (SIZES[i] <= place) size", "if (SIZES[i] <= 100) size"),
-    "the brace of an item is lost": ("return BEGIN + item + '}';", "return BEGIN + item;"),
-}
-
-
-def test_the_rules_that_every_harness_must_show_are_among_these() -> None:
-    assert {*CHANGED_SEARCH_RULES} <= {*MUTATIONS.values()}
-    assert len(CHANGED_SEARCH_RULES) == 5
-
-
-@pytest.mark.campaign(short=0)
-@pytest.mark.parametrize(("name", "layout"), [*product(MUTATIONS, ["chunks"]), *product(OF_PAGES, ["pages"])])
-def test_a_broken_rule_is_noticed(name: str, layout: str) -> None:
-    rule, broken = (MUTATIONS if layout == "chunks" else OF_PAGES)[name]
-    assert script(layout).count(rule) == 1, "the rule has another text"
-    edge = InQuickjs(script(layout).replace(rule, broken))
-    assert next(faults(edge, layout, CASES), None) is not None
-
-
-def test_a_search_that_does_not_begin_anew_is_noticed() -> None:
-    rule = "if (search.isAnew) throw"
-    assert script("chunks").count(rule) == 1
-    assert not all(ends(InQuickjs(script("chunks").replace(rule, "throw")), "chunks"))
-
-
-def test_a_table_that_is_read_for_nothing_is_noticed() -> None:
-    rule = "return isPlain(pointsOf(found.search.asked.q)) ? withTable(next, null, digest) : next;"
-    assert script("chunks").count(rule) == 1
-    edge = InQuickjs(script("chunks").replace(rule, "return next;"))
-    assert index_reads(edge, "will the war") == 6
-
-
-def test_a_broken_bound_is_noticed() -> None:
-    edge = InQuickjs(script("chunks").replace(">= 24) break;", ">= 2400) break;"))
-    answers = edge.walk(search.objects(SCATTERED, "chunks"), "q=needle&limit=100&sort=new")
-    assert max(len(answer["read"]) for answer in answers) > index.MOST_OBJECTS

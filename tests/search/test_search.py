@@ -21,8 +21,7 @@ from tests.support.readers import search
 from tests.support.readers.search import Answer, InQuickjs, Market, Task
 from tests.support.readers.search_texts import TEXTS
 
-with search.small_objects():
-    CORES: Final = {layout: search.core(layout) for layout in LAYOUTS}
+CORES: Final = {layout: search.core(layout) for layout in LAYOUTS}
 QUICKJS: Final = {layout: InQuickjs(script) for layout, script in CORES.items()}
 
 MARKETS: Final = st.lists(
@@ -100,8 +99,7 @@ def is_as_expected(answers: Sequence[Answer], expected: Sequence[bytes] | None) 
 
 
 def task(case: Case) -> Task:
-    with search.small_objects():
-        return search.objects(case.markets, case.layout), [case.query()]
+    return search.objects(case.markets, case.layout, search.small()), [case.query()]
 
 
 def wrong(program: str, cores: Mapping[str, str], tried: Sequence[Case], folder: Path) -> list[Case]:

@@ -5,8 +5,6 @@ import tracemalloc
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from pydantic_core import from_json
 
 from generator.api import contract, slugs
@@ -174,16 +172,6 @@ def test_ties_in_the_groups_end_with_the_id_ascending() -> None:
     assert (fresh(made), closing(made)) == ("3 5 9", "3 5 9")
 
 
-def test_a_paused_market_is_open_all_the_same_but_not_fresh() -> None:
-    made = catalog(public_market(1, trading_pause_reason="under review"))
-    assert (order(made, "new", "open"), fresh(made), closing(made)) == ("1", "", "1")
-
-
-def test_as_of_filters_no_row_that_is_dated_later() -> None:
-    made = catalog(public_market(1, created_at="2027-01-01T00:00:00Z", last_activity_at="2027-01-01T00:00:00Z"))
-    assert (order(made, "new"), fresh(made)) == ("1", "1")
-
-
 def of_categories(number: int, *names: str, **columns: Any) -> Market:
     row = market_row(number, **columns)
     extended = row_validation.ExtendedFields(None, [*names])
@@ -239,16 +227,6 @@ def test_the_item_of_a_market_is_what_lists_show() -> None:
     market = of_categories(1, "rain", "F 1", prob=0.1, volume=1e15, question="\u2028 é \U0001f327")
     assert contract.encode(market.item) == market.body
     assert market.category_names() == {"rain": "rain", slugs.of_category("F 1"): "F 1"}
-
-
-@settings(deadline=None, max_examples=50)
-@given(st.lists(st.integers(1, 60), unique=True, max_size=30), st.integers(0, 8))
-def test_groups_are_beginnings_of_larger_groups(numbers: list[int], size: int) -> None:
-    markets = [public_market(number, created_at=f"2026-01-0{1 + number % 3} 00:00:00") for number in numbers]
-    made = catalog(*markets)
-    assert fresh(made, size).split() == fresh(made, 100).split()[:size]
-    assert closing(made, size).split() == closing(made, 100).split()[:size]
-    assert len(fresh(made, 100).split()) == len(numbers)
 
 
 def test_without_some_markets_the_rest_stays_in_order() -> None:

@@ -13,16 +13,16 @@ from typing import Any, Final
 import pytest
 
 from generator.api import keys
-from generator.api.downloads import TABLES, THINNED, DumpHead
+from generator.api.downloads import TABLES, THINNED, DumpHead, PeriodFile
 from generator.builder import collector
 from generator.config.settings import Config
+from generator.downloads.pipes import WrittenTable
 from generator.errors import GuardError
-from generator.markets.market import Market
 from generator.site import full_histories
 from generator.tree import files as names
 from tests.support.readers import parquet
 from tests.support.readers.candles import DAY, HOUR, History, hours_since
-from tests.support.sites.builds import build_now, files, make_config
+from tests.support.sites.builds import build_now, make_config
 from tests.support.sites.rows import (
     fill_id,
     insert_fill,
@@ -217,63 +217,12 @@ def test_many_parts_of_a_month_are_put_together(settings: Config, database: sqli
     tell_versions(database)
     fills, parts = site(database), []
     start = FIRST.replace(month=12, day=1)
-    for day in range(29):
+    for day in range(12):
         traded(database, 1 + day % 5, start + day * DAY, next(fills))
         build_now(settings, start + day * DAY)
         parts.append(sum(file.period == "2025-12" for file in head_of(settings).periods("fills")))
     check(settings, database)
-    assert max(parts) == full_histories.MOST_PARTS
-    assert parts.count(1) == 4
-
-
-def noting(settings: Config, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The file that will have the id of each market that is collected."""
-    noted = settings.output.parent / "noted"
-    whole = collector.Collector.finish
-
-    def finish(self: Any, market: Market) -> None:
-        with noted.open("a") as file:  # in a worker
-            file.write(f"{market.id}\n")
-        whole(self, market)
-
-    monkeypatch.setattr(collector.Collector, "finish", finish)
-    return noted
-
-
-@pytest.mark.parametrize("has_versions", [True, False])
-def test_what_is_unchanged_by_its_version_is_not_collected(
-    settings: Config, database: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch, *, has_versions: bool
-) -> None:
-    if has_versions:
-        tell_versions(database)
-    settings = settings.model_copy(update={"source": settings.source.model_copy(update={"audit": 0.0})})
-    fills = site(database)
-    build_now(settings, FIRST)
-    noted = noting(settings, monkeypatch)
-    traded(database, 3, FIRST, next(fills))
-    build_now(settings, FIRST + timedelta(hours=1))
-    assert not noted.exists()
-    build_now(settings, FIRST + DAY)
-    assert noted.read_text().split() == [market_id(number) for number in ((3,) if has_versions else range(1, 6))]
-    check(settings, database)
-
-
-def test_a_member_of_an_fx_family_is_not_collected_again_unless_it_leaves_the_family(
-    settings: Config, database: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    tell_versions(database)
-    settings = settings.model_copy(update={"source": settings.source.model_copy(update={"audit": 0.0})})
-    fills = site(database)
-    insert_fx_member(database, market_id=market_id(4))
-    build_now(settings, FIRST)
-    noted = noting(settings, monkeypatch)
-    traded(database, 3, FIRST, next(fills))
-    build_now(settings, FIRST + DAY)
-    assert noted.read_text().split() == [market_id(3)]
-    database.execute("DELETE FROM fx_members")
-    build_now(settings, FIRST + 2 * DAY, shrink=True)
-    assert noted.read_text().split() == [market_id(3), market_id(4)]
-    check(settings, database)
+    assert parts == [*range(1, full_histories.MOST_PARTS + 1), 1, 2, 3, 4]
 
 
 def edit(database: sqlite3.Connection, fills: Iterator[int]) -> None:
@@ -427,29 +376,17 @@ def test_rows_that_a_false_version_hid_come_in_when_it_is_found_out(
     check(settings, database)
 
 
-def test_two_builds_of_the_same_rows_give_the_same_files(
-    settings: Config, database: sqlite3.Connection, tmp_path: Path
-) -> None:
-    site(database)
-    build_now(settings, FIRST)
-    other = settings.model_copy(update={"output": tmp_path / "other"})
-    build_now(other, FIRST)
-    assert files(settings.output, "v1/dumps") == files(other.output, "v1/dumps")
-
-
-def test_a_market_with_very_many_rows_has_all_of_them(
-    settings: Config, database: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(collector, "GROUP", 3_000)
-    monkeypatch.setattr(collector, "ROOM", 100_000)
+@pytest.mark.campaign(short=0)
+def test_a_market_with_very_many_rows_has_all_of_them(settings: Config, database: sqlite3.Connection) -> None:
     fills = site(database)
-    rows = [(market_id(2), f"{FIRST - timedelta(hours=hour * 7 % 9_001):%Y-%m-%d %H:%M:%S.%f}", hour % 97 / 97)
-            for hour in range(9_000)]  # fmt: skip
+    many_rows = collector.GROUP + 1_000
+    rows = [(market_id(2), text_of(FIRST - timedelta(minutes=minute * 7 % (many_rows + 1))), minute % 97 / 97)
+            for minute in range(many_rows)]  # fmt: skip
     database.execute("BEGIN")
     database.executemany("INSERT INTO probabilities (market_id, recorded_at, prob) VALUES (?, ?, ?)", rows)
     for _ in range(5):
         traded(database, 2, FIRST, next(fills))
-    many = [(fill_id(next(fills)), market_id(2), 1.0, 1.0, 0.5, time) for _, time, _ in rows]
+    many = [(fill_id(next(fills)), market_id(2), 1.0, 1.0, 0.5, time) for _, time, _ in rows[:9_000]]
     # An earlier trade with the id of another does not count.
     doubled = (many[0][0], market_id(2), 9.0, 9.0, 0.9, "2020-01-01 00:00:00.000000")
     columns = "(id, market_id, amount, shares, price, created_at) VALUES (?, ?, ?, ?, ?, ?)"
@@ -466,10 +403,7 @@ def test_a_market_with_very_many_rows_has_all_of_them(
     assert [*map(len, stored(settings, "history").values())][-1] == 1
 
 
-def test_ids_that_the_database_sorts_otherwise_are_in_order(
-    settings: Config, database: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(collector, "ROOM", 2_000)
+def test_ids_that_the_database_sorts_otherwise_are_in_order(settings: Config, database: sqlite3.Connection) -> None:
     names = [f"{letter}{number:07}-0000-4000-8000-000000000000" for number in range(30) for letter in "1aAbBfF"]
     ids = [name if name[0] not in "ABF" else name.replace("0000-4000", "ABCD-4000") for name in names]
     for number, name in enumerate(ids):
@@ -499,41 +433,6 @@ def test_thinned_and_full_histories_take_turns(settings: Config, database: sqlit
     check(settings, database)
 
 
-def test_the_past_of_a_market_that_leaves_an_fx_family_comes_back(
-    settings: Config, database: sqlite3.Connection
-) -> None:
-    tell_versions(database)
-    site(database)
-    insert_fx_member(database, market_id=market_id(4))
-    build_now(settings, FIRST)
-    check(settings, database)
-    database.execute("DELETE FROM fx_members")
-    build_now(settings, FIRST + DAY, shrink=True)
-    check(settings, database)
-
-
-def test_a_deleted_trade_leaves_the_files_with_a_full_build(settings: Config, database: sqlite3.Connection) -> None:
-    tell_versions(database)
-    site(database)
-    build_now(settings, FIRST)
-    database.execute("DELETE FROM fills WHERE rowid IN (SELECT min(rowid) FROM fills)")
-    build_now(settings, FIRST + timedelta(hours=1), full=True)
-    check(settings, database)
-
-
-def test_a_build_that_finds_a_damaged_file_makes_all_of_them_again(
-    settings: Config, database: sqlite3.Connection
-) -> None:
-    tell_versions(database)
-    fills = site(database)
-    build_now(settings, FIRST)
-    path = settings.output / head_of(settings).periods("history")[1].key
-    path.write_bytes(bytes(path.stat().st_size))
-    traded(database, 2, FIRST - timedelta(days=89), next(fills))
-    build_now(settings, FIRST + DAY)
-    check(settings, database)
-
-
 def test_a_build_that_would_lose_most_of_the_past_is_refused(settings: Config, database: sqlite3.Connection) -> None:
     """Details show too few rows to tell."""
     tell_versions(database)
@@ -550,28 +449,14 @@ def test_a_build_that_would_lose_most_of_the_past_is_refused(settings: Config, d
     check(settings, database)
 
 
-def test_files_are_not_put_together_beyond_a_size(
-    settings: Config, database: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    tell_versions(database)
-    fills = site(database)
-    build_now(settings, FIRST)
-    sizes = {file.period: file.size for file in head_of(settings).periods("fills")}
-    of_year = sorted(size for period, size in sizes.items() if period > "2025")
-    assert len(of_year) == 3
-    monkeypatch.setattr(full_histories, "MOST_BYTES", sum(of_year[:2]))
-    build_now(settings, FIRST + timedelta(days=60))
-    check(settings, database)
-    periods = [file.period for file in head_of(settings).periods("fills")]
-    assert [period[:4] for period in periods] == ["2024", "2025", "2025"]
-    build_now(settings, FIRST + timedelta(days=61))
-    found = head_of(settings).periods("fills")
-    assert [file.period for file in found] == ["2024", "2025", "2025"]
-    build_now(settings, FIRST + timedelta(days=62))
-    assert {file.name for file in head_of(settings).periods("fills")} == {file.name for file in found}
-    traded(database, 2, FIRST - timedelta(days=89), next(fills))
-    build_now(settings, FIRST + timedelta(days=63))
-    check(settings, database)
+def test_files_are_not_put_together_beyond_a_size() -> None:
+    sizes = (10_000_000, full_histories.MOST_BYTES - 30_000_000, 20_000_001, 20_000_000)
+    places = [("a", f"candles/day/period=2025-0{number}", size) for number, size in enumerate(sizes, 1)]
+    files = [PeriodFile.of(WrittenTable(sha256=64 * digit, size=size, rows=1), "https://a.org", folder)
+             for digit, folder, size in places]  # fmt: skip
+    assert [file.period for file in full_histories.smallest(files)] == ["2025-01", "2025-04", "2025-03"]
+    files[2] = files[2].model_copy(update={"size": 20_000_000})
+    assert [file.period for file in full_histories.smallest(files[:2] + files[3:])] == ["2025-01", "2025-04", "2025-02"]
 
 
 @pytest.mark.campaign(short=0)

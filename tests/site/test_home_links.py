@@ -5,7 +5,7 @@ They follow a change of key or setting, and a takedown makes them without the da
 
 import json
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Final
 
@@ -17,8 +17,8 @@ from generator.tree.files import INSPECTION
 from generator.tree.layouts import COMPACT
 from generator.tree.manifest import Manifest
 from tests.site import random_sites
-from tests.site.random_sites import FIRST, SAME_DAY, rich_site
-from tests.site.taken_down import RECORD, Objects, Workplace, changes, differences, keys_told, workplace
+from tests.site.random_sites import FIRST, rich_site
+from tests.site.taken_down import RECORD, Objects, Workplace, changes, keys_told, workplace
 from tests.support.readers import parquet
 from tests.support.sites.builds import files, make_config
 from tests.support.sites.rows import market_id
@@ -107,22 +107,6 @@ def test_a_key_that_changes_changes_feeds_and_parquet_and_nothing_else(place: Wo
 
 
 @pytest.mark.campaign(short=0)
-def test_a_setting_that_changes_changes_the_same_and_the_documents_that_say_it(place: Workplace, output: str) -> None:
-    before = place.objects(output)
-    for template, names in (("https://example.org/{slug}", True), ("", False)):
-        place.settings = {"market_url": template}
-        place.build(FIRST, output=output)
-        after = place.objects(output)
-        kinds = {fault.partition(":")[0] for fault in changes(before, after)}
-        assert kinds == ({"feeds", "dump", "Parquet", "documents"} if names else {"feeds", "dump", "Parquet"})
-        assert json.loads(after[keys.SITE_INDEX]).get("marketUrl") == (template or None)
-        before_it = place.objects("output")
-        assert after[keys.detail(market_id(1))] == before_it[keys.detail(market_id(1))]
-    with pytest.raises(KeyError, match="url"):
-        urls_in_parquet(after)
-
-
-@pytest.mark.campaign(short=0)
 def test_keys_that_no_link_needs_are_kept_and_published_by_nothing(place: Workplace, output: str) -> None:
     place.settings, store = {"market_url": ""}, f"{output}-store"
     place.build(FIRST, output=output)
@@ -135,31 +119,6 @@ def test_keys_that_no_link_needs_are_kept_and_published_by_nothing(place: Workpl
     assert references.ids_meant("new key", make_config(place.folder), record(place, store)) == {market_id(3)}
     plain = replace(SITE, settings={**SITE.settings, "market_url": None})
     assert keys_told(plain, before) == []
-
-
-@pytest.mark.campaign(short=0)
-def test_a_state_from_before_keys_is_taken_down_from_and_gets_keys_with_the_next_build(
-    place: Workplace, output: str
-) -> None:
-    without: Mapping[int, Any] = {
-        number: replace(rows, columns={**rows.columns, "key": None}) for number, rows in SITE.first.items()
-    }
-    random_sites.fill(place.folder, without)
-    store, gone = f"{output}-store", market_id(2)
-    place.build(FIRST, output=output)
-    place.publish(output=output, target=store)
-    assert b"siteKeys" not in (place.folder / store / RECORD).read_bytes()
-    place.done("takedown", gone, output=output, target=store)
-    api = {market_id(number): f"http://127.0.0.1:8000/{keys.MARKETS}/{market_id(number)}" for number in (1, 3, 4, 5, 6)}
-    assert urls_in_feed(place.objects(store)) == api
-    random_sites.fill(place.folder, SITE.first)
-    place.build(SAME_DAY, output=output)
-    place.publish(output=output, target=store)
-    place.done("takedown", market_id(4), output=output, target=store)
-    assert urls_in_feed(place.objects(store)) == urls_in_parquet(place.objects(store)) == homes(1, 3, 5, 6)
-    place.copy(output, f"{output}-blocked")
-    place.build(SAME_DAY, output=f"{output}-blocked")
-    assert differences(place.objects(f"{output}-blocked"), place.objects(store)) == []
 
 
 def test_markets_that_share_a_key_stay_published_without_a_link_and_a_remark_says_what_to_do(

@@ -5,9 +5,8 @@ import sqlite3
 import sys
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
-from inspect import signature
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import pytest
 
@@ -15,12 +14,10 @@ from generator.api import keys
 from generator.api.downloads import DumpHead
 from generator.builder.preflight import BuildCheck
 from generator.config.settings import Config
-from generator.downloads import dump, partitions
+from generator.downloads import dump
 from generator.errors import ConfigError
 from generator.findings import Severity
-from generator.site.parquet_files import ParquetFiles
 from generator.tree import files as names
-from generator.tree.folder import Output
 from tests.support.readers import parquet
 from tests.support.sites.builds import Silent, build_now, files, make_config
 from tests.support.sites.rows import insert_fill, insert_market, insert_point, market_id
@@ -138,24 +135,6 @@ def test_histories_follow_once_a_day_and_markets_with_each_build(
     assert sum(row["marketId"] == market_id(3) for row in rows(settings, f"{folder}/{folders(tomorrow)[folder]}")) == 3
 
 
-def test_a_partition_that_did_not_change_is_not_read(
-    settings: Config, database: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    built(settings)
-    database.execute("UPDATE markets SET volume = 4711 WHERE id = ?", [market_id(1)])
-    read = settings.output.parent / "read"
-    whole = Output.newest_body
-
-    def noted(folder: Output, key: str) -> bytes:
-        with read.open("a") as file:  # in a worker
-            file.write(f"{key}\n")
-        return whole(folder, key)
-
-    monkeypatch.setattr(Output, "newest_body", noted)
-    built(settings, TOMORROW)
-    assert {*read.read_text().split()} == {keys.detail(market_id(1))}
-
-
 def test_a_market_that_is_no_longer_listed_leaves_its_files_at_once(
     settings: Config, database: sqlite3.Connection
 ) -> None:
@@ -216,33 +195,3 @@ def test_without_the_extra_check_and_build_say_how_to_install_it(
     with pytest.raises(ConfigError, match="parquet"):
         build_now(settings, MORNING)
     assert not (settings.output / "v1").exists()
-
-
-#: Rules by what they say, each with a function that does without, and the test that notices.
-RULES: Final[dict[str, tuple[Any, str, Any, Any]]] = {
-    "what is gone leaves at once": (
-        ParquetFiles, "_without", lambda self, file, _: self._same(file),
-        test_a_market_that_is_no_longer_listed_leaves_its_files_at_once,
-    ),
-    "histories once a day": (
-        partitions, "is_due", lambda *_: True, test_histories_follow_once_a_day_and_markets_with_each_build,
-    ),
-    "what changed is written": (
-        partitions, "digest", lambda _: "the same", test_histories_follow_once_a_day_and_markets_with_each_build,
-    ),
-    "without a change nothing changes": (
-        ParquetFiles, "_is_in_place", lambda *_: False, test_a_partition_that_did_not_change_is_not_read,
-    ),
-}  # fmt: skip
-
-
-@pytest.mark.campaign(short=0)
-@pytest.mark.parametrize("rule", RULES)
-def test_without_a_rule_its_test_fails(
-    settings: Config, database: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch, rule: str
-) -> None:
-    owner, name, instead, test = RULES[rule]
-    monkeypatch.setattr(owner, name, instead)
-    arguments: dict[str, Any] = {"settings": settings, "database": database, "monkeypatch": monkeypatch}
-    with pytest.raises(AssertionError):
-        test(*(arguments[parameter] for parameter in signature(test).parameters))

@@ -10,13 +10,9 @@ from typing import Final
 import pytest
 from hypothesis import Phase, given, settings
 
-from generator.api import keys
-from generator.api.archive import ArchiveHead
 from generator.tree.layouts import COMPACT, LAYOUTS
-from tests.site.killed import killed_site
 from tests.site.random_sites import NEXT_DAY, RandomSite, random_sites, rich_site
 from tests.site.taken_down import (
-    Objects,
     Workplace,
     changes,
     check,
@@ -27,17 +23,12 @@ from tests.site.taken_down import (
     traces,
     workplace,
 )
-from tests.support.campaigns import rounds, sample
+from tests.support.campaigns import rounds
 from tests.support.sites.builds import VARIANTS
 
 #: Shrinking runs all commands again for each try; sites are small as they are.
 _PHASES: Final = (Phase.explicit, Phase.reuse, Phase.generate)
 SORTS_OF_SITES: Final[list[tuple[str, str]]] = [(layout, variant) for layout in LAYOUTS for variant in VARIANTS]
-#: A publish is killed before one in so many writes, as each kill takes seconds; the explorer plays them all. Each sort
-#: of site begins so many writes later than the one before.
-_BETWEEN_KILLS: Final = 240
-_FIRST_KILL: Final = 5
-_LATER: Final = 20
 of_every_sort: Final = pytest.mark.parametrize(("layout", "variant"), SORTS_OF_SITES)
 
 
@@ -82,52 +73,6 @@ def test_a_takedown_leaves_what_a_build_without_the_markets_makes_of_any_site(la
     play()
 
 
-#: Settings of a site with an archive.
-_ARCHIVED: Final = {"archive": {"days": 3}, "dumps": {"parquet": True}}
-
-
-@pytest.mark.campaign(short=0)
-@pytest.mark.parametrize("variant", VARIANTS)
-def test_a_takedown_leaves_the_days_that_a_build_without_the_markets_leaves(variant: str) -> None:
-    compare_days(rich_site(COMPACT, variant))
-    found = list[int]()
-
-    @settings(max_examples=rounds(2, 3), phases=_PHASES, derandomize=True, database=None)
-    @given(random_sites(COMPACT, variant))
-    def play(site: RandomSite) -> None:
-        found.append(compare_days(site))
-
-    play()
-    assert sum(found) > len(found), "some sites have days"
-
-
-def compare_days(site: RandomSite) -> int:
-    """Compare the archives of a build and of a takedown, in a folder and in a directory; returns the days of one."""
-    archived = replace(site, as_of=NEXT_DAY, settings={**site.settings, **_ARCHIVED})
-    with workplace(archived) as place:
-        place.build_both()
-        for name in ("blocked", "alone", "publishing"):
-            place.copy("output", name)
-        place.block("blocked", archived.ids)
-        place.build(archived.as_of, output="blocked")
-        place.done("takedown", *archived.ids, output="alone")
-        place.publish(output="publishing", target="store")
-        place.done("takedown", *archived.ids, target="store")
-        expected = days_of(place.objects("blocked"))
-        assert all(days_of(place.objects(name)) == expected for name in ("alone", "store"))
-        check({name: place.traces(name) for name in ("alone", "store")})
-        check({"blocked": traces(archived, expected)})
-    return sum(map(keys.is_archived_day, expected))
-
-
-def days_of(objects: Objects) -> Objects:
-    """The archive: its index, its days, and the files that they name."""
-    head = ArchiveHead.found_by(objects.get)
-    assert head
-    found = {keys.head(keys.ARCHIVE), *(file.key for day in head.all_days() for file in day.files(head.base_url))}
-    return {key: body for key, body in objects.items() if key in found or keys.is_archived_day(key)}
-
-
 def compare(site: RandomSite) -> None:
     """Compare a build with a takedown in a folder, and with one in a directory and its folder."""
     with workplace(site) as place:
@@ -168,18 +113,3 @@ def faults_of_the_next_run(place: Workplace) -> dict[str, list[str]]:
     repaired = sorted(key for key in published.keys() | verified.keys() if published.get(key) != verified.get(key))
     faults["store, verified"] = [f"{family(key)}: {key} was repaired" for key in repaired]
     return faults
-
-
-# After a publish that was killed
-
-
-@pytest.mark.campaign(short=0)
-@of_every_sort
-def test_a_takedown_after_a_publish_that_was_killed_at_any_write_is_whole(layout: str, variant: str) -> None:
-    """It leaves nothing of the markets, and the next rebuild leaves what a build from nothing makes."""
-    site = replace(rich_site(layout, variant), as_of=NEXT_DAY)
-    first = _FIRST_KILL + _LATER * SORTS_OF_SITES.index((layout, variant))
-    with killed_site(site) as killed:
-        for number, writes in enumerate(sample(range(first, killed.writes, _BETWEEN_KILLS), 2)):
-            faults = killed.play(writes, is_lost=number % 2 == 0)
-            check({f"killed after {writes} of {killed.writes} writes": faults})

@@ -13,7 +13,7 @@ import pytest
 
 from generator import garbage
 from generator.errors import OutputError, PublicMarketsError
-from generator.site.worker_pool import WorkerPool, available
+from generator.site.worker_pool import WorkerPool
 from tests.support.faults import ENDED, children_of, state_of
 from tests.support.waiting import PATIENCE_S, wait_until
 
@@ -127,12 +127,6 @@ def test_the_costliest_unit_is_begun_first() -> None:
         assert [unit for _, unit in pool.results()] == [9, 7, 5, 3, 1]
 
 
-def test_work_goes_on_while_the_caller_does_something_else() -> None:
-    with WorkerPool(nap, [1], cost, 2):
-        (worker,) = my_workers()
-        os.kill(worker, signal.SIGKILL)  # otherwise the end of the block waits for it
-
-
 def test_a_result_larger_than_a_pipe_arrives() -> None:
     with WorkerPool(bytes, [10_000_000, 20_000_000], cost, 2) as pool:
         assert sorted(len(result) for result in pool.results()) == [10_000_000, 20_000_000]
@@ -177,23 +171,7 @@ def test_workers_end_soon_after_their_parent_is_killed(work: Callable[[int], obj
     wait_until(lambda: all(state_of(worker) in ENDED for worker in workers))
 
 
-def test_there_is_at_least_one_processor() -> None:
-    assert available() >= 1
-
-
 def test_workers_collect_their_garbage_although_the_build_does_not() -> None:
     with garbage.uncollected(), WorkerPool(collects, [1], cost, 1) as pool:
         assert ([*pool.results()], gc.isenabled()) == ([True], False)
     assert gc.isenabled()
-
-
-def test_workers_do_not_look_for_garbage_among_what_they_inherited(monkeypatch: pytest.MonkeyPatch) -> None:
-    frozen: list[bool] = []
-    monkeypatch.setattr(gc, "freeze", lambda: frozen.append(gc.isenabled()))
-
-    def looks(_: int) -> list[bool]:
-        return frozen
-
-    with garbage.uncollected(), WorkerPool(looks, [1], cost, 1) as pool:
-        assert [*pool.results()] == [[False]]
-    assert frozen == []

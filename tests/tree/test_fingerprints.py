@@ -1,30 +1,27 @@
 """What a folder says of its details: in shards if it is large, and nothing is known if anything of it is damaged."""
 
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from generator.tree import files, fingerprints
+from generator.tree import files, fingerprints, shards
 from generator.tree.fingerprints import Fingerprints, Made
 from generator.tree.folder import Output, locked
+from tests.support.deaths import dying_at
 from tests.support.sites.rows import market_id
-from tests.support.stores.records import sharded
-from tests.tree.test_manifest_saving import killed
 
 
 @pytest.fixture
-def output(tmp_path: Path) -> Iterator[Path]:
-    with sharded():
-        yield tmp_path / "output"
+def output(tmp_path: Path) -> Path:
+    return tmp_path / "output"
 
 
 def made(as_of: str = "12:00", changed: int = 0) -> Fingerprints:
-    """What a build made of forty markets, of which it changed so many."""
+    """What a build made of a thousand markets, of which it changed so many."""
     details = {
         market_id(number): Made("v2" if number < changed else "v1", "m", 100, 3, as_of[:2], (number,) * (number % 3))
-        for number in range(40)
+        for number in range(shards.LEAST)
     }
     return Fingerprints(as_of=as_of, shape="s", details=details if as_of[:2] == "12" else {})
 
@@ -91,7 +88,7 @@ def test_a_build_killed_at_any_call_leaves_what_is_true_or_nothing(output: Path,
             shutil.rmtree(output, ignore_errors=True)
             shutil.copytree(before, output)
             (output / ".staging-killed").mkdir()
-            with killed(number, is_after=is_after) as calls:
+            with dying_at(number, is_after=is_after) as calls:
                 fingerprints.save(Output(output, output / ".staging-killed"), new)
             seen.append(fingerprints.load(Output(output, output)))
             assert save(output, new) == new

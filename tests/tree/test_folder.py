@@ -1,6 +1,5 @@
 """Writing the folder: full disks, foreign or modified folders, and files that are left alone."""
 
-import errno
 import json
 import os
 import shutil
@@ -22,13 +21,12 @@ from generator.builder.run import build
 from generator.errors import OutputError
 from generator.publish import withdrawal
 from generator.tree import blocklist
-from generator.tree.folder import Output, locked
-from generator.tree.manifest import FORMAT, Manifest
-from tests.support.commands import fresh, run
+from generator.tree.folder import locked
+from generator.tree.manifest import FORMAT
+from tests.support.commands import run
 from tests.support.disks import Disk
 from tests.support.faults import Reader, World, check_whole, fast_folder
-from tests.support.programs import unavailable
-from tests.support.sites.builds import AS_OF, ROOT, Silent, build_now, files, make_config
+from tests.support.sites.builds import AS_OF, Silent, build_now, files, make_config
 from tests.support.sites.rows import market_id
 
 NO_ROOM = "no space left on device; free some space, or"
@@ -53,15 +51,12 @@ def built(world: World, output: Path | None = None) -> Path:
     return output
 
 
-def command(world: World, output: Path, *before: str) -> subprocess.CompletedProcess[str]:
-    """Run the real command, optionally with the words of another before it."""
+def command(world: World, output: Path) -> subprocess.CompletedProcess[str]:
+    """Run the real command."""
     (world.folder / "config.yaml").touch()
     settings = (f"source.url=sqlite:///{world.folder / 'markets.db'}", f"output={output}")
     overrides = [word for setting in settings for word in ("--set", setting)]
-    own = ["build", "--as-of", AS_OF.isoformat(), "--config", str(world.folder / "config.yaml"), *overrides]
-    if not before:
-        return run(*own)
-    return subprocess.run([*before, *fresh(), *own], cwd=ROOT, capture_output=True, text=True, check=False, timeout=60)
+    return run("build", "--as-of", AS_OF.isoformat(), "--config", str(world.folder / "config.yaml"), *overrides)
 
 
 def check_refused(result: subprocess.CompletedProcess[str], *words: object) -> None:
@@ -110,83 +105,10 @@ def test_a_full_disk_changes_nothing(world: World, disk: Disk) -> None:
     Reader.of_folder(output).check(world.state())
 
 
-@pytest.mark.campaign(short=0)
-def test_leftovers_of_a_killed_build_are_deleted_to_free_a_full_disk(world: World, disk: Disk) -> None:
-    disk.mount("size=128m")
-    output = built(world, disk.path / "output")
-    (output / ".staging-dead").mkdir()
-    with (output / ".staging-dead" / "page.json").open("wb") as file:
-        os.posix_fallocate(file.fileno(), 0, shutil.disk_usage(disk.path).free)
-    world.advance()
-    assert command(world, output).returncode == 0
-    check_whole(output)
-
-
-@pytest.mark.campaign(short=0)
-def test_a_disk_without_inodes_changes_nothing(world: World, disk: Disk) -> None:
-    disk.mount("size=128m,nr_inodes=3000")
-    output = built(world, disk.path / "output")
-    before = files(output, "")
-    assert 1500 < len(before) < 3000
-    world.advance()
-    check_refused(command(world, output), output, NO_ROOM)
-    check_untouched(before, output)
-
-
 def test_nothing_is_written_to_a_disk_that_is_already_full(world: World, disk: Disk) -> None:
     disk.mount("size=1m")
     check_refused(command(world, disk.path / "output"), disk.path / "output", NO_ROOM)
     assert [path.name for path in (disk.path / "output").iterdir()] == [".lock"]
-
-
-@pytest.mark.campaign(short=0)
-def test_a_read_only_disk_is_named(world: World, disk: Disk) -> None:
-    disk.mount("size=128m")
-    output = built(world, disk.path / "output")
-    before = files(output, "")
-    disk.mount("remount,ro")
-    check_refused(command(world, output), output, "read-only file system; choose another folder with --set output=")
-    check_untouched(before, output)
-
-
-@pytest.mark.campaign(short=0)
-def test_files_that_may_not_grow_change_nothing(world: World, output: Path) -> None:
-    before = files(output, "")
-    world.advance()
-    result = command(world, output, "sh", "-c", 'ulimit -f 20; exec "$@"', "sh")  # in blocks of 512 or 1024 bytes
-    check_refused(result, output, f"{os.strerror(errno.EFBIG).lower()}; free some space")
-    check_untouched(before, output)
-    assert command(world, output).returncode == 0
-    Reader.of_folder(output).check(world.state())
-
-
-def without_privileges() -> tuple[str, ...]:
-    """The words to put before a command so that permissions apply to root, too."""
-    if os.geteuid() != 0:
-        return ()
-    if not shutil.which("setpriv"):
-        unavailable("setpriv is not installed: root may write everywhere")
-    return ("setpriv", "--inh-caps=-all", "--bounding-set=-all")
-
-
-@pytest.mark.campaign(short=0)
-@pytest.mark.parametrize(
-    "place", [".", "v1/public/markets/lists/open/popular", "v1/public/markets/lists/open/new/first"]
-)
-def test_a_folder_without_the_right_to_write_is_named(world: World, output: Path, place: str) -> None:
-    before = files(output, "")
-    world.advance()
-    (output / place).chmod(0o555)
-    result = command(world, output, *without_privileges())
-    (output / place).chmod(0o755)
-    check_refused(result, output, "permission denied; grant this user write access, or choose another")
-    if place == ".":
-        check_untouched(before, output)
-    else:  # the build has begun to move files into place: every served file is whole
-        assert not list(output.glob(".staging-*"))
-    build_now(make_config(world.folder))
-    check_whole(output)
-    Reader.of_folder(output).check(world.state())
 
 
 # ── paths ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -225,16 +147,6 @@ def test_a_folder_with_foreign_files_is_left_alone(world: World) -> None:
 
 
 @pytest.mark.campaign(short=0)
-def test_a_file_where_shards_belong_is_refused_before_anything_is_written(world: World, output: Path) -> None:
-    (output / "shards").write_text("mine")
-    before = files(output, "")
-    world.advance()
-    with pytest.raises(OutputError, match=rf"^{output}/shards: is not a folder, .* move it away, or choose another fo"):
-        build_now(make_config(world.folder))
-    check_untouched(before, output)
-
-
-@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize(
     ("content", "words"),
     [
@@ -252,16 +164,6 @@ def test_a_manifest_that_cannot_be_read_is_refused(world: World, output: Path, c
     world.advance()
     check_refused(command(world, output), output / "manifest.json", words)
     check_untouched(before, output)
-
-
-def test_a_truncated_manifest_is_refused(world: World, output: Path) -> None:
-    content = (output / "manifest.json").read_bytes()
-    for length in (1, 100, len(content) // 2, len(content) - 3):
-        (output / "manifest.json").write_bytes(content[:length])
-        with pytest.raises(
-            OutputError, match=r"damaged or not this program's \(1 errors?\); move the folder away and build again"
-        ):
-            build_now(make_config(world.folder))
 
 
 def test_a_manifest_of_another_version_is_not_called_damaged(world: World, output: Path) -> None:
@@ -300,16 +202,6 @@ def test_deleted_files_are_restored(world: World, output: Path, key: str) -> Non
     assert report.written > 0
     check_whole(output)
     assert set(differences(before, output)) <= OF_A_REPAIR
-
-
-def test_a_deleted_generation_is_restored(world: World, output: Path) -> None:
-    record = check_whole(output)
-    current = record.current["all/new"]
-    shutil.rmtree(output / keys.generation_prefix("all/new", current.generation))
-    report = build_now(make_config(world.folder))
-    assert report.new_lists == ["all/new"]
-    assert check_whole(output).current == record.current
-    Reader.of_folder(output).check(world.state())
 
 
 def test_edited_files_are_restored(world: World, output: Path) -> None:
@@ -400,18 +292,6 @@ def test_a_link_in_place_of_a_folder_is_refused_before_anything_is_written(
         assert differences(before, output) == []
 
 
-def test_a_link_among_the_leftovers_is_removed_and_not_followed(tmp_path: Path) -> None:
-    output, elsewhere = tmp_path / "output", tmp_path / "elsewhere"
-    output.mkdir()
-    elsewhere.mkdir()
-    (elsewhere / "mine.json").write_text("mine")
-    (output / ".staging-dead").symlink_to(elsewhere)
-    with locked(output):
-        pass
-    assert (elsewhere / "mine.json").read_text() == "mine"
-    assert not list(output.glob(".staging-*"))
-
-
 def check_whole_generation(output: Path, list_name: str) -> str:
     lists = json.loads((output / "manifest.json").read_bytes())["current"]
     return keys.generation_prefix(list_name, lists[list_name]["generation"])
@@ -440,33 +320,6 @@ def test_files_that_name_what_is_not_public_are_readable_by_the_operator_only(wo
     assert modes(output) == {name: 0o600 for name in PRIVATE if name != "index.html"}
     build_now(make_config(world.folder))
     assert modes(output) == dict.fromkeys(PRIVATE, 0o600)
-
-
-@pytest.mark.campaign(short=0)
-def test_everything_else_is_readable_by_a_web_server(output: Path) -> None:
-    before = os.umask(0o022)
-    os.umask(before)
-    served = [path for path in output.rglob("*") if path.relative_to(output).as_posix() not in (*PRIVATE, ".lock")]
-    assert {stat.S_IMODE(path.stat().st_mode) for path in served} == {0o666 & ~before, 0o777 & ~before}
-
-
-@pytest.mark.campaign(short=0)
-def test_files_that_nobody_else_can_read_are_mended_where_a_build_looks_at_them(world: World, output: Path) -> None:
-    first_pages = [path for path in output.rglob("*.json") if keys.is_first_page(path.relative_to(output).as_posix())]
-    details, generations = [*(output / keys.DETAILS).rglob("*.json")], [*(output / keys.LISTS).glob("*/*/p*/")]
-    assert min(map(len, (first_pages, details, generations))) >= 10
-    wanted = {path: path.stat().st_mode for path in (*first_pages, *details, *generations)}
-    for path in wanted:
-        path.chmod(0o700 if path.is_dir() else 0o600)
-    victim = details[0]
-    elsewhere = world.folder / "elsewhere"
-    elsewhere.touch(0o600)
-    victim.unlink()
-    victim.symlink_to(elsewhere)
-    report = build_now(make_config(world.folder))
-    assert report.written == 1
-    assert {path: path.stat().st_mode for path in wanted} == wanted
-    assert stat.S_IMODE(elsewhere.stat().st_mode) == 0o600, "links are not followed"
 
 
 @pytest.mark.campaign(short=0)
@@ -554,23 +407,3 @@ def test_a_second_build_of_the_same_data_touches_nothing(world: World, output: P
     assert sorted(touched) == [".lock"]
     moved = [path.name for path in before if before[path].st_ino != after[path].st_ino]
     assert moved == []
-
-
-@pytest.mark.campaign(short=0)
-def test_only_later_builds_look_through_the_folder_for_what_others_left(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    looks: list[Manifest] = []
-    unknown = Output.unknown
-
-    def noted(self: Output, known: Manifest) -> Iterator[Path]:
-        looks.append(known)
-        return unknown(self, known)
-
-    monkeypatch.setattr(Output, "unknown", noted)
-    output = built(world)
-    assert looks == []
-    (output / "v1" / "stray.json").touch()
-    built(world)
-    assert len(looks) == 1
-    assert not (output / "v1" / "stray.json").exists()

@@ -49,19 +49,6 @@ def at(time: str) -> str:
     return f"2026-01-31T{time}:00.000Z"
 
 
-def test_a_first_build_retires_nothing() -> None:
-    made = settled(built(OPEN="p1"), {"a": ("open",)})
-    assert (made.complete, made.retired, made.markets) == (True, (), {"a": ("open",)})
-    assert made.generations() == {(OPEN, "p1"): current("p1")}
-
-
-def test_the_same_build_again_leaves_the_same_manifest() -> None:
-    first = settled(built(OPEN="p1"), {"a": ("open",)})
-    again = settled(built(OPEN="p1"), {"a": ("open",)}, first)
-    assert again == first
-    assert again.encoded() == first.encoded()
-
-
 def test_a_replaced_generation_is_retired_at_the_time_of_the_build_that_replaces_it() -> None:
     first = settled(built(at("10:00"), OPEN="p1", ALL="p2"), {"a": ("open",)})
     second = settled(built(at("11:00"), OPEN="p3", ALL="p2"), {"a": ("open",)}, first)
@@ -128,16 +115,6 @@ def test_a_market_of_a_category_is_withdrawn_from_the_lists_of_that_category_too
     assert {old.list for old in settled(without_b, {"a": ("open", "open.snow")}, second).retired} == {"open.rain/new"}
     without_a = built(at("13:01")).model_copy(update={"current": moved.current})
     assert settled(without_a, {"b": ("open", "open.snow")}, second).retired == ()
-
-
-def test_the_lists_of_a_category_that_is_gone_are_retired() -> None:
-    first = built().model_copy(update={"current": {"open.rain/new": current("p1"), "open/new": current("p2")}})
-    first = settled(first, {"a": ("open", "open.rain")})
-    second = settled(
-        built(at("13:00")).model_copy(update={"current": {"open/new": current("p2")}}), {"a": ("open",)}, first
-    )
-    assert retired(second) == [("open.rain/new", "p1", "13:00")]
-    assert second.markets == {"a": ("open", "open.rain")}
 
 
 def test_the_intent_already_names_every_slug_of_a_market() -> None:
@@ -251,12 +228,6 @@ def test_a_file_with_a_field_too_many_or_too_few_is_refused() -> None:
     del content["current"]
     with pytest.raises(ValidationError):
         Manifest.model_validate_json(json.dumps(content))
-
-
-def test_an_emptied_manifest_keeps_only_how_the_site_was_built() -> None:
-    record = settled(built(OPEN="p1"), {"a": ("open",)}).emptied()
-    assert (record.complete, record.generations(), record.objects, record.markets) == (False, {}, {}, {})
-    assert (record.variant, record.layout) == ("core", "pages")
 
 
 def test_an_objects_digest_depends_on_bytes_and_headers() -> None:

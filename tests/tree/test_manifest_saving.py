@@ -1,33 +1,29 @@
 """The manifest of a large folder: shards change alone, no root names a missing shard, and killed builds do no harm."""
 
-import json
 import os
 import shutil
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import pytest
 
 from generator.api import keys
 from generator.api.contract import API_VERSION
 from generator.errors import OutputError
-from generator.tree import files, manifest, manifest_file, row_shards, shards, staging
+from generator.tree import files, manifest, manifest_file, shards, staging
 from generator.tree.folder import Output, locked
 from generator.tree.manifest import Current, Manifest, Retired
 from generator.tree.manifest_saving import Saving
+from tests.support.deaths import dying_at
 from tests.support.sites.rows import market_id
-from tests.support.stores.records import sharded
 
-MARKETS = tuple(market_id(number) for number in range(1, 41))
+MARKETS = tuple(market_id(number) for number in range(1, shards.LEAST + 101))
 OPEN, LIST = ("open",), "all/new"
 
 
 @pytest.fixture
-def output(tmp_path: Path) -> Iterator[Path]:
-    with sharded():
-        yield tmp_path / "output"
+def output(tmp_path: Path) -> Path:
+    return tmp_path / "output"
 
 
 def built(generation: str = "g1", number: int = len(MARKETS), *, is_complete: bool = True) -> Manifest:
@@ -105,31 +101,30 @@ def test_one_changed_market_writes_few_shards_and_deletes_as_many(output: Path) 
     before = shards_of(output)
     saved(output, changed(built(), MARKETS[7]))
     after = shards_of(output)
-    assert len(before) > 10
+    assert len(before) > 8
     assert len(after.keys() - before.keys()) == 3, "of the market, of the list's head, and of its new generation"
     assert len(before.keys() - after.keys()) == 2, "the chunks of the retired generation stay named"
     assert all(after[name] == before[name] for name in after.keys() & before.keys())
 
 
 def test_a_new_market_leaves_the_shards_of_all_others_but_its_neighbours(output: Path) -> None:
-    saved(output, built(number=39))
+    saved(output, built(number=len(MARKETS) - 1))
     before = shards_of(output)
     saved(output, built())
     assert len(shards_of(output).keys() - before.keys()) <= 4
 
 
-def test_small_folders_keep_one_file_and_a_folder_that_grows_or_shrinks_changes_its_form(
-    output: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(shards, "LEAST", 40)
-    assert saved(output, built(number=39)) == built(number=39)
-    assert (output / files.MANIFEST).read_bytes() == built(number=39).encoded()
+def test_small_folders_keep_one_file_and_a_folder_that_grows_or_shrinks_changes_its_form(output: Path) -> None:
+    few, half = built(number=shards.LEAST - 1), built(number=shards.LEAST // 2)
+    assert saved(output, few) == few
+    assert (output / files.MANIFEST).read_bytes() == few.encoded()
     assert saved(output, built()) == built()
     assert shards_of(output)
-    assert saved(output, built(number=20)) == built(number=20)
+    assert saved(output, half) == half
     assert shards_of(output), "half as many markets stay split"
-    assert saved(output, built(number=19)) == built(number=19)
-    assert (output / files.MANIFEST).read_bytes() == built(number=19).encoded()
+    few = built(number=shards.LEAST // 2 - 1)
+    assert saved(output, few) == few
+    assert (output / files.MANIFEST).read_bytes() == few.encoded()
     assert not (output / files.SHARDS).exists()
 
 
@@ -149,22 +144,18 @@ def test_a_shard_that_is_missing_or_altered_is_named_with_the_remedy(output: Pat
     )
 
 
-def test_a_reader_beside_a_build_reads_again_when_shards_are_replaced(
-    output: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_reader_beside_a_build_reads_again_when_shards_are_replaced(output: Path) -> None:
     saved(output, built())
-    state, decode = changed(built(), MARKETS[5]), manifest_file.decoded
-    builds = [lambda: saved(output, state)]
+    state = changed(built(), MARKETS[5])
+    builds = [state]
 
-    def decoded(folder: Path, content: bytes) -> Manifest:
-        found = decode(folder, content)
-        if builds:
-            monkeypatch.setattr(manifest_file, "decoded", decode)
-            builds.pop()()
-        return found
+    def get(name: str) -> bytes | None:
+        if name != files.MANIFEST and builds:
+            saved(output, builds.pop())
+        path = output / name
+        return path.read_bytes() if path.exists() else None
 
-    monkeypatch.setattr(manifest_file, "decoded", decoded)
-    assert manifest_file.read(output) == state
+    assert manifest_file.read(output, get) == state
 
 
 def test_shards_are_on_the_disk_before_a_root_names_them_when_generations_are_purged(
@@ -172,22 +163,23 @@ def test_shards_are_on_the_disk_before_a_root_names_them_when_generations_are_pu
 ) -> None:
     (output / API_VERSION).mkdir(parents=True)
     (output / files.MANIFEST).write_bytes(changed(built(), MARKETS[3]).encoded())
-    calls: list[str] = []
+    calls, opening, replacing = list[str](), os.open, os.replace
 
-    def watched(function: Callable[..., None]) -> Callable[..., None]:
-        def wrapped(*given: Any) -> None:
-            calls.append(function.__name__)
-            function(*given)
+    def opened(path: Any, flags: int, *more: Any, **options: Any) -> int:
+        calls.extend(["sync"] * bool(flags & os.O_DIRECTORY and ".staging" in str(path)))
+        return opening(path, flags, *more, **options)
 
-        return wrapped
+    def replaced(source: Any, target: Any) -> None:
+        calls.append(Path(target).name)
+        replacing(source, target)
 
-    monkeypatch.setattr(Output, "sync", watched(Output.sync))
-    monkeypatch.setattr(Output, "move", watched(Output.move))
     with locked(output) as folder:
         before = folder.manifest()
         assert before
+        monkeypatch.setattr(os, "open", opened)
+        monkeypatch.setattr(os, "replace", replaced)
         staging.purge_retired(folder, before)
-    assert calls.index("sync") < calls.index("move")
+    assert calls.index("sync") < min(calls.index(name) for name in named(output)) < calls.index(files.MANIFEST)
 
 
 def test_shards_that_no_root_names_are_swept_and_files_of_others_stay(output: Path) -> None:
@@ -209,38 +201,6 @@ def test_without_the_digests_of_details_everything_else_is_read(output: Path) ->
 
 
 # ── killed at every call ──────────────────────────────────────────────────────────────────────────────────────────
-
-
-class Killed(BaseException):
-    """Raised in place of a kill."""
-
-
-@contextmanager
-def killed(call: int, *, is_after: bool) -> Iterator[list[str]]:
-    """End at the call of this number that changes the folder, before or after it; yields those that were made."""
-    made: list[str] = []
-
-    def watched(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        def wrapped(*arguments: Any, **options: Any) -> Any:
-            if name == "open" and not arguments[1] & os.O_CREAT:
-                return function(*arguments, **options)
-            made.append(name)
-            if len(made) == call and not is_after:
-                raise Killed
-            result = function(*arguments, **options)
-            if len(made) == call:
-                raise Killed
-            return result
-
-        return wrapped
-
-    with pytest.MonkeyPatch.context() as patch:
-        for name in ("open", "replace", "rename", "mkdir", "rmdir", "unlink"):
-            patch.setattr(os, name, watched(name, getattr(os, name)))
-        try:
-            yield made
-        except Killed:
-            patch.undo()
 
 
 def begin(root: Path, state: Manifest) -> None:
@@ -268,7 +228,7 @@ def check_kills(output: Path, *, is_split: bool) -> None:
         for is_after in (False, True):
             shutil.rmtree(output, ignore_errors=True)
             shutil.copytree(before, output)
-            with killed(number, is_after=is_after) as made:
+            with dying_at(number, is_after=is_after) as made:
                 begin(output, new)
             found = manifest_file.read(output)
             assert found in (old, intent, new), f"{number}: {made[-1]}"
@@ -284,39 +244,6 @@ def check_kills(output: Path, *, is_split: bool) -> None:
 @pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("is_split", [True, False], ids=["from-shards", "from-one-file"])
 def test_a_build_killed_at_any_call_leaves_a_whole_manifest_that_the_next_build_replaces(
-    output: Path, monkeypatch: pytest.MonkeyPatch, *, is_split: bool
+    output: Path, *, is_split: bool
 ) -> None:
-    monkeypatch.setattr(row_shards, "_MEAN", 16)
     check_kills(output, is_split=is_split)
-
-
-def forgetful_intent(*arguments: Any) -> bytes:
-    """The root of the former state alone: it forgets what the build adds to a market's memberships."""
-    root = json.loads(INTENT(*arguments))
-    root["rowShards"].pop("intended", None)
-    return json.dumps(root).encode()
-
-
-def early_sweep(saving: Saving) -> None:
-    """Delete what the final manifest does not name before it is saved."""
-    MOVE(saving)
-    saving.sweep()
-
-
-MOVE: Final = Saving.move
-INTENT: Final = Saving.intent
-#: What replaces a part of the real builder, by the rule that it breaks.
-BROKEN: Final[dict[str, tuple[str, Callable[..., Any]]]] = {
-    "shards are in place before a root names them": ("move", lambda _: None),
-    "the root of an unfinished build names the shards of both states": ("intent", forgetful_intent),
-    "shards are deleted after the last root": ("move", early_sweep),
-    "shards that no root names are deleted": ("sweep", lambda _: None),
-}
-
-
-@pytest.mark.parametrize("rule", BROKEN)
-def test_a_rule_that_is_removed_is_noticed(output: Path, monkeypatch: pytest.MonkeyPatch, rule: str) -> None:
-    monkeypatch.setattr(row_shards, "_MEAN", 16)
-    monkeypatch.setattr(Saving, *BROKEN[rule])
-    with pytest.raises((AssertionError, OutputError)):
-        check_kills(output, is_split=True)

@@ -113,29 +113,6 @@ def test_no_larger_page_fits() -> None:
             assert size_at(position, limit) == max(size for size in LIMITS if size <= room and position % size == 0)
 
 
-def test_a_walk_on_whole_pages_stays_on_them() -> None:
-    assert all(size_at(position, limit) == limit for limit in LIMITS for position in range(limit, 5_000, limit))
-
-
-def short_pages(limit: int) -> list[int]:
-    """The number of short pages before whole ones again, for every position from 1 to 4,999."""
-    counts: dict[int, int] = {}
-    for position in range(5_000 + limit, 0, -1):
-        whole = position % limit == 0
-        counts[position] = 0 if whole else 1 + counts.get(position + size_at(position, limit), 0)
-    return [counts[position] for position in range(1, 5_000)]
-
-
-@pytest.mark.campaign(short=0)
-def test_after_a_change_of_limit_follow_two_short_pages_on_average_and_ten_at_worst() -> None:
-    counts = {limit: short_pages(limit) for limit in LIMITS}
-    every = [count for of_limit in counts.values() for count in of_limit]
-    assert len(every) == 100 * 4_999
-    assert 1.5 < sum(every) / len(every) < 2.5
-    assert max(every) == 10
-    assert max(counts[100][position - 1] for position in range(20, 5_000, 20)) == 6
-
-
 @pytest.mark.parametrize("count", [*range(45), 99, 100, 101, 199, 200, 201, 330, 1_010])
 def test_there_are_as_many_pages_as_counted_each_in_its_folder(count: int) -> None:
     walk = walkable(count)
@@ -147,10 +124,6 @@ def test_there_are_as_many_pages_as_counted_each_in_its_folder(count: int) -> No
     assert len({name for name, _ in folders}) == len(folders)
     assert sum(pages for _, pages in folders) == page_count(count) == len(expected)
     assert all(0 < pages <= 100 for _, pages in folders)
-
-
-def test_a_long_list_costs_about_five_pages_an_item() -> None:
-    assert page_count(10_000) / 10_000 == pytest.approx(5.19, abs=0.01)
 
 
 def test_a_page_is_the_items_as_they_were_encoded() -> None:
@@ -197,13 +170,6 @@ def test_other_content_order_or_list_has_another_name() -> None:
         name_of(list_name="open/popular"),
     ]
     assert len({*names}) == len(names)
-
-
-def test_items_that_join_to_the_same_bytes_have_another_name() -> None:
-    alike = [(b"1,2,3",), (b"1,2", b"3"), (b"1", b"2,3"), (b"1", b"2", b"3")]
-    assert len({b",".join(items) for items in alike}) == 1
-    assert len({name_of(*items) for items in alike}) == len(alike)
-    assert name_of() != name_of(b"")
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, 20, 101])

@@ -15,8 +15,7 @@ from generator.api import keys
 from generator.builder.inspection import excerpts
 from generator.config.settings import Config
 from generator.tree import files
-from tests.builder.inspection.full_sites import OPTIONS, built, files_of
-from tests.support.edges.serving import UNLIMITED, served
+from tests.builder.inspection.full_sites import built, files_of
 from tests.support.opened_files import opened_below
 from tests.support.readers.browser import DESKTOP, chromium, window
 from tests.support.sites.builds import AS_OF, build_now, make_config
@@ -86,12 +85,11 @@ def test_candles_are_read_when_their_files_changed_and_not_else(site: Config, da
     assert shown(site)[market_id(1)]["candles"] == [*DRAWN, *(4, 375, 900, 375, 900, 0.0, 0)]
 
 
-def test_popular_markets_have_candles_of_no_more_than_sixty_days(
-    site: Config, database: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(excerpts, "CANDLES", 2)
-    build_now(site, AS_OF + timedelta(minutes=5), full=True)
-    assert shown(site)[market_id(1)]["candles"] == ["2026-01-28", 0, *DRAWN[9:15], 2, *DRAWN[16:]]
+def test_popular_markets_have_candles_of_no_more_than_sixty_days() -> None:
+    prices = dict.fromkeys(("open", "high", "low", "close"), 0.5)
+    rows = [{"start": f"{AS_OF + timedelta(days=day):%F}", **prices, "volume": 1.0, "trades": 1} for day in range(70)]
+    first, *candles = excerpts.short_candles(rows)
+    assert (first, candles[:2], len(candles)) == (rows[10]["start"], [0, 500], 60 * 7)
 
 
 def test_files_that_cannot_be_read_cost_the_page_its_candles_and_nothing_else(site: Config) -> None:
@@ -131,11 +129,3 @@ def test_candles_are_drawn_and_read_by_keys(
         assert watched.overflow() <= 0
         assert watched.violations() == []
         assert (watched.complaints, watched.foreign) == ([], [])
-
-
-@pytest.mark.campaign(short=0)
-def test_a_served_page_draws_them_beside_the_answer_of_the_api(site: Config, browser: Browser) -> None:
-    with served(site.output.parent, *UNLIMITED, *OPTIONS) as running, window(browser) as opened:
-        watched = opened.open(f"http://127.0.0.1:{running.port}/inspect/#market={market_id(1)}")
-        expect(watched.page.locator(".readout").nth(0)).to_have_text("2026-01-31 09:00 UTC: 90.0%")
-        expect(watched.page.locator(".chart").nth(1).locator(".wick")).to_have_count(3)

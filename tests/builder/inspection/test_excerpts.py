@@ -1,7 +1,7 @@
 """The data in the inspection page is correct, and bounded whatever the size of the catalog."""
 
 import json
-from typing import Any, Final
+from typing import Any
 
 import pytest
 
@@ -15,8 +15,6 @@ from generator.markets.market import Market
 from generator.site.catalog import Catalog
 from tests.support.sites.builds import NOW
 from tests.support.sites.rows import FX_MEMBER, fill_id, market_id, market_row, public_market
-
-SEAL_OF_NOTHING: Final = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 
 
 def catalog(*markets: Market) -> Catalog:
@@ -134,14 +132,3 @@ def test_a_short_history_is_kept_whole(count: int) -> None:
 def test_a_market_without_details_has_an_empty_excerpt() -> None:
     made = excerpts.excerpt(read(description=None))
     assert (made["description"], made["isCut"], made["bids"], made["fills"]) == ("", False, [0], [0])
-
-
-def test_statuses_are_counted() -> None:
-    markets = [public_market(1), public_market(2, status="closed"), public_market(3, fx=FX_MEMBER)]
-    assert Excerpts(catalog(*markets)).per_status() == {"open": 2, "closed": 1, "resolved": 0, "cancelled": 0}
-
-
-def test_a_catalog_without_markets_makes_an_empty_page() -> None:
-    made = Excerpts(catalog())
-    assert held(made) == {"items": [], "fx": [], "urls": {}, "program": "", "seal": SEAL_OF_NOTHING, "excerpts": []}
-    assert made.first(20) == []

@@ -127,10 +127,6 @@ def test_candles_before_a_market_has_a_price_do_not_count() -> None:
     assert moves(hour(5, None, None)) == []
 
 
-def test_moves_too_small_to_be_shown_are_left_out() -> None:
-    assert moves(hour(5, 0.5, 0.5004)) == moves(hour(5, 0.5, 0.5)) == []
-
-
 def test_the_greatest_moves_come_first_whatever_their_direction_and_equal_ones_by_id() -> None:
     candles = [hour(1, 0.5, 0.5 + step / 64, f"{step + 20}") for step in range(-MOVERS, MOVERS) if step]
     found = moves(*candles)

@@ -6,22 +6,20 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from itertools import count
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 from click.testing import CliRunner
-from playwright.sync_api import expect
 
 from generator.api import keys
 from generator.cli.main import main
 from generator.config.settings import Config
 from generator.tree import files
-from generator.tree.folder import Output
 from tests.builder.inspection.full_sites import OPTIONS, built, files_of
-from tests.support.edges.serving import UNLIMITED, served
+from tests.support.deaths import dying
 from tests.support.opened_files import opened_below
-from tests.support.readers.browser import chromium, window
 from tests.support.sites.builds import AS_OF, build_now, make_config
 from tests.support.sites.rows import insert_fill, insert_market, insert_point, market_id
 
@@ -170,19 +168,14 @@ def test_a_market_that_is_taken_down_is_no_mover_any_more_and_what_it_traded_is_
 
 @pytest.mark.parametrize("deleted", [1, 2])
 def test_a_takedown_that_is_killed_leaves_no_page_that_quotes_the_market_to_the_next_one(
-    site: Config, monkeypatch: pytest.MonkeyPatch, deleted: int
+    site: Config, deleted: int
 ) -> None:
-    discard, left = Output.discard_key, iter(range(deleted))
-
-    def killed(folder: Output, key: str) -> None:
-        discard(folder, key)
-        if key in files.QUOTING and next(left) == deleted - 1:
-            raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Output, "discard_key", killed)
-        with pytest.raises(AssertionError):
-            takedown(site, market_id(2))
+    left = count(1)
+    with (
+        dying(lambda _, path: path.name in files.QUOTING and next(left) == deleted, is_after=True),
+        pytest.raises(AssertionError),
+    ):
+        takedown(site, market_id(2))
     assert [name for name in files.QUOTING if (site.output / name).exists()] == [*files.QUOTING[deleted:]]
     takedown(site)
     assert "SECRET" not in page(site)
@@ -190,23 +183,12 @@ def test_a_takedown_that_is_killed_leaves_no_page_that_quotes_the_market_to_the_
 
 
 def test_a_build_that_is_killed_between_the_pages_leaves_a_takedown_to_make_both(
-    site: Config, database: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
+    site: Config, database: sqlite3.Connection
 ) -> None:
     """The market is gone from all else already, so nothing but the pages tells that there is something to do."""
     database.execute("UPDATE markets SET is_listed = 0 WHERE id = ?", [market_id(2)])
-    move, placed = Output.move, list[str]()
-
-    def killed(folder: Output, key: str) -> None:
-        if key in files.QUOTING and placed:
-            raise KeyboardInterrupt
-        move(folder, key)
-        placed.extend({key} & {*files.QUOTING})
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Output, "move", killed)
-        with pytest.raises(KeyboardInterrupt):
-            build_now(site, AS_OF + timedelta(minutes=5), shrink=True)
-    assert len(placed) == 1
+    with dying(lambda _, path: path == site.output / files.QUOTING[-1]):
+        build_now(site, AS_OF + timedelta(minutes=5), shrink=True)
     takedown(site, market_id(2))
     for name in files.QUOTING:
         assert "SECRET" not in (site.output / name).read_text("utf-8")
@@ -222,17 +204,3 @@ def test_a_site_that_thins_its_histories_again_has_neither_page_nor_its_files(si
 
 
 # ── in a browser ──────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-@pytest.mark.campaign(short=0)
-def test_the_charts_are_drawn_over_serve_as_from_disk(site: Config) -> None:
-    with chromium() as browser, window(browser) as opened, served(site.output.parent, *UNLIMITED, *OPTIONS) as server:
-        for address in (
-            f"http://127.0.0.1:{server.port}/inspect/{files.HISTORY}",
-            (site.output / files.HISTORY).as_uri(),
-        ):
-            watched = opened.open(address)
-            expect(watched.page.locator(".plot > svg")).to_have_count(3)
-            watched.page.click("a.question >> text=SECRET")
-            expect(watched.page.locator("#market-title")).to_have_text("SECRET mover?")
-            assert (watched.complaints, watched.foreign) == ([], [])

@@ -1,8 +1,6 @@
 """The history page in a real browser: charts in light and dark, wide and narrow, and words where there is nothing."""
 
-import hashlib
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Final, Literal
 
@@ -23,7 +21,7 @@ from generator.builder.report import Report
 from generator.site.catalog import Catalog
 from generator.tree import files
 from tests.support.readers.browser import Watched, Window, chromium, window
-from tests.support.sites.builds import NOW, ROOT, make_config
+from tests.support.sites.builds import NOW, make_config
 from tests.support.sites.rows import market_id, public_market
 
 #: dist/d3.min.js of d3 7.9.2 and dist/plot.umd.min.js of @observablehq/plot 0.6.17 on npm.
@@ -127,18 +125,6 @@ def test_the_charts_are_drawn_offline_and_everybody_can_read_the_page(
         assert len({*colours}) == 2
 
 
-def test_a_chart_is_as_wide_as_the_window_when_that_changes(page: str, browser: Browser) -> None:
-    with window(browser, size=WIDE) as opened:
-        watched = opened.open(page)
-        before = shapes(watched)
-        bars = watched.page.locator("#volume-plot > svg")
-        expect(bars).to_have_attribute("width", "1048")
-        watched.page.set_viewport_size({"width": NARROW[0], "height": NARROW[1]})
-        expect(bars).to_have_attribute("width", "460")
-        assert shapes(watched) == before
-        assert watched.overflow() == 0
-
-
 def test_questions_stay_text_wherever_they_are_shown(page: str, wide: Window) -> None:
     watched = wide.open(page)
     shapes(watched)
@@ -201,16 +187,6 @@ def test_a_site_without_closed_markets_trades_or_moves_says_so_in_place_of_chart
     assert (watched.complaints, watched.violations()) == ([], [])
 
 
-@pytest.mark.campaign(short=0)
-@pytest.mark.parametrize("missing", ["calibration", "volume", "moves"])
-def test_without_one_of_them_the_other_charts_are_drawn(tmp_path: Path, wide: Window, missing: str) -> None:
-    candles = CandleFigures(**{name: getattr(FIGURES.candles, name) for name in ("volume", "moves") if name != missing})
-    figures = replace(FIGURES, candles=candles, calibration=() if missing == "calibration" else FIGURES.calibration)
-    watched = wide.open(placed(tmp_path, figures).as_uri())
-    expect(watched.page.locator(".plot > svg")).to_have_count(2)
-    assert watched.complaints == []
-
-
 def test_files_that_cannot_be_read_are_named_with_the_remedy(tmp_path: Path, wide: Window) -> None:
     fault = "v1/<b>dumps</b>: damaged Parquet file"
     watched = wide.open(placed(tmp_path, HistoryFigures(as_of=NOW, fault=fault)).as_uri())
@@ -221,35 +197,4 @@ def test_files_that_cannot_be_read_are_named_with_the_remedy(tmp_path: Path, wid
     assert (watched.complaints, watched.violations()) == ([], [])
 
 
-@pytest.mark.campaign(short=0)
-def test_without_scripts_the_tables_have_the_figures(page: str, browser: Browser) -> None:
-    with window(browser, size=NARROW, scripts=False) as opened:
-        watched = opened.open(page)
-        text = watched.page.text_content("main") or ""
-        for words in (
-            "30 to 40%",
-            "34.0%",
-            "2026-01-30",
-            "2,001",
-            QUESTIONS[0],
-            "+90.0",
-            "The charts need JavaScript",
-        ):
-            assert words in text
-        assert watched.page.get_by_role("img").count() == 0
-        assert watched.overflow() == 0
-
-
 # ── its files ─────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def test_the_charts_are_drawn_by_the_published_programs_with_their_licences(tmp_path: Path) -> None:
-    folder = placed(tmp_path, FIGURES).parent / "vendor" / "plot"
-    assert {path.name for path in folder.iterdir()} == {
-        path.name for path in (ROOT / "templates" / "vendor" / "plot").iterdir()
-    } - {"README.md"}
-    for name, digest in PLOTTERS.items():
-        assert hashlib.sha256((tmp_path / name).read_bytes()).hexdigest() == digest
-    for name in ("d3", "plot", "parts"):
-        assert "Permission to use, copy, modify" in (folder / f"LICENSE-{name}.txt").read_text("utf-8")
-    assert (*PLOTTERS,) == files.PLOTTERS

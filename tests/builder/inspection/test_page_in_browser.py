@@ -10,21 +10,18 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 import pytest
-from click.testing import CliRunner
 from playwright.sync_api import Browser, expect
 
-from generator.api import contract, keys
+from generator.api import keys
 from generator.builder.inspection import pages as inspection
 from generator.builder.inspection.downloads import Downloads
 from generator.builder.inspection.excerpts import Excerpts
 from generator.builder.report import Report
-from generator.cli.main import main
 from generator.site.catalog import Catalog
 from generator.tree import files
 from tests.support.edges.serving import UNLIMITED, Served, served
 from tests.support.readers.browser import DESKTOP, PHONE, Watched, Window, chromium, window
 from tests.support.sites.builds import AS_OF, build_now, make_config
-from tests.support.sites.publishing import copy_output
 from tests.support.sites.rows import (
     create_database,
     insert_fill,
@@ -227,14 +224,6 @@ def test_a_market_is_shown_with_its_history_order_book_and_fills(disk: Watched) 
     assert disk.page.inner_text(".readout") == "2026-01-02 00:00 UTC: 4.0%"
 
 
-def test_the_url_names_the_open_market(disk: Watched, rebuilt_folder: Path) -> None:
-    disk.page.goto(f"{on_disk(rebuilt_folder)}#market={market_id(11)}")
-    expect(disk.page.locator("#market-title")).to_have_text("Edited?")
-    disk.page.keyboard.press("Escape")
-    expect(disk.page.locator("#market")).to_be_hidden()
-    expect(disk.page).to_have_url(on_disk(rebuilt_folder))
-
-
 def test_everything_can_be_reached_by_keyboard(disk: Watched) -> None:
     disk.page.keyboard.press("Tab")
     disk.page.keyboard.press("Enter")  # the skip link
@@ -280,25 +269,6 @@ def test_every_link_on_disk_leads_to_a_file(disk: Watched, rebuilt_folder: Path)
     files = {link for link in links if not link.startswith("#")}
     assert len(files) > 100
     assert [link for link in files if not (rebuilt_folder / "output" / link).is_file()] == []
-
-
-def test_after_a_takedown_the_page_opens_without_the_markets(
-    rebuilt_folder: Path, desktop: Window, tmp_path: Path
-) -> None:
-    """A new one, one that is quarantined, and a member of a family."""
-    copy_output(rebuilt_folder / "output", tmp_path / "output")
-    config, ids = rebuilt_folder / "config.yaml", [market_id(number) for number in (71, 61, 62)]
-    ran = CliRunner().invoke(main, ["takedown", *ids, f"--config={config}", f"--set=output={tmp_path / 'output'}"])
-    assert ran.exit_code == 0, ran.output
-    watched = desktop.open(on_disk(tmp_path))
-    summary = dict(pairwise(watched.page.inner_text("main > section:first-child").split("\n")))
-    assert [summary[name] for name in ("Published", "Hidden", "Quarantined", "Taken down")] == ["50", "2", "0", "3"]
-    for text in ("brand new", "broken", "fix at 1.08"):
-        assert find(watched, text)[0] == []
-        assert text not in (tmp_path / "output" / "index.html").read_text("utf-8").lower()
-    assert find(watched, market_id(71))[1].startswith(f"Taken down: {market_id(71)}. ")
-    assert find(watched, "edited?") == (["Edited?"], "")
-    assert (watched.complaints, watched.foreign) == ([], [])
 
 
 @pytest.mark.campaign(short=0)
@@ -382,82 +352,12 @@ def test_a_market_is_linked_to_its_page_on_the_site_in_the_table_and_in_the_dial
     assert watched.page.locator("#market-body a.page").get_attribute("href") == home
 
 
-def test_many_quarantined_rows_do_not_hide_the_public_markets(tmp_path: Path, desktop: Window) -> None:
-    rows = [
-        {"relation": "markets", "key": f"k{number}", "title": "Question?", "reason": "prob: bad", "rows": 1}
-        for number in range(9)
-    ]
-    watched = desktop.open(report_page(tmp_path, quarantined=rows))
-    questions, verdicts = find(watched, "question")
-    assert questions == ["Question 1?"]
-    assert verdicts.count("Quarantined: ") == 3
-    assert "6 more matching markets are not public" in verdicts
-    watched.page.click("#verdicts a")
-    assert watched.page.input_value("#quarantine-query") == "question"
-    expect(watched.page.locator("#quarantine-rows tbody tr")).to_have_count(9)
-
-
 def test_a_market_beyond_the_pages_limit_is_linked_to_its_file(tmp_path: Path, desktop: Window) -> None:
     markets = {"published": 50_000, "hidden": 3, "quarantined": 0}
     watched = desktop.open(report_page(tmp_path, markets=markets))
     assert "This page holds 1 of 50,000 markets." in find(watched, market_id(9))[1]
     link = watched.page.locator("#verdicts a").first
     assert link.get_attribute("href") == keys.detail(market_id(9))
-
-
-@pytest.fixture(scope="module")
-def crowded(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The URL of a page with 60 quarantined rows, 20 categories, and a source that has no place to break."""
-    rows = [
-        {"relation": relation, "key": f"k{number}", "title": "", "reason": "prob: bad", "rows": 1}
-        for relation in ("markets", "fills")
-        for number in range(30)
-    ]
-    counts = {"count": 347, "generation": "p0123456789abcdef012", "objects": 1846, "generationBytes": 100_000}
-    statuses = ["all", "open", *(f"open.category-{number}" for number in range(20))]
-    lists = {f"{status}/{sort}": counts for status in statuses for sort in contract.SORTS}
-    source = f"postgresql://{'w' * 200}/db"
-    return report_page(tmp_path_factory.mktemp("crowded"), source=source, quarantined=rows, lists=lists, cost=COST)
-
-
-#: Pixels; before anything was folded, such a page had 42,000.
-PHONE_HEIGHT: Final = 5_000
-
-
-@pytest.mark.campaign(short=0)
-def test_a_crowded_page_fits_a_narrow_phone(crowded: str, browser: Browser) -> None:
-    with window(browser, size=(360, 740)) as opened:
-        watched = opened.open(crowded)
-        assert watched.page.locator("details[open]").count() == 0
-        assert watched.page.evaluate("document.documentElement.scrollHeight") < PHONE_HEIGHT
-        assert watched.overflow() == 0
-        watched.page.locator("details").evaluate_all("all => all.forEach((one) => { one.open = true; })")
-        assert watched.overflow() == 0
-        wide = "all => all.filter((one) => one.scrollWidth > one.clientWidth).map((one) => one.ariaLabel)"
-        assert watched.page.locator(".scroll").evaluate_all(wide) == []
-        small = "all => all.filter((one) => one.getBoundingClientRect().height < 44).map((one) => one.outerHTML)"
-        assert (
-            watched.page.locator("nav a, summary, .links a, main button, input, select")
-            .locator("visible=true")
-            .evaluate_all(small)
-            == []
-        )
-
-
-def test_on_a_crowded_page_lists_unfold_by_keyboard_and_a_size_is_the_same_wherever_it_stands(
-    crowded: str, desktop: Window
-) -> None:
-    watched = desktop.open(crowded)
-    groups = watched.page.locator("#lists > details > summary")
-    assert [text.split()[0] for text in groups.all_inner_texts()] == ["open", "all"]
-    expect(watched.page.get_by_role("rowheader", name="open/popular")).to_be_hidden()
-    groups.first.press("Enter")
-    expect(watched.page.get_by_role("rowheader", name="open/popular")).to_be_visible()
-    expect(watched.page.get_by_role("rowheader", name="open.category-7/popular")).to_be_hidden()
-    figures = watched.page.locator(".figures").first.inner_text()
-    assert "Size\n476.0 MB\nof all objects of a build" in figures
-    assert "476.0 MB" in watched.page.get_by_role("table").filter(has_text="PUT requests").inner_text()
-    assert watched.page.inner_text("#sizes").startswith("Generations take 11.0 MB of the 476.0 MB ")
 
 
 # ── over serve ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -487,75 +387,7 @@ def test_live_calls_show_request_and_response(live: Watched, server: Served) -> 
     assert live.complaints == []
 
 
-@pytest.mark.campaign(short=0)
-def test_a_refused_call_shows_the_error_of_the_api(live: Watched) -> None:
-    live.page.fill("#call-limit", "101")
-    status, body = send(live)
-    assert status.startswith("400")
-    assert body["details"][0]["path"] == ["limit"]
-    assert live.page.is_disabled("#call-next")
-
-
-@pytest.mark.campaign(short=0)
-def test_a_search_asks_the_api_for_the_words_and_shows_its_answer(live: Watched, server: Served) -> None:
-    page = live.page
-    page.fill("#query", "quest 1")
-    page.select_option("#find-status", "all")
-    page.select_option("#find-sort", "new")
-    page.click("#find-api")
-    expect(page.locator("#call-said")).to_contain_text("Answered 200")
-    address = f"http://127.0.0.1:{server.port}/{keys.MARKETS}?status=all&sort=new&q=quest%201"
-    assert page.inner_text("#call-line") == f"curl -i '{address}'"
-    assert json.loads(page.inner_text("#call-body")) == page.request.get(address).json()
-    page.fill("#call-q", "ZÜRI")
-    (item,) = send(live)[1]["items"]
-    assert item["question"] == HOSTILE[4]
-    page.fill("#call-q", "?!")
-    assert send(live)[1]["details"][0]["path"] == ["q"]
-
-
-@pytest.mark.campaign(short=0)
-def test_one_market_and_the_documents_can_be_requested(live: Watched) -> None:
-    live.page.select_option("#call", label="one market")
-    live.page.fill("#call-market", market_id(11))
-    assert send(live)[1]["market"]["question"] == "Edited?"
-    live.page.select_option("#call", label="snapshot")
-    expect(live.page.locator("#call-line")).to_contain_text("/snapshot'")
-    assert "freshMarkets" in send(live)[1]
-
-
-@pytest.mark.campaign(short=0)
-def test_over_http_the_whole_market_is_shown(live: Watched) -> None:
-    read(live, 1)
-    expect(live.page.locator("#market-body")).to_contain_text("Bids, best first (9)")
-    assert live.complaints == []
-
-
-def test_links_work_over_http_as_they_do_on_disk(live: Watched, server: Served) -> None:
-    links: list[str] = live.page.eval_on_selector_all("#lists a, header a", "links => links.map((one) => one.href)")
-    files = [link for link in links if "#" not in link]
-    assert len(files) > 100
-    answers = [live.page.request.get(link) for link in files[::10]]
-    assert {answer.status for answer in answers} == {200}
-
-
 # ── the API's documentation ───────────────────────────────────────────────────────────────────────────────────────
-
-
-@pytest.mark.campaign(short=0)
-@LOOKS
-def test_the_documentation_opens_from_disk(
-    rebuilt_folder: Path, browser: Browser, size: tuple[int, int], scheme: Scheme
-) -> None:
-    with window(browser, size=size, scheme=scheme) as opened:
-        watched = opened.open(on_disk(rebuilt_folder, "api.html"))
-        watched.page.get_by_text("List public markets").last.wait_for()
-        for words in ("Get one market", "Get markets for a landing page", "nextCursor"):
-            assert watched.page.get_by_text(words).count() > 0
-        assert watched.page.get_by_text("recursive").count() == 0
-        assert (watched.complaints, watched.foreign, watched.overflow()) == ([], [], 0)
-        # The renderer has two landmarks without a name.
-        assert watched.violations("landmark-unique") == []
 
 
 @pytest.mark.campaign(short=0)

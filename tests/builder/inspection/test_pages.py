@@ -12,20 +12,16 @@ from typing import Any, Final
 
 import pytest
 
-from generator import __version__
-from generator.api import contract, keys
+from generator.api import keys
 from generator.api.openapi import document as openapi
 from generator.builder.inspection import pages as inspection
 from generator.builder.inspection.downloads import Downloads
 from generator.builder.inspection.excerpts import Excerpts
 from generator.builder.report import Report
-from generator.builder.report_file import Withdrawal
 from generator.config.settings import Config
-from generator.publish import withdrawal
 from generator.site.catalog import Catalog
 from generator.tree import files as names
-from generator.tree.folder import locked
-from tests.support.sites.builds import AS_OF, NOW, ROOT, build_now, files, make_config
+from tests.support.sites.builds import AS_OF, NOW, ROOT, build_now, make_config
 from tests.support.sites.rows import insert_market, market_id, public_market
 
 #: dist/rapidoc-min.js of rapidoc 9.3.8 on npm: `npm pack rapidoc@9.3.8`.
@@ -169,33 +165,6 @@ def test_the_page_agrees_with_the_report_even_after_a_build_without_changes(
     assert settings((tmp_path / "output" / "index.html").read_text("utf-8"))["report"] == report
 
 
-def test_withdrawals_are_remembered_over_builds(tmp_path: Path, database: sqlite3.Connection) -> None:
-    for number in (1, 2, 3):
-        insert_market(database, number)
-    build_now(make_config(tmp_path))
-    for step, number in enumerate((2, 3), 1):
-        database.execute("UPDATE markets SET is_listed = 0 WHERE id = ?", [market_id(number)])
-        made = build_now(make_config(tmp_path), AS_OF + timedelta(hours=step), shrink=True)
-    assert made.markets.withdrawn == [market_id(3)]
-    assert made.markets.withdrawn_earlier == [Withdrawal(id=market_id(2), as_of="2026-01-31T13:00:00.000Z")]
-    assert market_id(2) in (tmp_path / "output" / "index.html").read_text("utf-8")
-
-
-def test_a_takedown_leaves_no_text_of_the_market_in_the_folder(tmp_path: Path, database: sqlite3.Connection) -> None:
-    insert_market(database, 1)
-    insert_market(database, 2, question="SECRET?", description="SECRET")
-    config = make_config(tmp_path)
-    build_now(config)
-    holders = {name for name, body in files(config.output, "").items() if b"SECRET" in body}
-    assert {"index.html", keys.detail(market_id(2))} < holders
-    with locked(config.output) as folder:
-        withdrawal.from_folder(folder, [market_id(2)], config.cursor.lifetime)
-    assert [name for name, body in files(config.output, "").items() if b"SECRET" in body] == []
-    database.execute("DELETE FROM markets WHERE id = ?", [market_id(2)])
-    build_now(config)
-    assert (config.output / "index.html").is_file()
-
-
 # ── what they hold ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -245,12 +214,6 @@ def test_what_the_report_quotes_is_escaped(tmp_path: Path) -> None:
     assert settings(page)["report"]["quarantined"] == [row]
 
 
-def test_markets_that_were_taken_down_are_named(tmp_path: Path) -> None:
-    page = pages(tmp_path, takenDown=[market_id(7)])["index.html"]
-    assert settings(page)["takenDown"] == [market_id(7)]
-    assert f'<span class="id">{market_id(7)}</span>' in page
-
-
 def test_the_cost_is_shown_for_each_layout_and_store(tmp_path: Path) -> None:
     page = pages(tmp_path, cost=COST)["index.html"]
     cost = re.sub(r"<[^>]+>|\s+", " ", page[page.index('id="cost"') : page.index('id="calls"')]).split()
@@ -276,17 +239,6 @@ def test_the_documentation_holds_the_published_document(tmp_path: Path) -> None:
     assert shown == published
     assert asked == described
     assert keys.OPENAPI in page
-
-
-def test_the_documentation_lists_the_values_of_parameters(tmp_path: Path) -> None:
-    (document,) = [text for kind, text in Elements(pages(tmp_path)["api.html"]).code if kind == "application/json"]
-    status, sort, *_ = json.loads(document)["paths"][f"/{keys.MARKETS}"]["get"]["parameters"]
-    assert status["schema"]["enum"] == list(contract.STATUS_FILTERS)
-    assert (status["schema"]["default"], sort["schema"]["enum"]) == ("open", list(contract.SORTS))
-
-
-def test_the_version_is_shown(tmp_path: Path) -> None:
-    assert f"public-markets {__version__}" in pages(tmp_path)["index.html"]
 
 
 # ── the vendored renderer ────────────────────────────────────────────────────────────────────────────────────────

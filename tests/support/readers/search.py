@@ -4,14 +4,12 @@ import json
 import subprocess
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-import pytest
 import quickjs
 
 from generator.api import contract, keys
@@ -19,8 +17,9 @@ from generator.api.contract import MarketStatus, Sort, StatusFilter
 from generator.config.settings import Config
 from generator.edge import router, templates
 from generator.edge.local.js_router import provide_digest
-from generator.search import buckets, words
 from generator.search import generation as index
+from generator.search import words
+from generator.search.buckets import SIZES, Sizes
 from generator.search.words import Postings
 from generator.tree import chunks, pages
 from generator.tree.generation import ItemList
@@ -67,7 +66,7 @@ def order(markets: Sequence[Market], sort: Sort) -> list[int]:
 
 
 def generation(
-    markets: Sequence[Market], layout: str
+    markets: Sequence[Market], layout: str, sizes: Sizes = SIZES
 ) -> tuple[index.Generation, list[pages.Generation | chunks.Generation]]:
     """The index of the markets, and the lists `all/<sort>`; a market's number is its place in `markets`."""
     vocabulary = words.Vocabulary()
@@ -82,23 +81,17 @@ def generation(
         lists.append(chunks.Generation(source) if layout == "chunks" else pages.Generation(source))
         first = source.items[0] if source.items and layout == "pages" else b""
         orders[sort] = index.Order(lists[-1].name, found, first)
-    return index.Generation(postings.in_order(), [market.status for market in markets], orders), lists
+    return index.Generation(postings.in_order(), [market.status for market in markets], orders, sizes), lists
 
 
-@contextmanager
-def small_objects(span: int = 5) -> Iterator[pytest.MonkeyPatch]:
-    """Indexes whose objects hold little, so that a few markets have many."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(buckets, "TARGET_SIZE", 24)
-        patch.setattr(buckets, "_MOST", 1 << 20)
-        patch.setattr(buckets, "_QUICK", 24)
-        patch.setattr(index, "VECTOR_SIZE", span)
-        yield patch
+def small(span: int = 5, target: int = 24) -> Sizes:
+    """Sizes of an index whose objects hold little, so that a few markets have many."""
+    return Sizes(target=target, most=1 << 20, quick=24, span=span)
 
 
-def objects(markets: Sequence[Market], layout: str = "chunks") -> dict[str, str]:
+def objects(markets: Sequence[Market], layout: str = "chunks", sizes: Sizes = SIZES) -> dict[str, str]:
     """All objects that a search may read."""
-    made, lists = generation(markets, layout)
+    made, lists = generation(markets, layout, sizes)
     found = {key: body.decode() for key, body in (*made.objects(), *made.first_pages())}
     for one in lists:
         if isinstance(one, chunks.Generation):

@@ -14,7 +14,7 @@ from generator.config.settings import Config
 from generator.edge import router
 from generator.tree import chunks
 from generator.tree.layouts import LAYOUTS
-from tests.support.readers.search import Answer, InQuickjs, small_objects
+from tests.support.readers.search import Answer, InQuickjs
 from tests.support.sites.builds import text_of
 from tests.support.sites.publishing import Original, PublishedSite, copied, hour, populate, published_once
 from tests.support.sites.rows import market_id
@@ -83,22 +83,20 @@ def go_on(site: PublishedSite) -> None:
 
 @pytest.fixture(scope="session", params=LAYOUTS)
 def published(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Published]:
-    """A site with an index of many small objects, published twice. Market 1 has rare words in its title, then others
+    """A site with an index, published twice. Market 1 has rare words in its title, then others
     there, and in its description.
     """
     settings = {**SEARCH, "layout": str(request.param)}
     with ExitStack() as stack:
-        # For the build alone: the fixture outlives the tests that want small objects.
-        with small_objects():
-            place = tmp_path_factory.mktemp("searched")
-            made = stack.enter_context(published_once(place, fill, settings, go_on))
+        place = tmp_path_factory.mktemp("searched")
+        made = stack.enter_context(published_once(place, fill, settings, go_on))
         yield Published(made, settings)
 
 
 @pytest.fixture
 def searched(published: Published, site_server: S3Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[PublishedSite]:
     """A copy of it."""
-    with small_objects(), copied(published.original, site_server, monkeypatch) as site:
+    with copied(published.original, site_server, monkeypatch) as site:
         site.settings = dict(published.settings)
         yield site
 

@@ -1,0 +1,63 @@
+"""A process that dies at a change of a file: what it leaves, and what the next one makes of it."""
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+#: What changes a folder.
+CHANGES: Final = ("open", "replace", "rename", "mkdir", "rmdir", "unlink")
+#: Those that change what is in place already, or put something into place.
+PLACING: Final = ("replace", "rename", "rmdir", "unlink")
+
+
+@contextmanager
+def dying(
+    is_last: Callable[[str, Path], bool], *, is_after: bool = False, calls: tuple[str, ...] = PLACING
+) -> Iterator[None]:
+    """The block dies before (or after) the call that is the last one, by its name and its path.
+
+    `replace` is told by what it replaces, `rename` by what it takes away.
+    Forked workers live on. What the block does in order when it is interrupted happens all the same.
+    """
+    is_dead, process = False, os.getpid()
+
+    def watched(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        def wrapped(*arguments: Any, **options: Any) -> Any:
+            nonlocal is_dead
+            is_change = name != "open" or arguments[1] & os.O_CREAT
+            if not is_change or is_dead or os.getpid() != process:
+                return function(*arguments, **options)
+            is_dead = is_last(name, Path(os.fsdecode(arguments[name == "replace"])))
+            if is_dead and not is_after:
+                raise KeyboardInterrupt
+            result = function(*arguments, **options)
+            if is_dead:
+                raise KeyboardInterrupt
+            return result
+
+        return wrapped
+
+    with pytest.MonkeyPatch.context() as patch:
+        for name in calls:
+            patch.setattr(os, name, watched(name, getattr(os, name)))
+        try:
+            yield
+        except KeyboardInterrupt:
+            assert is_dead
+
+
+@contextmanager
+def dying_at(number: int, *, is_after: bool) -> Iterator[list[str]]:
+    """The same at the call of this number, of all that change a folder; yields those that were made."""
+    made = list[str]()
+
+    def is_last(call: str, _: Path) -> bool:
+        made.append(call)
+        return len(made) == number
+
+    with dying(is_last, is_after=is_after, calls=CHANGES):
+        yield made
