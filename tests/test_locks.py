@@ -16,9 +16,7 @@ from tests.support.programs import require
 from tests.support.sites.builds import ROOT
 
 PYTHON_LOCKS: Final = sorted((ROOT / "requirements").iterdir())
-NPM_LOCKS: Final = [
-    ROOT / f"{name}/package-lock.json" for name in ("tests/node", "tests/bench/node", "clients/typescript")
-]
+NPM_LOCKS: Final = [ROOT / f"{name}/package-lock.json" for name in ("tests/node", "clients/typescript")]
 PYPROJECT: Final = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
 GROUPS: Final[dict[str, list[str]]] = PYPROJECT["dependency-groups"]
 DIRECT: Final[list[str]] = PYPROJECT["project"]["dependencies"]

@@ -168,11 +168,9 @@ def _work(found: Mapping[str, Round]) -> Iterator[str]:
             written = sum(made.written.values(), Written())
             counts = made.counts
             assert counts is not None
-            asked = (counts.statements, counts.rows, counts.looked_at, counts.opened, written.objects)
+            asked = (counts.statements, counts.rows, counts.opened, written.objects)
             rows.append([build, name, *(f"{number:,}" for number in asked), f"{written.bytes / 1e6:.1f}"])
-    yield from table(
-        ["", "", "statements", "rows", "files looked at", "files opened", "files written", "MB written"], rows
-    )
+    yield from table(["", "", "statements", "rows", "files opened", "files written", "MB written"], rows)
 
 
 def _objects(runner: Runner, found: Mapping[str, Sequence[Round]]) -> Iterator[str]:

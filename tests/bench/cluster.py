@@ -2,7 +2,7 @@
 
 Both read the same PostgreSQL database, with `detail_version` and `fills_window_step`, in `chunks`: a first build, and a
 rebuild five minutes later, after some trades. CPU time is that of the build, its workers and the scheduler; the
-database server's is shown separately. With `--million URL`, a large database is built instead: see `million`.
+database server's is shown separately.
 """
 
 import random
@@ -14,7 +14,7 @@ from pathlib import Path
 from statistics import median
 from typing import Final
 
-from tests.bench import change, databases, local_cluster, million, parts, processes
+from tests.bench import change, databases, local_cluster, parts, processes
 from tests.bench.local_cluster import LocalCluster
 from tests.bench.runner import Runner, product, same_files, say
 from tests.bench.tables import TOOK, Goal, Measured, figures, ratio, table, walls
@@ -44,10 +44,7 @@ Builds = Mapping[tuple[str, str], list[Build]]
 
 
 def run(runner: Runner) -> Iterator[str]:
-    """Compare forked workers with a cluster, or build the large database that was named."""
-    if runner.options.million:
-        yield from million.run(runner, runner.options.million)
-        return
+    """Compare forked workers with a cluster."""
     markets = runner.options.markets(MARKETS)
     yield f"## Cluster: {markets:,} markets from PostgreSQL in `chunks`"
     yield ""

@@ -17,12 +17,8 @@ from tests.bench.runner import Runner, provided, say
 from tests.support import postgres
 from tests.support.sites.builds import AS_OF
 from tests.support.sites.rows import (
-    create_database,
     fill_id,
     insert_fill,
-    insert_fx_member,
-    insert_market,
-    insert_order,
     insert_point,
     tell_row_versions,
 )
@@ -51,27 +47,6 @@ def realistic(runner: Runner, markets: int, as_of: datetime = AS_OF) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
         seed(path, as_of=as_of, markets=markets)
     return path
-
-
-def copy_first(whole: Path, markets: int, part: Path) -> None:
-    """Copy an SQLite database with its first `markets` markets only, much faster than they are generated."""
-    part.unlink(missing_ok=True)
-    with closing(sqlite3.connect(part, isolation_level=None)) as connection:
-        for setting in ("journal_mode = OFF", "synchronous = OFF", "cache_size = -65536"):
-            connection.execute(f"PRAGMA {setting}")
-        connection.execute("ATTACH ? AS whole", [str(whole)])
-        created = "SELECT sql FROM whole.sqlite_schema WHERE type = ?"
-        for (table,) in connection.execute(created, ["table"]).fetchall():
-            connection.execute(table)
-        connection.execute("BEGIN")
-        connection.execute("INSERT INTO main.markets SELECT * FROM whole.markets ORDER BY rowid LIMIT ?", [markets])
-        for relation in RELATIONS:
-            if relation != "markets":
-                owned = f"SELECT * FROM whole.{relation} WHERE market_id IN (SELECT id FROM main.markets)"
-                connection.execute(f"INSERT INTO main.{relation} {owned}")
-        connection.execute("COMMIT")
-        for (index,) in connection.execute(f"{created} AND sql IS NOT NULL", ["index"]).fetchall():
-            connection.execute(index)
 
 
 def url(path: Path) -> str:
@@ -185,33 +160,3 @@ def server_process(url: str) -> int | None:
         except FileNotFoundError:
             is_here = False
         return processes.parent(backend) if is_here else None
-
-
-def uniform(path: Path, *, markets: int, points: int, fills: int) -> Path:
-    """A database of similar markets, all members of FX families: no list shows them, so only details are work.
-
-    Each has that many points and fills, and six open orders.
-    """
-    rng = random.Random(1)  # noqa: S311 - the same rows every time
-    start, span = AS_OF - timedelta(days=300), timedelta(days=290)
-    with closing(create_database(path)) as connection:
-        connection.execute("PRAGMA synchronous = OFF")
-        connection.execute("BEGIN")
-        for number in range(1, markets + 1):
-            owner = insert_market(connection, number, prob=round(rng.random(), 4))
-            insert_fx_member(connection, market_id=owner)
-            times = [(start + span * step / points).strftime(_TIME) for step in range(points)]
-            histories = [(owner, time, round(rng.random(), 4)) for time in times]
-            connection.executemany("INSERT INTO probabilities VALUES (?, ?, ?)", histories)
-            for step in range(fills):
-                created_at = (start + span * step / fills).strftime(_TIME)
-                price = round(rng.uniform(0.01, 0.99), 3)
-                insert_fill(connection, number * fills + step, market_id=owner, created_at=created_at, price=price)
-            for side, first in (("bid", 0.4), ("ask", 0.6)):
-                for step in range(3):
-                    price = round(first + step / 100, 2)
-                    insert_order(
-                        connection, market_id=owner, side=side, price=price, amount=round(rng.random() * 90, 2)
-                    )
-        connection.execute("COMMIT")
-    return path

@@ -37,10 +37,10 @@ def run(runner: Runner) -> Iterator[str]:
     """Build each size once in each layout, as counts are the same in every round."""
     yield "## Layouts"
     yield ""
-    sizes = [(runner.options.markets(number), LAYOUTS) for number in MARKETS]
+    sizes = dict.fromkeys([runner.options.markets(number) for number in MARKETS], LAYOUTS)
     if runner.options.is_long:
-        sizes.append((runner.options.markets(MANY), ("chunks",)))
-    sites = [_site(runner, markets, layout) for markets, layouts in sizes for layout in layouts]
+        sizes[runner.options.markets(MANY)] = ("chunks",)
+    sites = [_site(runner, markets, layout) for markets, layouts in sizes.items() for layout in layouts]
     heads = [f"PUTs, {share:.0%} traded" for share in _SHARES]
     yield from table(["markets", "layout", "objects", *heads, "build s", "peak MiB of a process"], map(_row, sites))
     yield "\nA trade changes the market's item in every list that shows it, and its position in three sorts."

@@ -51,7 +51,6 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--scale", type=float, default=1.0, help="multiplies the markets; 0.1 tries the benchmark")
     parser.add_argument("--long", dest="is_long", action="store_true", help="also run the slowest measurements")
     parser.add_argument("--databases", type=Path, help="a folder that keeps the demo's databases for the next run")
-    parser.add_argument("--million", metavar="URL", help="a PostgreSQL database that the part `cluster` builds instead")
     parser.add_argument("--aws", default=_AWS, help="path of the AWS CLI (default: the one in .venv-bench)")
 
 

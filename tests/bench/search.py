@@ -23,7 +23,9 @@ from tests.support.edges.engines import FROM_FILES
 from tests.support.sites.builds import NOW, make_config
 
 _MARKETS: Final = 100_000
+#: Of readers, and at most of those who want it to be slow.
 _QUERIES: Final = 300
+_ABUSES: Final = 10_000
 #: Median and worst, in milliseconds, by engine.
 _GOALS: Final = {"node": (3, None), "njs": (20, 150)}
 _MOST_OBJECTS: Final = 300
@@ -129,8 +131,9 @@ def _edited(runner: Runner, path: Path, output: Path) -> Goal:
 
 def _queries(runner: Runner, output: Path) -> Iterator[str]:
     core = router.render(make_config(runner.root, **_SITE))
-    asked = {"of readers": queries.of_readers(output, _QUERIES)}
-    asked["of abusers"] = [*dict.fromkeys(queries.of_abusers(queries.index_of(output)))]
+    asked = {"of readers": queries.of_readers(output, runner.options.markets(_QUERIES))}
+    abuses = dict.fromkeys(queries.of_abusers(queries.index_of(output)))
+    asked["of abusers"] = [*abuses][: runner.options.markets(_ABUSES)]
     rows, goals = [], list[Goal]()
     for engine, (middle, most) in _GOALS.items():
         program = runner.program(engine, "searches in it; `make test-deps` installs it")
