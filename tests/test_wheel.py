@@ -193,25 +193,3 @@ def test_a_link_chooses_the_version(programs: Path, tmp_path: Path) -> None:
     for _ in range(2):  # the second time there is a link already
         done(*link.split(), cwd=tmp_path)
     assert done(tmp_path / "public-markets/bin/public-markets", "--version", cwd=tmp_path)
-
-
-@pytest.mark.campaign(short=0)
-def test_the_installed_program_does_the_main_job(programs: Path, tmp_path: Path) -> None:
-    program = programs / "public-markets"
-    (tmp_path / "config.yaml").write_text("layout: chunks\npublish: {target: ./site}\n")
-    where = done(programs / "python", "-c", "import generator; print(generator.__file__)", cwd=tmp_path)
-    assert where.startswith(str(programs.parent))
-    assert done(program, "--version", cwd=tmp_path)
-    for command in (
-        ["demo", "--markets", "5"],
-        ["check", DEMO],
-        ["build"],
-        ["plan"],
-        ["publish", DEMO],
-        ["serve", "--help"],
-    ):
-        assert done(program, *command, cwd=tmp_path), command
-    output = tmp_path / "output"
-    assert (output / "v1/build.json").read_bytes() == (tmp_path / "site/v1/build.json").read_bytes()
-    for name in ("index.html", "api.html", "edge/router.js", "edge/cloudfront/template.yaml", "vendor"):
-        assert (output / name).exists(), name
