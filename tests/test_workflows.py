@@ -95,6 +95,11 @@ def test_workflows_may_do_no_more_than_they_need() -> None:
     }
 
 
+def test_no_checkout_leaves_its_token_behind() -> None:
+    checkouts = [step for step in steps() if step.get("uses", "").startswith("actions/checkout@")]
+    assert [step["with"]["persist-credentials"] for step in checkouts] == ["false"] * 4
+
+
 def test_every_job_has_an_end() -> None:
     assert all(0 < int(job["timeout-minutes"]) <= 60 for job in jobs() if "uses" not in job)
     (credentials,) = (step["with"] for step in STEPS if "role-to-assume" in step.get("with", {}))

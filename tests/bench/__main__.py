@@ -3,7 +3,7 @@
 import argparse
 from typing import Final
 
-from tests.bench import build, change, cluster, layouts, parts, publish, record, search, serving
+from tests.bench import build, change, layouts, parts, publish, record, search, serving
 from tests.bench.runner import Options
 
 #: In the order in which they run.
@@ -14,7 +14,6 @@ PARTS: Final[dict[str, parts.Part]] = {
     "record": record.run,
     "serving": serving.run,
     "layouts": layouts.run,
-    "cluster": cluster.run,
     "search": search.run,
 }
 

@@ -1,6 +1,6 @@
 """A full build compared with a C program that creates the same files, and with `cp -r` of its output.
 
-`python -m tests.bench.build`. The product goes from the database to files; the C program goes from one packed file to
+`make bench ONLY=build`. The product goes from the database to files; the C program goes from one packed file to
 files, cp from files to files. The time of `cp -r` depends on the state of the file system, so no goal refers to it.
 """
 
@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from tests.bench import databases, packed, parts
+from tests.bench import databases, packed
 from tests.bench.runner import START_UP, Command, Competitor, Runner, product, same_files, say, start_up
 from tests.bench.tables import TOOK, Goal, Measured, Results, figures, ratio, table, walls
 from tests.support.sites.builds import NOW
@@ -120,7 +120,3 @@ def _goals(results: Results) -> Iterator[Goal]:
 
 def _peak(runs: Sequence[Measured]) -> float:
     return max(run.rss_mib for run in runs)
-
-
-if __name__ == "__main__":
-    parts.main(run)

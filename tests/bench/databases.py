@@ -8,16 +8,12 @@ from itertools import count
 from pathlib import Path
 from typing import Final
 
-import psycopg
-
 from generator.demo.database import seed
 from generator.source.relations import RELATIONS
-from tests.bench import processes
 from tests.bench.runner import Runner, provided, say
 from tests.support import postgres
 from tests.support.sites.builds import AS_OF
 from tests.support.sites.rows import (
-    fill_id,
     insert_fill,
     insert_point,
     tell_row_versions,
@@ -121,42 +117,3 @@ def trade(path: Path, share: float, seed: int = 1) -> int:
             insert_point(connection, moment, market_id=market_id)
         connection.execute("COMMIT")
     return len(chosen)
-
-
-def add_postgresql_versions(url: str) -> None:
-    """Add `detail_version` to a PostgreSQL database; `trade_on_postgresql` keeps it up to date."""
-    with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute("ALTER TABLE markets ADD COLUMN detail_version bigint NOT NULL DEFAULT 1")
-
-
-def trade_on_postgresql(url: str, markets: int, seed: int = 1) -> int:
-    """Trade once in up to that many open markets; return their number."""
-    moment = AS_OF - timedelta(seconds=1)
-    with psycopg.connect(url) as connection:
-        found = connection.execute(
-            f"SELECT id FROM markets WHERE {_VISIBLE} AND status = 'open' ORDER BY id"
-        ).fetchall()
-        chosen = random.Random(seed).sample(found, min(markets, len(found)))  # noqa: S311 - the same markets every time
-        for number, (market_id,) in zip(count(seed * _FILLS), chosen, strict=False):
-            connection.execute(
-                "UPDATE markets SET prob = least(0.98, prob + 0.01), volume = volume + 10, "
-                "trader_count = trader_count + 1, last_activity_at = %s, detail_version = detail_version + 1 "
-                "WHERE id = %s",
-                [moment, market_id],
-            )
-            fill = [fill_id(number), market_id, 10.0, 20.0, 0.5, moment]
-            names = "id, market_id, amount, shares, price, created_at"
-            connection.execute(f"INSERT INTO fills ({names}) VALUES (%s, %s, %s, %s, %s, %s)", fill)
-            connection.execute("INSERT INTO probabilities VALUES (%s, %s, 0.5)", [market_id, moment])
-    return len(chosen)
-
-
-def server_process(url: str) -> int | None:
-    """The process id of a PostgreSQL server; None if it runs on another machine."""
-    with psycopg.connect(url) as connection:
-        backend = connection.info.backend_pid
-        try:
-            is_here = Path(f"/proc/{backend}/comm").read_text("utf-8").startswith("postgres")
-        except FileNotFoundError:
-            is_here = False
-        return processes.parent(backend) if is_here else None

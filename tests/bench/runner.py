@@ -88,7 +88,7 @@ class Runner:
         self._trees.mkdir()
         self._numbers = count(1)
         self._free = self._free_bytes()
-        # Waits out one slow phase only, so that a machine that is always slow is measured as it is. A trial never waits.
+        # Waits out one slow phase only, so that a machine that is always slow is measured as it is; trials never wait.
         self._is_patient = options.scale >= 1
 
     def new(self, name: str) -> Path:

@@ -1,4 +1,4 @@
-"""The search index: what it adds to a build, and what a query costs in Node and njs: `python -m tests.bench.search`.
+"""The search index: what it adds to a build, and what a query costs in Node and njs: `make bench ONLY=search`.
 
 With PUBLIC_MARKETS_SOURCE__URL set, the markets of that database are searched instead of the demo's.
 """
@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from generator.api import keys
 from generator.edge import router
-from tests.bench import databases, parts, queries
+from tests.bench import databases, queries
 from tests.bench.runner import Runner, product, say
 from tests.bench.tables import Goal, Measured, table
 from tests.support.edges.engines import FROM_FILES
@@ -171,7 +171,3 @@ def _timed(program: str, core: str, asked: Sequence[str], output: Path, folder: 
     if refused:
         raise SystemExit(f"{program} could not answer {refused}")
     return found
-
-
-if __name__ == "__main__":
-    parts.main(run)
