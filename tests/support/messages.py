@@ -1,14 +1,12 @@
 """Every text that the program's errors, warnings and findings are made of, read from the source; `…` is a value.
 
-`messages` finds a text where it is given to an error of `generator.errors` (or one derived from it), to a finding, to a
-log. Names are followed to constants and assignments, calls to what functions of that name return, wherever they are.
+`messages` finds a text where it is given to an error of `generator.errors` (or one derived from it), to a finding or to
+a log. Names are followed to constants and assignments, calls to what functions of that name return, wherever they are.
 
 `sentences` finds what cannot be followed, by its form: `thing: what happened; what to do`.
 """
 
 import ast
-import importlib
-import pkgutil
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,7 +14,6 @@ from functools import cache
 from pathlib import Path
 from typing import Final, NamedTuple
 
-import generator
 from generator.errors import PublicMarketsError
 from tests.support.sites.builds import ROOT
 
@@ -42,16 +39,11 @@ class Message(NamedTuple):
 @cache
 def error_names() -> frozenset[str]:
     """The names of all classes of errors for the operator."""
-    for module in pkgutil.walk_packages(generator.__path__, "generator."):
-        if not module.name.endswith("__main__"):
-            importlib.import_module(module.name)
-
-    def below(kind: type[PublicMarketsError]) -> Iterator[str]:
-        yield kind.__name__
-        for sub in kind.__subclasses__():
-            yield from below(sub)
-
-    return frozenset(below(PublicMarketsError))
+    classes = [node for module in modules() for node in ast.walk(module.tree) if isinstance(node, ast.ClassDef)]
+    found = {PublicMarketsError.__name__}
+    for _ in range(5):  # deeper than the tree of errors is
+        found |= {each.name for each in classes if any(isinstance(b, ast.Name) and b.id in found for b in each.bases)}
+    return frozenset(found)
 
 
 @cache
