@@ -45,6 +45,27 @@ def realistic(runner: Runner, markets: int, as_of: datetime = AS_OF) -> Path:
     return path
 
 
+def copy_first(whole: Path, markets: int, part: Path) -> None:
+    """Copy an SQLite database with its first `markets` markets only, much faster than they are generated."""
+    part.unlink(missing_ok=True)
+    with closing(sqlite3.connect(part, isolation_level=None)) as connection:
+        for setting in ("journal_mode = OFF", "synchronous = OFF", "cache_size = -65536"):
+            connection.execute(f"PRAGMA {setting}")
+        connection.execute("ATTACH ? AS whole", [str(whole)])
+        created = "SELECT sql FROM whole.sqlite_schema WHERE type = ?"
+        for (table,) in connection.execute(created, ["table"]).fetchall():
+            connection.execute(table)
+        connection.execute("BEGIN")
+        connection.execute("INSERT INTO main.markets SELECT * FROM whole.markets ORDER BY rowid LIMIT ?", [markets])
+        for relation in RELATIONS:
+            if relation != "markets":
+                owned = f"SELECT * FROM whole.{relation} WHERE market_id IN (SELECT id FROM main.markets)"
+                connection.execute(f"INSERT INTO main.{relation} {owned}")
+        connection.execute("COMMIT")
+        for (index,) in connection.execute(f"{created} AND sql IS NOT NULL", ["index"]).fetchall():
+            connection.execute(index)
+
+
 def url(path: Path) -> str:
     """The `source.url` of an SQLite file."""
     return f"sqlite:///{path}"
