@@ -38,7 +38,8 @@ def test_a_rebuild_is_measured_with_what_it_asks_and_writes(tmp_path: Path) -> N
         lines = [line for line in change.in_chunks(runner, ["the same with market_version"]) if line.startswith("| ")]
     of_time, of_work, of_objects = (lines[:5], lines[5:10], lines[10:])
     assert [len(part) for part in (of_time, of_work, of_objects)] == [5, 5, 3]
-    full, idle, later, traded = ([int(cell) for cell in line.split(" | ")[2:6]] for line in of_work[1:])
+    cells = (line.replace(",", "").split(" | ")[2:6] for line in of_work[1:])
+    full, idle, later, traded = ([*map(int, each)] for each in cells)
     statements, rows, opened_files, written = zip(full, idle, later, traded, strict=True)
     assert 60 < later[1] < rows[0] / 5
     assert statements[0] > statements[2] > 5
