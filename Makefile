@@ -69,7 +69,7 @@ coverage: .venv/test $(NODE_PROGRAMS)  ## Show which lines no test of this proce
 bless: .venv/test  ## Accept what changed in the golden trees, the API, the config schema, the Python client's types and the docs' tables
 	BLESS=1 $(BIN)/python -m pytest -q tests/acceptance/test_golden.py tests/api/test_changelog.py tests/config/test_settings.py tests/test_docs.py tests/test_columns.py tests/clients/test_models.py
 
-bench: .venv/test .venv-bench/ready tests/bench/node/node_modules/ready  ## Measure beside other ways; ONLY="build publish" picks parts, OPTIONS go along
+bench: .venv/test .venv-bench/ready  ## Measure beside other ways; ONLY="build publish" picks parts, OPTIONS go along
 	$(BIN)/python -m tests.bench $(ONLY) $(OPTIONS)
 
 test-deps:  ## Install the system packages the tests can use (Debian, as root)
@@ -100,7 +100,6 @@ lock: .venv/bin/uv  ## Update the lock files from pyproject.toml and package.jso
 	$(LOCK) $(OPTIONS) --group sbom --output-file requirements/sbom.txt
 	$(LOCK) $(OPTIONS) --group bench --output-file requirements/bench.txt
 	$(LOCK_NPM) --prefix tests/node
-	$(LOCK_NPM) --prefix tests/bench/node
 	$(LOCK_NPM) --prefix clients/typescript
 
 wheel: .venv/run  ## Build dist/public_markets-*.whl, to install elsewhere, and the sdist
@@ -135,7 +134,7 @@ image: wheel  ## Build the container image public-markets:VERSION; BUILD="docker
 
 clean:  ## Remove what was installed, built and made up
 	rm -rf clients/typescript/node_modules clients/typescript/dist clients/typescript/packed
-	rm -rf .venv .venv-bench .bench tests/node/node_modules tests/bench/node/node_modules dist output demo.db .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-bench .bench tests/node/node_modules dist output demo.db .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
 .venv/bin/uv: requirements/tools.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed; name one with PYTHON=…")'
@@ -165,8 +164,4 @@ clients/typescript/node_modules/ready: clients/typescript/package.json clients/t
 .venv-bench/ready: .venv/bin/uv requirements/bench.txt
 	$(BIN)/uv venv --quiet --clear --python $(BIN)/python .venv-bench
 	$(INSTALL) --python .venv-bench/bin/python --requirements requirements/bench.txt
-	@touch $@
-
-tests/bench/node/node_modules/ready: tests/bench/node/package.json tests/bench/node/package-lock.json
-	@if command -v npm >/dev/null; then npm ci --prefix tests/bench/node --silent --no-audit --no-fund; else mkdir -p $(@D); fi
 	@touch $@

@@ -78,31 +78,6 @@ def test_every_manifest_is_valid(name: str) -> None:
     assert invalid(MANIFESTS[name]) == []
 
 
-@pytest.mark.parametrize(
-    ("name", "path"),
-    [
-        ("Service public-markets-scheduler", "spec.ports.0.targetPort"),
-        ("Deployment public-markets-scheduler", "spec.template.spec.containers.0.readinessProbe.httpGet.path"),
-        ("Deployment public-markets-worker", "spec.template.spec.containers.0.envFrom.0.secretRef"),
-        ("NetworkPolicy public-markets-scheduler", "spec.ingress.0.from.0.podSelector.matchExpressions.0.operator"),
-        ("PersistentVolumeClaim public-markets-output", "spec.accessModes"),
-        ("CronJob public-markets", "spec.jobTemplate.spec.template.spec.volumes.0.configMap"),
-        ("docs/scheduling.md CronJob", "spec.jobTemplate.spec.activeDeadlineSeconds"),
-    ],
-)
-def test_a_misspelled_field_of_every_kind_is_found(name: str, path: str) -> None:
-    assert {manifest["kind"] for manifest in MANIFESTS.values()} == {
-        "CronJob", "Deployment", "NetworkPolicy", "PersistentVolumeClaim", "Service"
-    }  # fmt: skip
-    misspelled: Manifest = yaml.safe_load(yaml.safe_dump(MANIFESTS[name]))
-    *above, field = path.split(".")
-    place: Any = misspelled
-    for step in above:
-        place = place[int(step) if step.isdecimal() else step]
-    place[f"{field}x"] = place.pop(field)
-    assert len(invalid(misspelled)) == len(VERSIONS)
-
-
 # ── the commands ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 

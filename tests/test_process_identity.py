@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import pytest
-
 from generator import process_identity
 from tests.support.programs import require, unavailable
 from tests.support.sites.builds import ROOT
@@ -44,12 +42,6 @@ def test_a_process_with_the_same_number_and_another_start_is_another_process() -
     place, number, start = process_identity.identity().split()
     assert not process_identity.has_ended(f"{place} {number} {start}")
     assert process_identity.has_ended(f"{place} {number} {int(start) - 1}")
-
-
-def test_a_live_process_that_proc_does_not_show_has_not_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    place, _, _ = process_identity.identity().split()
-    monkeypatch.setattr(process_identity, "_state", lambda _: None)
-    assert not process_identity.has_ended(f"{place} {os.getppid()} 1")
 
 
 #: Hides the processes of other users, drops to a user with no rights, and judges the process with the identity.

@@ -12,7 +12,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import sysconfig
 import tarfile
 from pathlib import Path
 from typing import Final
@@ -48,27 +47,6 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     done(*PIP, "wheel", "--no-deps", *ISOLATION, "--wheel-dir", folder, ".", cwd=ROOT)
     (built,) = folder.iterdir()
     return built
-
-
-@pytest.fixture(scope="module")
-def programs(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The `bin` folder of an environment with the wheel installed."""
-    folder = tmp_path_factory.mktemp("environment")
-    done(sys.executable, "-m", "venv", "--without-pip", folder, cwd=folder)
-    done(
-        *PIP,
-        "--python",
-        folder / "bin/python",
-        "install",
-        "--no-index",
-        "--no-deps",
-        f"{wheel}[postgresql]",
-        cwd=folder,
-    )
-    (site,) = (folder / "lib").glob("python*/site-packages")
-    # A folder named in a .pth file has its own .pth files ignored: the tests' editable install stays out of sight.
-    (site / "tests.pth").write_text(sysconfig.get_path("purelib") + "\n")
-    return folder / "bin"
 
 
 @pytest.mark.campaign(short=0)
@@ -182,36 +160,11 @@ def test_one_line_serves_a_demo_where_nothing_is_installed(wheel: Path, tmp_path
     assert {path.name for path in tmp_path.iterdir()} <= {"demo.db", "output", "pipx"}
 
 
-@pytest.mark.campaign(short=0)
-def test_a_link_chooses_the_version(programs: Path, tmp_path: Path) -> None:
-    commands = {
-        line: re.sub(r"(/opt/)?public-markets-0\.1\.0", str(programs.parent), line).replace("/opt", str(tmp_path))
-        for line in typed(section("docs/install.md", "From a wheel"))
-        if line.startswith("ln ")
-    }
-    (link,) = commands.values()
+def test_a_link_chooses_the_version(tmp_path: Path) -> None:
+    program = tmp_path / "public-markets-0.1.0/bin/public-markets"
+    program.parent.mkdir(parents=True)
+    program.symlink_to("/bin/true")
+    (link,) = [line for line in typed(section("docs/install.md", "From a wheel")) if line.startswith("ln ")]
     for _ in range(2):  # the second time there is a link already
-        done(*link.split(), cwd=tmp_path)
-    assert done(tmp_path / "public-markets/bin/public-markets", "--version", cwd=tmp_path)
-
-
-@pytest.mark.campaign(short=0)
-def test_the_installed_program_does_the_main_job(programs: Path, tmp_path: Path) -> None:
-    program = programs / "public-markets"
-    (tmp_path / "config.yaml").write_text("layout: chunks\npublish: {target: ./site}\n")
-    where = done(programs / "python", "-c", "import generator; print(generator.__file__)", cwd=tmp_path)
-    assert where.startswith(str(programs.parent))
-    assert done(program, "--version", cwd=tmp_path)
-    for command in (
-        ["demo", "--markets", "5"],
-        ["check", DEMO],
-        ["build"],
-        ["plan"],
-        ["publish", DEMO],
-        ["serve", "--help"],
-    ):
-        assert done(program, *command, cwd=tmp_path), command
-    output = tmp_path / "output"
-    assert (output / "v1/build.json").read_bytes() == (tmp_path / "site/v1/build.json").read_bytes()
-    for name in ("index.html", "api.html", "edge/router.js", "edge/cloudfront/template.yaml", "vendor"):
-        assert (output / name).exists(), name
+        done(*link.replace("/opt", str(tmp_path)).split(), cwd=tmp_path)
+    assert (tmp_path / "public-markets/bin/public-markets").readlink() == Path("/bin/true")

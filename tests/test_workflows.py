@@ -48,14 +48,6 @@ def steps() -> list[Node]:
     return [step for job in jobs() for step in job.get("steps", [])] + STEPS
 
 
-def used() -> list[str]:
-    """The actions of others that are used."""
-    ours = {"$/.github/actions/rebuild", "$/.github/workflows/ci.yml"}
-    found = [*(step.get("uses") for step in steps()), *(job.get("uses") for job in jobs())]
-    assert ours <= {*found}
-    return [name for name in found if name and name not in ours]
-
-
 def blocks(language: str) -> list[str]:
     """The fenced blocks of the page that are written in the language."""
     return re.findall(rf"^```{language}\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
@@ -82,15 +74,6 @@ def parse(words: list[str]) -> click.Context:
 
 
 # ── GitHub ────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def test_every_action_is_pinned_to_a_commit() -> None:
-    assert len(used()) == 18
-    assert [name for name in used() if not re.fullmatch(r"[\w./-]+@[0-9a-f]{40}", name)] == []
-
-
-def test_an_action_has_one_version_in_all_workflows() -> None:
-    assert len({*used()}) == len({name.partition("@")[0] for name in used()}) == 7
 
 
 def test_workflows_may_do_no_more_than_they_need() -> None:
@@ -217,13 +200,6 @@ def test_what_the_workflow_sets_are_settings_and_all_that_it_needs() -> None:
     assert (loaded.publish.cloudfront_distribution, loaded.source.schema_) == (None, None)
 
 
-def test_the_variables_are_explained_where_they_are_used() -> None:
-    comment = (ROOT / ".github/workflows/rebuild.yml").read_text("utf-8").partition("\nname:")[0]
-    used = {*re.findall(r"\b(?:vars|secrets)\.(\w+)", str(REBUILD))}
-    assert len(used) == 6
-    assert {name for name in used if name not in comment} == set()
-
-
 # ── schedules ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -239,13 +215,6 @@ def _values(field: str, end: int) -> list[int]:
     if field.startswith("*"):
         return [*range(0, end, int(field.removeprefix("*").removeprefix("/") or 1))]
     return [int(value) for value in field.split(",")]
-
-
-@pytest.mark.parametrize(
-    ("cron", "minutes"), [("7 * * * *", {60}), ("*/15 * * * *", {15}), ("5,20 */2 * * *", {15, 105})]
-)
-def test_intervals_are_read_as_cron_reads_them(cron: str, minutes: set[int]) -> None:
-    assert minutes_between(cron) == minutes
 
 
 def test_every_schedule_is_that_of_the_settings() -> None:

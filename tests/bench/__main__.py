@@ -3,36 +3,17 @@
 import argparse
 from typing import Final
 
-from tests.bench import (
-    build,
-    change,
-    cluster,
-    details,
-    growth,
-    histories,
-    layouts,
-    parts,
-    peers,
-    publish,
-    record,
-    search,
-    serving,
-)
+from tests.bench import build, change, layouts, parts, publish, record, search, serving
 from tests.bench.runner import Options
 
 #: In the order in which they run.
 PARTS: Final[dict[str, parts.Part]] = {
     "build": build.run,
     "change": change.run,
-    "peers": peers.run,
-    "details": details.run,
-    "histories": histories.run,
     "publish": publish.run,
     "record": record.run,
     "serving": serving.run,
-    "growth": growth.run,
     "layouts": layouts.run,
-    "cluster": cluster.run,
     "search": search.run,
 }
 

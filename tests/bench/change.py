@@ -1,4 +1,4 @@
-"""Rebuilds after small changes, and what publishing them costs: `python -m tests.bench.change`.
+"""Rebuilds after small changes, and what publishing them costs: `make bench ONLY=change`.
 
 In `pages`, a build without a change and one after some trades. In `chunks`, builds every five minutes of a large site:
 without `detail_version`, with it, with it and `fills_window_step` of an hour, and with `market_version`, too. The goals
@@ -13,7 +13,7 @@ from statistics import median
 from typing import Final
 
 from generator.cost import estimate, prices
-from tests.bench import databases, parts
+from tests.bench import databases
 from tests.bench.changing import DETAILS, OTHERS, Built, Written, built
 from tests.bench.runner import Runner, say, start_up
 from tests.bench.tables import TOOK, Goal, Measured, figures, ratio, table, walls
@@ -168,11 +168,9 @@ def _work(found: Mapping[str, Round]) -> Iterator[str]:
             written = sum(made.written.values(), Written())
             counts = made.counts
             assert counts is not None
-            asked = (counts.statements, counts.rows, counts.looked_at, counts.opened, written.objects)
+            asked = (counts.statements, counts.rows, counts.opened, written.objects)
             rows.append([build, name, *(f"{number:,}" for number in asked), f"{written.bytes / 1e6:.1f}"])
-    yield from table(
-        ["", "", "statements", "rows", "files looked at", "files opened", "files written", "MB written"], rows
-    )
+    yield from table(["", "", "statements", "rows", "files opened", "files written", "MB written"], rows)
 
 
 def _objects(runner: Runner, found: Mapping[str, Sequence[Round]]) -> Iterator[str]:
@@ -207,7 +205,3 @@ def _goals(found: Mapping[str, Sequence[Round]]) -> Iterator[str]:
     for kind, build, most in ((_WITH, _LATER, 3_000), (_BOTH, _LATER, 5), (_BOTH, _TRADED, 1_300)):
         if kind in found:
             yield Goal(f"objects, {build}, {kind}", found[kind][0][build].puts, most).line()
-
-
-if __name__ == "__main__":
-    parts.main(run)

@@ -8,21 +8,13 @@ from itertools import count
 from pathlib import Path
 from typing import Final
 
-import psycopg
-
 from generator.demo.database import seed
 from generator.source.relations import RELATIONS
-from tests.bench import processes
 from tests.bench.runner import Runner, provided, say
 from tests.support import postgres
 from tests.support.sites.builds import AS_OF
 from tests.support.sites.rows import (
-    create_database,
-    fill_id,
     insert_fill,
-    insert_fx_member,
-    insert_market,
-    insert_order,
     insert_point,
     tell_row_versions,
 )
@@ -146,72 +138,3 @@ def trade(path: Path, share: float, seed: int = 1) -> int:
             insert_point(connection, moment, market_id=market_id)
         connection.execute("COMMIT")
     return len(chosen)
-
-
-def add_postgresql_versions(url: str) -> None:
-    """Add `detail_version` to a PostgreSQL database; `trade_on_postgresql` keeps it up to date."""
-    with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute("ALTER TABLE markets ADD COLUMN detail_version bigint NOT NULL DEFAULT 1")
-
-
-def trade_on_postgresql(url: str, markets: int, seed: int = 1) -> int:
-    """Trade once in up to that many open markets; return their number."""
-    moment = AS_OF - timedelta(seconds=1)
-    with psycopg.connect(url) as connection:
-        found = connection.execute(
-            f"SELECT id FROM markets WHERE {_VISIBLE} AND status = 'open' ORDER BY id"
-        ).fetchall()
-        chosen = random.Random(seed).sample(found, min(markets, len(found)))  # noqa: S311 - the same markets every time
-        for number, (market_id,) in zip(count(seed * _FILLS), chosen, strict=False):
-            connection.execute(
-                "UPDATE markets SET prob = least(0.98, prob + 0.01), volume = volume + 10, "
-                "trader_count = trader_count + 1, last_activity_at = %s, detail_version = detail_version + 1 "
-                "WHERE id = %s",
-                [moment, market_id],
-            )
-            fill = [fill_id(number), market_id, 10.0, 20.0, 0.5, moment]
-            names = "id, market_id, amount, shares, price, created_at"
-            connection.execute(f"INSERT INTO fills ({names}) VALUES (%s, %s, %s, %s, %s, %s)", fill)
-            connection.execute("INSERT INTO probabilities VALUES (%s, %s, 0.5)", [market_id, moment])
-    return len(chosen)
-
-
-def server_process(url: str) -> int | None:
-    """The process id of a PostgreSQL server; None if it runs on another machine."""
-    with psycopg.connect(url) as connection:
-        backend = connection.info.backend_pid
-        try:
-            is_here = Path(f"/proc/{backend}/comm").read_text("utf-8").startswith("postgres")
-        except FileNotFoundError:
-            is_here = False
-        return processes.parent(backend) if is_here else None
-
-
-def uniform(path: Path, *, markets: int, points: int, fills: int) -> Path:
-    """A database of similar markets, all members of FX families: no list shows them, so only details are work.
-
-    Each has that many points and fills, and six open orders.
-    """
-    rng = random.Random(1)  # noqa: S311 - the same rows every time
-    start, span = AS_OF - timedelta(days=300), timedelta(days=290)
-    with closing(create_database(path)) as connection:
-        connection.execute("PRAGMA synchronous = OFF")
-        connection.execute("BEGIN")
-        for number in range(1, markets + 1):
-            owner = insert_market(connection, number, prob=round(rng.random(), 4))
-            insert_fx_member(connection, market_id=owner)
-            times = [(start + span * step / points).strftime(_TIME) for step in range(points)]
-            histories = [(owner, time, round(rng.random(), 4)) for time in times]
-            connection.executemany("INSERT INTO probabilities VALUES (?, ?, ?)", histories)
-            for step in range(fills):
-                created_at = (start + span * step / fills).strftime(_TIME)
-                price = round(rng.uniform(0.01, 0.99), 3)
-                insert_fill(connection, number * fills + step, market_id=owner, created_at=created_at, price=price)
-            for side, first in (("bid", 0.4), ("ask", 0.6)):
-                for step in range(3):
-                    price = round(first + step / 100, 2)
-                    insert_order(
-                        connection, market_id=owner, side=side, price=price, amount=round(rng.random() * 90, 2)
-                    )
-        connection.execute("COMMIT")
-    return path

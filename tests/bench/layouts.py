@@ -1,6 +1,6 @@
 """The two layouts side by side: objects, and the PUT requests of a rebuild after some of the markets were traded.
 
-`python -m tests.bench.layouts`. Every file that a rebuild writes under `v1/` is a PUT of the publish that follows.
+`make bench ONLY=layouts`. Every file that a rebuild writes under `v1/` is a PUT of the publish that follows.
 """
 
 import shutil
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from generator.tree.layouts import LAYOUTS
-from tests.bench import databases, parts
+from tests.bench import databases
 from tests.bench.build import building
 from tests.bench.changing import counted
 from tests.bench.runner import Runner, say
@@ -37,10 +37,10 @@ def run(runner: Runner) -> Iterator[str]:
     """Build each size once in each layout, as counts are the same in every round."""
     yield "## Layouts"
     yield ""
-    sizes = [(runner.options.markets(number), LAYOUTS) for number in MARKETS]
+    sizes = dict.fromkeys([runner.options.markets(number) for number in MARKETS], LAYOUTS)
     if runner.options.is_long:
-        sizes.append((runner.options.markets(MANY), ("chunks",)))
-    sites = [_site(runner, markets, layout) for markets, layouts in sizes for layout in layouts]
+        sizes[runner.options.markets(MANY)] = ("chunks",)
+    sites = [_site(runner, markets, layout) for markets, layouts in sizes.items() for layout in layouts]
     heads = [f"PUTs, {share:.0%} traded" for share in _SHARES]
     yield from table(["markets", "layout", "objects", *heads, "build s", "peak MiB of a process"], map(_row, sites))
     yield "\nA trade changes the market's item in every list that shows it, and its position in three sorts."
@@ -75,7 +75,3 @@ def _row(site: _Site) -> list[str]:
     puts = [f"{site.puts[share]:,}" for share in _SHARES]
     took = [f"{site.full.wall_s:.1f}", f"{site.full.rss_mib:.0f}"]
     return [f"{site.markets:,}", site.layout, f"{site.objects:,}", *puts, *took]
-
-
-if __name__ == "__main__":
-    parts.main(run)

@@ -15,12 +15,6 @@ _FOLDER: Final = ROOT / ".bench"
 _AWS: Final = str(ROOT / ".venv-bench" / "bin" / "aws")
 
 
-def main(*parts: Part, arguments: Sequence[str] | None = None) -> None:
-    """Run these parts and print their results as Markdown."""
-    options = _parser().parse_args(arguments)
-    report(parts, Options(**vars(options)))
-
-
 def report(parts: Sequence[Part], options: Options) -> None:
     """Run the parts in turn and print each line as soon as it is known."""
     with opened(options) as runner:
@@ -51,11 +45,4 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--scale", type=float, default=1.0, help="multiplies the markets; 0.1 tries the benchmark")
     parser.add_argument("--long", dest="is_long", action="store_true", help="also run the slowest measurements")
     parser.add_argument("--databases", type=Path, help="a folder that keeps the demo's databases for the next run")
-    parser.add_argument("--million", metavar="URL", help="a PostgreSQL database that the part `cluster` builds instead")
     parser.add_argument("--aws", default=_AWS, help="path of the AWS CLI (default: the one in .venv-bench)")
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(description="Measures one part; `python -m tests.bench` measures all.")
-    add_options(parser)
-    return parser

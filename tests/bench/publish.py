@@ -1,4 +1,4 @@
-"""A publish compared with other programs that upload the same files: `python -m tests.bench.publish`.
+"""A publish compared with other programs that upload the same files: `make bench ONLY=publish`.
 
 Every client uploads a demo of some 10,000 objects to an S3 server in memory: all of them, again without a change, and
 with 1 % changed. One that only copies does the first. Client and server share the machine; CPU time and memory are the
@@ -18,7 +18,7 @@ from pathlib import Path
 from statistics import median
 from typing import Final
 
-from tests.bench import databases, parts
+from tests.bench import databases
 from tests.bench.buckets import Buckets, Counts
 from tests.bench.runner import Command, Runner, say
 from tests.bench.runner import product as product_command
@@ -267,7 +267,3 @@ def _goals(found: Results) -> Iterator[Goal]:
 def _taken(found: Results, client: str, latency_s: float) -> list[Measured]:
     """The first publishes of a client; none if it was not measured."""
     return [run.taken for run in found.get(Case(client, latency_s, _FIRST), ())]
-
-
-if __name__ == "__main__":
-    parts.main(run)

@@ -1,4 +1,4 @@
-"""What a publish with 50 changed markets reads and writes of the record, at two sizes: `python -m tests.bench.record`.
+"""What a publish with 50 changed markets reads and writes of the record, at two sizes: `make bench ONLY=record`.
 
 It is measured again after a day of builds every five minutes, each of which replaced all lists.
 
@@ -28,7 +28,6 @@ from generator.stores.store import BeforeEach, Condition, Listed, Stored, nothin
 from generator.tree import chunks
 from generator.tree.files import SHARDS
 from generator.tree.manifest import Current, Manifest, Retired
-from tests.bench import parts
 from tests.bench.runner import Runner
 from tests.bench.tables import Goal, table
 from tests.support.sites.builds import Silent, make_config
@@ -281,7 +280,3 @@ def run(runner: Runner) -> Iterator[str]:
     yield from table(["publish", "GET", "PUT", "DELETE", "bytes read", "bytes put", "bytes"], rows)
     yield ""
     yield from goals
-
-
-if __name__ == "__main__":
-    parts.main(run)

@@ -53,8 +53,6 @@ class Options:
     aws: str = "aws"
     #: Where databases of demo markets are kept for later runs; None: only for this one.
     databases: Path | None = None
-    #: The URL of a large PostgreSQL database, which the part `cluster` builds instead of its own.
-    million: str | None = None
 
     def markets(self, number: int) -> int:
         """The number of markets to use; `number` is that of the published figures."""
@@ -90,8 +88,8 @@ class Runner:
         self._trees.mkdir()
         self._numbers = count(1)
         self._free = self._free_bytes()
-        # Waits out one slow phase only, so that a machine that is always slow is measured as it is.
-        self._is_patient = True
+        # Waits out one slow phase only, so that a machine that is always slow is measured as it is; trials never wait.
+        self._is_patient = options.scale >= 1
 
     def new(self, name: str) -> Path:
         """A path, not yet created, in a new folder."""
@@ -113,8 +111,9 @@ class Runner:
         return found
 
     def measured(self, command: Command) -> Measured:
-        """Sync the disks, then run and measure the command; raise SystemExit if it fails."""
-        os.sync()
+        """Sync the disks, unless this is a trial, then run and measure the command; raise SystemExit if it fails."""
+        if self.options.scale >= 1:
+            os.sync()
         with tempfile.NamedTemporaryFile(dir=self.root, suffix=".json") as file:
             arguments = [*PYTHON, "tests.bench.measure", file.name, *map(str, command.arguments)]
             environ = {**os.environ, "PYTHONPATH": str(ROOT), **command.environ}

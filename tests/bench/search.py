@@ -1,4 +1,4 @@
-"""The search index: what it adds to a build, and what a query costs in Node and njs: `python -m tests.bench.search`.
+"""The search index: what it adds to a build, and what a query costs in Node and njs: `make bench ONLY=search`.
 
 With PUBLIC_MARKETS_SOURCE__URL set, the markets of that database are searched instead of the demo's.
 """
@@ -16,14 +16,16 @@ from typing import Any, Final
 
 from generator.api import keys
 from generator.edge import router
-from tests.bench import databases, parts, queries
+from tests.bench import databases, queries
 from tests.bench.runner import Runner, product, say
 from tests.bench.tables import Goal, Measured, table
 from tests.support.edges.engines import FROM_FILES
 from tests.support.sites.builds import NOW, make_config
 
 _MARKETS: Final = 100_000
+#: Of readers, and at most of those who want it to be slow.
 _QUERIES: Final = 300
+_ABUSES: Final = 10_000
 #: Median and worst, in milliseconds, by engine.
 _GOALS: Final = {"node": (3, None), "njs": (20, 150)}
 _MOST_OBJECTS: Final = 300
@@ -129,8 +131,9 @@ def _edited(runner: Runner, path: Path, output: Path) -> Goal:
 
 def _queries(runner: Runner, output: Path) -> Iterator[str]:
     core = router.render(make_config(runner.root, **_SITE))
-    asked = {"of readers": queries.of_readers(output, _QUERIES)}
-    asked["of abusers"] = [*dict.fromkeys(queries.of_abusers(queries.index_of(output)))]
+    asked = {"of readers": queries.of_readers(output, runner.options.markets(_QUERIES))}
+    abuses = dict.fromkeys(queries.of_abusers(queries.index_of(output)))
+    asked["of abusers"] = [*abuses][: runner.options.markets(_ABUSES)]
     rows, goals = [], list[Goal]()
     for engine, (middle, most) in _GOALS.items():
         program = runner.program(engine, "searches in it; `make test-deps` installs it")
@@ -168,7 +171,3 @@ def _timed(program: str, core: str, asked: Sequence[str], output: Path, folder: 
     if refused:
         raise SystemExit(f"{program} could not answer {refused}")
     return found
-
-
-if __name__ == "__main__":
-    parts.main(run)

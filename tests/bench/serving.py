@@ -1,6 +1,6 @@
-"""nginx with the router compared with nginx serving the same pages by name, and the router's cost in njs.
+"""nginx with the router compared with nginx serving the same pages by name.
 
-`python -m tests.bench.serving`. One nginx process each, so that rates are rates of one core.
+`make bench ONLY=serving`. One nginx process each, so that rates are rates of one core.
 """
 
 import json
@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from generator.edge import router
 from generator.tree.layouts import LAYOUTS
-from tests.bench import databases, parts, routing
+from tests.bench import databases, routing
 from tests.bench.routing import CURSOR, FIRST, KINDS
 from tests.bench.runner import Runner, product, provided, say
 from tests.bench.tables import Goal, ratio, table
@@ -100,14 +100,13 @@ class _Load:
 
 
 def run(runner: Runner) -> Iterator[str]:
-    """Measure nginx, then the router alone."""
+    """Measure nginx."""
     markets = runner.options.markets(_MARKETS)
     sites = {layout: _built(runner, markets, layout) for layout in LAYOUTS}
     asked = routing.requests(sites["pages"].output)
     yield f"## Serving: list pages and details of {markets:,} markets"
     yield ""
     yield from _nginx(runner, sites, asked)
-    yield from routing.alone(runner, router.render(make_config(runner.root, base_url=sites["pages"].url)), asked)
 
 
 @dataclass(frozen=True)
@@ -256,7 +255,3 @@ def _nginx_table(loads: Mapping[_Run, Sequence[_Load]]) -> Iterator[str]:
         yield Goal(f"{kind} in `pages`, uncached, x plain files", found, 0.65, is_least=True).line()
     yield f"- {_CONNECTIONS} connections of wrk on the same machine, {_SECONDS} s a run, without gzip"
     yield "- hot: the same requests again and again; uncached: by the router alone; new: each with a query of its own"
-
-
-if __name__ == "__main__":
-    parts.main(run)
