@@ -55,14 +55,6 @@ def test_with_a_way_to_purge_pages_are_put_with_an_age_of_a_year(empty: Publishe
     assert put_ages(empty) == {YEAR}
 
 
-def test_check_says_so(published_site: PublishedSite) -> None:
-    sentence = "until then, shared caches are told to keep pages for 5 minutes only, instead of a year"
-    assert sentence in published_site.done("check").stdout
-    assert sentence not in published_site.done("check", publish__target="./site").stdout
-    for purge in PURGED:
-        assert sentence not in published_site.done("check", **purge).stdout
-
-
 @pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_pages_that_were_put_while_a_cdn_was_set_are_not_promised_to_end_within_minutes(

@@ -8,7 +8,7 @@ import pytest
 
 from generator.api import keys
 from generator.config.settings import Config
-from generator.errors import PublicMarketsError, StoreError
+from generator.errors import StoreError
 from generator.models import replaced
 from generator.publish import known, record, references, takedown
 from generator.publish.decisions import Request
@@ -140,23 +140,6 @@ def test_a_market_named_by_its_address_with_a_slug_is_looked_up_in_its_detail(sl
     with sharded():
         requests = take_down(store, config, slug_address(config, "slug-3"), *details(3))
     assert 0 < len(requests) < LIMIT
-
-
-@pytest.mark.campaign(short=0)
-def test_a_slug_without_an_address_is_looked_up_in_the_whole_record_as_it_may_be_a_key_of_another_market(
-    slugged: tuple[Watched, Config], database: sqlite3.Connection
-) -> None:
-    store, config = slugged
-    database.execute("ALTER TABLE markets ADD COLUMN key")
-    database.execute("UPDATE markets SET key = 'Slug-3' WHERE id = ?", (market_id(5),))
-    database.commit()
-    build_now(config)
-    with locked(config.output) as folder, sharded():
-        Publication(folder, store, config, shape(config), Options()).plan(Silent()).carry_out()
-        with pytest.raises(PublicMarketsError, match="may mean 2 markets"):
-            take_down(store, config, "Slug-3", *details(3))
-        take_down(store, config, "slug-3", *details(3))
-    assert [Path(store.name, key).exists() for key in (*details(3), *details(5))] == [False, False, True, True]
 
 
 def test_another_market_in_the_detail_of_a_slug_does_not_mislead(slugged: tuple[Watched, Config]) -> None:

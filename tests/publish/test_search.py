@@ -19,13 +19,6 @@ def test_a_published_site_can_be_searched(searched: PublishedSite) -> None:
 
 
 @pytest.mark.campaign(short=0)
-def test_an_unchanged_rebuild_writes_nothing(searched: PublishedSite) -> None:
-    before = searched.objects()
-    searched.done("rebuild", "--as-of", hour(1))
-    assert searched.objects() == before
-
-
-@pytest.mark.campaign(short=0)
 def test_a_walk_goes_on_while_the_site_is_published(searched: PublishedSite) -> None:
     edge, query = engine(searched), "q=committee&status=all&limit=1&sort=volume"
     first = edge.walk(Reads(searched), query)[0]

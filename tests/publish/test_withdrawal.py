@@ -75,13 +75,6 @@ def test_a_withdrawal_from_a_store_equals_a_build_without_the_markets(
     assert published_site.server.count("PutObject") == published_site.server.count("DeleteObjects") == 0
 
 
-def test_withdrawing_unknown_markets_changes_nothing(published_site: PublishedSite) -> None:
-    before = files(Path("output"), "")
-    withdraw(Path("output"), 4_711)
-    after = files(Path("output"), "")
-    assert {key for key in before | after if before.get(key) != after.get(key)} <= {".lock"}
-
-
 def test_a_folder_without_a_build_stays_without(tmp_path: Path) -> None:
     with locked(tmp_path / "output") as folder:
         withdrawal.from_folder(folder, [market_id(1)], LIFETIME)
