@@ -98,7 +98,7 @@ def test_the_arguments_are_the_newest_step_and_the_feeds_address_as_far_as_there
 
 
 def test_the_command_runs_when_the_lease_is_released_and_the_cdn_invalidated(published_site: PublishedSite) -> None:
-    published_site.target = "www"
+    published_site.target = "./www"
     published_site.done("publish")
     published_site.edit(FX, is_listed=0)
     published_site.done(

@@ -103,14 +103,14 @@ def _replaced() -> Iterator[tuple[object, str, object]]:
         (record.decoded, decoded),
     ):
         yield from _wherever_imported(original, stand_in)
-    for module, name, stand_in in (
+    for module, name, acting in (
         (time, "sleep", lambda seconds: current().game.sleep(current(), seconds)),
         (time, "monotonic", lambda: current().game.world.clock_s),
         (time, "clock_gettime", lambda _: current().game.world.clock_s),
         (secrets, "token_hex", _token),
         (tempfile, "TemporaryDirectory", lambda: nullcontext(f"/scratch-{_token()}")),
     ):
-        yield module, name, _for_actors(stand_in, getattr(module, name))
+        yield module, name, _for_actors(acting, getattr(module, name))
 
 
 def _wherever_imported(original: object, stand_in: object) -> Iterator[tuple[object, str, object]]:
