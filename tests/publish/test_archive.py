@@ -85,17 +85,6 @@ def test_a_new_folder_ends_no_day_that_the_store_has(archived: PublishedSite) ->
     archived.check()
 
 
-@pytest.mark.campaign(short=0)
-def test_two_machines_that_take_turns_keep_each_others_days(archived: PublishedSite) -> None:
-    shutil.copytree("output", "other")
-    archived.edit(1, volume=4.0)
-    archived.done("rebuild", "--as-of", day(4))
-    archived.edit(1, volume=5.0)
-    archived.done("rebuild", "--as-of", day(5), output="other")
-    assert volumes(archived.objects()) == {date(1): 101, date(2): 102, date(3): 103, date(4): 4, date(5): 5}
-    archived.check("other")
-
-
 def is_of_archive(request: Request) -> bool:
     return request.operation == "PutObject" and "dumps/archive/" in request.key
 

@@ -2,14 +2,13 @@
 
 import json
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from generator.api import keys
-from generator.site import archive_index
 from tests.publish.archived_site import INDEX, date, dates, day, days_of, head_in
 from tests.support.kills import Kill, dying_before
 from tests.support.sites.builds import files
@@ -135,26 +134,6 @@ def test_a_takedown_in_a_folder_deletes_days_before_it_makes_them(archived: Publ
     found = files(Path("output"))
     assert days_in(found) == days_of(found).keys() == ALL
     assert [place for place in archived.traces(1) if place.startswith("output ")] == []
-
-
-def test_of_many_markets_no_detail_is_read_before_all_days_go(archived: PublishedSite) -> None:
-    built, objects, asked = archived.record().built, archived.objects(), list[str]()
-
-    def read_all(object_keys: Iterable[str]) -> Iterator[bytes | None]:
-        for key in object_keys:
-            asked.append(key)
-            yield objects.get(key)
-
-    few = [market_id(number) for number in range(100, 110)]
-    days = [keys.archived_day(date(number)) for number in (1, 2)]
-    assert archive_index.days_since(read_all, built, [market_id(1)]) == days
-    assert len(asked) == 2
-    assert archive_index.days_since(read_all, built, few) == days, "nothing says when these were made"
-    assert len(asked) == 13
-    assert archive_index.days_since(read_all, built, [*few, market_id(1)]) == days
-    assert len(asked) == 14
-    assert archive_index.days_since(read_all, built, []) == []
-    assert len(asked) == 14
 
 
 @pytest.mark.campaign(short=0)

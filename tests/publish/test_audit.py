@@ -64,11 +64,6 @@ def alter_page_but_not_its_size(site: PublishedSite) -> None:
     site.put(key, site.objects()[key][::-1])
 
 
-def remove_everything(site: PublishedSite) -> None:
-    for key in site.objects():
-        site.remove(key)
-
-
 HARMS = [
     remove_detail, alter_detail, alter_first_page, remove_first_pages, add_strangers, remove_page, alter_page,
     alter_page_but_not_its_size,

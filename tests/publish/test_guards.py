@@ -191,17 +191,6 @@ def test_another_sites_bucket_is_refused(published_site: PublishedSite) -> None:
     published_site.done("publish", base_url=other)
 
 
-@pytest.mark.parametrize("options", [(), ("--dry-run",)])
-def test_another_sites_bucket_is_refused_before_anything_is_built(
-    published_site: PublishedSite, options: tuple[str, ...]
-) -> None:
-    blocked_elsewhere(published_site, 1)
-    before = contents(published_site)
-    sentence = published_site.refused(3, "rebuild", "--as-of", hour(1), *options, base_url="https://other.example")
-    assert "publish.target holds the site" in sentence
-    assert contents(published_site) == before
-
-
 def test_a_publish_to_another_sites_bucket_leaves_both_blocked_lists_alone(published_site: PublishedSite) -> None:
     other = "https://other.example"
     blocked_elsewhere(published_site, 1)
@@ -251,15 +240,6 @@ def test_the_default_source_is_built_but_not_published(empty: PublishedSite) -> 
 def test_a_database_named_as_the_demo_on_purpose_is_published(published_site: PublishedSite) -> None:
     use_the_default_source(published_site)
     published_site.done("rebuild", "--as-of", hour(1), source__url="sqlite:///demo.db")
-
-
-def test_the_mark_ends_with_the_next_build_of_a_real_database(published_site: PublishedSite) -> None:
-    mark_as_demo(published_site)
-    published_site.done("rebuild", "--as-of", hour(1), "--allow-demo")
-    published_site.database.execute("PRAGMA application_id = 0")
-    published_site.done("build", "--as-of", hour(2))
-    published_site.done("publish")
-    assert not published_site.record().built.is_demo
 
 
 # Unknown objects, and unreliable stores

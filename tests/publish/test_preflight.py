@@ -133,14 +133,6 @@ def test_a_damaged_shard_of_the_record_is_an_error_with_the_remedy(
         )
 
 
-def test_a_store_that_does_not_answer_is_asked_once(published_site: PublishedSite) -> None:
-    published_site.server.behaviour.change({"shares": {"slow_down": 1.0}})
-    (line,) = found(published_site, 1)
-    assert line.startswith("error: s3://markets/api: does not answer (")
-    assert line.endswith("check publish.endpoint_url and the network")
-    assert len(published_site.server.log) == 1
-
-
 def test_read_only_credentials_are_reported(published_site: PublishedSite) -> None:
     published_site.server.before = lambda request: (
         Fault(403, "AccessDenied") if request.method in ("PUT", "POST") else None
@@ -180,14 +172,6 @@ def test_a_directory_is_checked_like_a_bucket(published_site: PublishedSite) -> 
         "fine: site: can be read; nothing is published there yet",
         "fine: site: can be written, and honours conditional puts",
     ]
-
-
-def test_an_endpoint_without_a_bucket_is_reported(published_site: PublishedSite) -> None:
-    published_site.target = "./site"
-    without = "publish.endpoint_url: has no effect, because publish.target is the directory ./site; write s3://"
-    assert found(published_site)[0].startswith(f"warning: {without}")
-    assert f"WARNING: {without}" in published_site.done("publish").stderr
-    assert f"WARNING: {without}" in published_site.done("takedown").stderr
 
 
 # ── monitoring ────────────────────────────────────────────────────────────────────────────────────────────────────

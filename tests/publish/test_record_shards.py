@@ -226,24 +226,6 @@ def test_the_markets_of_a_first_publish_that_was_killed_are_known(scene: Scene) 
         assert published.built.markets == site.manifest.markets
 
 
-@pytest.mark.campaign(short=0)
-@pytest.mark.parametrize("when", ["announced", "put"])
-def test_no_shard_outlives_a_site_that_became_too_small_for_shards_while_it_got_them(scene: Scene, when: str) -> None:
-    small = scene.site("a", 0)
-    scene.publish(small)
-    with sharded():
-        kinds = {"announced": f"/{SHARDS}", "put": "v1/build.json"}
-        scene.server.before = lambda request: DENIED if is_put_of(request, kinds[when]) else None
-        with pytest.raises(StoreError):
-            scene.publish(scene.site("b", 1, m1={"question": "New?"}))
-    scene.server.before = None
-    scene.pass_time(LEASE_S + 2)
-    store, orphan = scene.store(small.config), f"{SHARDS}{'a' * 18}"
-    store.put(orphan, b"put by the killed one at the last moment", If.ALWAYS)
-    scene.publish(scene.site("c", 2, m1={"question": "Newer?"}))
-    assert not shard_keys(scene.objects())
-
-
 def test_a_withdrawal_from_a_small_site_deletes_shards_that_no_record_names(scene: Scene) -> None:
     scene.publish(scene.site("a", 0))
     scene.store(scene.config("a")).put(f"{SHARDS}{'a' * 18}", market_id(6).encode(), If.ALWAYS)

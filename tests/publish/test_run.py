@@ -12,9 +12,8 @@ from generator.api import keys
 from generator.publish import apply
 from generator.stores.directory import Directory
 from generator.tree import families
-from tests.support.campaigns import rounds
 from tests.support.sites.builds import ROOT, files
-from tests.support.sites.publishing import EVERY, FX, OPEN, PublishedSite, Walk, hour
+from tests.support.sites.publishing import EVERY, OPEN, PublishedSite, Walk, hour
 from tests.support.sites.rows import insert_fx_member, insert_market, market_id
 from tests.support.stores.s3.behaviour import SLOW_DOWN
 from tests.support.stores.s3.wire import Request
@@ -161,21 +160,6 @@ def test_without_as_of_retirement_goes_by_the_stores_clock(published_site: Publi
     published_site.check()
 
 
-@pytest.mark.campaign(short=0)
-def test_machines_with_and_without_as_of_that_take_turns_do_not_fill_the_bucket(published_site: PublishedSite) -> None:
-    retired = []
-    hours = rounds(2.5, 1.0)  # never just the lifetime of cursors in the short tier
-    for turn in range(rounds(7, 30)):
-        published_site.edit(1, question=f"Edition {turn}?")
-        if turn % 2:
-            published_site.done("rebuild", "--as-of", hour(turn // 2), "--allow-older", output="of-another-machine")
-        else:
-            published_site.done("rebuild")
-        retired.append(len(published_site.record().built.retired))
-        published_site.server.behaviour.clock_offset_s += hours * 3_600
-    assert max(retired) == max(retired[: rounds(5, 8)]), retired  # cursors live for six hours
-
-
 def test_an_ephemeral_machine_publishes_and_retains(published_site: PublishedSite) -> None:
     generations = [generation(published_site)]
     began = Walk(published_site, LIST, 2).begin()
@@ -195,19 +179,6 @@ def test_an_ephemeral_machine_publishes_and_retains(published_site: PublishedSit
 
 
 # Versions
-
-
-@pytest.mark.campaign(short=0)
-def test_a_purge_deletes_old_versions_of_edited_texts(published_site: PublishedSite) -> None:
-    published_site.server.bucket.versioning = "Enabled"
-    published_site.edit(FX, question="Regretted text?")
-    published_site.done("rebuild", "--as-of", hour(1))
-    published_site.edit(FX, question="Corrected text?")
-    published_site.done("rebuild", "--as-of", hour(2), "--purge-retired")
-    versions, _ = published_site.server.bucket.list_versions("api/v1/", ("", ""), 100_000)
-    assert not [version.key for version in versions if b"Regretted" in version.body]
-    assert [version.key for version in versions if b"Corrected" in version.body]
-    published_site.check()
 
 
 # Outages

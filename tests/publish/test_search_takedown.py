@@ -8,7 +8,7 @@ from generator.api import keys
 from tests.support.sites.builds import files
 from tests.support.sites.publishing import OPEN, PublishedSite, hour
 from tests.support.sites.rows import market_id
-from tests.support.sites.searchable_site import RARE, Reads, engine, found, in_one_layout, index_of, remains
+from tests.support.sites.searchable_site import RARE, Reads, engine, found, index_of, remains
 
 
 def left(site: PublishedSite) -> set[str]:
@@ -61,53 +61,6 @@ def test_an_index_that_cannot_be_read_is_made_again(searched: PublishedSite, dam
     assert left(searched) == set()
     assert sorted(found(searched, "committee")) == [market_id(number) for number in (2, 3)]
     searched.check()
-
-
-@pytest.mark.campaign(short=0)
-@in_one_layout
-def test_no_index_that_an_edit_replaced_comes_back_with_a_takedown(searched: PublishedSite) -> None:
-    """The lists are the same, as they show no description; the index that is published now cannot be read."""
-    searched.edit(2, description="Nobody decides about quaggas.")
-    searched.done("rebuild", "--as-of", hour(2))
-    current = searched.record().built.current[keys.SEARCH]
-    searched.remove(keys.index(keys.SEARCH, current.generation))
-    searched.done("takedown", market_id(1))
-    assert found(searched, "quaggas") == [market_id(2)]
-    assert found(searched, "committee") == [market_id(3)]
-    searched.check()
-
-
-@pytest.mark.campaign(short=0)
-@in_one_layout
-def test_a_market_is_taken_down_by_its_slug_and_comes_back(searched: PublishedSite) -> None:
-    searched.done("publish", "--purge-retired")
-    before = index_of(searched.objects())
-    searched.done("takedown", "dzixyzzy")
-    assert left(searched) == set()
-    assert [entry for entry in searched.record().built.retired if entry.list == keys.SEARCH] == []
-    searched.done("takedown", "--undo", market_id(1))
-    assert left(searched) == set()
-    searched.done("rebuild", "--as-of", hour(2))
-    assert found(searched, "zyzzyva") == [market_id(1)]
-    searched.done("publish", "--purge-retired")
-    assert index_of(searched.objects()) == before
-
-
-@pytest.mark.campaign(short=0)
-@in_one_layout
-def test_a_folder_built_before_a_takedown_elsewhere_is_published_without_the_word(searched: PublishedSite) -> None:
-    searched.edit(2, description="Nobody decides about quaggas.")
-    searched.done("build", "--as-of", hour(2))
-    searched.done("takedown", market_id(1), output="elsewhere")
-    assert remains(searched.stored()) == set()
-    searched.done("publish")
-    assert left(searched) == set()
-    assert found(searched, "quaggas") == [market_id(2)]
-    searched.check()
-    searched.database.execute("DELETE FROM markets WHERE id = ?", [market_id(1)])
-    searched.done("build", "--as-of", hour(2), output="fresh")
-    current = {key for key in searched.built("fresh") if keys.SEARCH in key}
-    assert {key: searched.objects()[key] for key in current} == index_of(searched.built("fresh"))
 
 
 # Rules, each taken away: the test that is about it notices

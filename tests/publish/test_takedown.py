@@ -12,7 +12,7 @@ from generator.api import keys
 from generator.tree.files import INSPECTION
 from tests.support.faults import GoneError
 from tests.support.kills import Kill
-from tests.support.sites.builds import files, text_of
+from tests.support.sites.builds import text_of
 from tests.support.sites.publishing import (
     CLOSED,
     EVERY,
@@ -289,19 +289,6 @@ def test_a_takedown_waits_for_a_publisher_and_says_so_once(
 # Directories
 
 
-@pytest.mark.campaign(short=0)
-def test_a_directory_is_cleared_too(published_site: PublishedSite) -> None:
-    published_site.target = "./www"
-    published_site.done("publish")
-    published_site.edit(1, volume=77.0)
-    published_site.done("rebuild", "--as-of", hour(1))
-    published_site.done("takedown", market_id(1))
-    published = files(Path("www"))
-    assert published == published_site.built()
-    assert not [key for key, body in published.items() if market_id(1).encode() in body or b"Question 1?" in body]
-    assert not [path for path in Path("www").rglob("*") if market_id(1) in path.name]
-
-
 # Without a build
 
 
@@ -362,16 +349,6 @@ def test_without_a_record_details_go_and_the_takedown_says_what_remains(
     assert published_site.traces(1) == []
     published_site.check()
     assert "s3://markets/api: nothing is left of the blocked markets (" in published_site.done("takedown").stderr
-
-
-@pytest.mark.campaign(short=0)
-@pytest.mark.parametrize("key", [keys.first_page("open/new", 100), keys.SNAPSHOT, keys.feed("new", "json"), keys.BUILD])
-def test_what_is_missing_is_made_again(published_site: PublishedSite, key: str) -> None:
-    retire(published_site)
-    published_site.remove(key)
-    published_site.done("takedown", market_id(1))
-    assert published_site.traces(1) == []
-    published_site.check()
 
 
 def test_a_category_goes_with_its_last_market(published_site: PublishedSite) -> None:

@@ -81,18 +81,6 @@ def test_a_folder_without_a_build_stays_without(tmp_path: Path) -> None:
         assert folder.manifest() is None
 
 
-def test_the_remains_of_a_killed_build_are_searched_too(published_site: PublishedSite) -> None:
-    content = json.loads(Path("output/manifest.json").read_bytes())
-    tamper(Path("output/manifest.json"), json.dumps({**content, "complete": False}).encode())
-    Path("output", keys.detail(market_id(4_711))).write_bytes(b'{"a half-made": "detail"}')
-    made = withdraw(Path("output"), 1)
-    assert made.complete
-    assert not [key for key, body in published_site.built().items() if market_id(1).encode() in body]
-    expected = rebuilt_without(published_site, 1)
-    found = files(Path("output"))
-    assert {key: found.get(key) for key in expected} == expected
-
-
 @pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("harm", ["missing", "damaged"])
 @pytest.mark.parametrize("what", ["first page", "page", "build record", "feed", "head of the dump", "dump"])

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -82,24 +82,3 @@ def test_without_the_extra_a_takedown_deletes_all_parquet_files_and_says_so(
         filed.check()
     filed.done("rebuild", "--as-of", hour(2))
     assert set[str]().union(*in_files(filed.objects()).values()) == LISTED - {market_id(1)}
-
-
-@pytest.mark.campaign(short=0)
-@pytest.mark.parametrize("damage", [lambda _: b"", lambda body: bytes(len(body))], ids=["empty", "zeroes"])
-def test_files_that_cannot_be_read_are_made_again_if_they_held_the_market(
-    filed: PublishedSite, damage: Callable[[bytes], bytes]
-) -> None:
-    before = in_files(filed.objects())
-    holding = [key for key, ids in before.items() if market_id(RESOLVED) in ids]
-    assert len(holding) == 3
-    for key in holding:
-        filed.put(key, damage(filed.objects()[key]))
-    filed.forget_output()
-    result = filed.done("takedown", market_id(RESOLVED))
-    assert "Parquet" not in result.stderr
-    after = in_files(filed.objects())
-    assert {key for key in before if key not in after} == {*holding}
-    assert {folder_of(key) for key, ids in after.items() if ids} == {
-        folder_of(key) for key, ids in before.items() if ids - {market_id(RESOLVED)}
-    }
-    assert set[str]().union(*after.values()) == LISTED - {market_id(RESOLVED)}
