@@ -1,14 +1,12 @@
 """A withdrawal or takedown makes the search index anew, without the database: no word of the market remains."""
 
-import json
-
 import pytest
 
 from generator.api import keys
 from tests.support.sites.builds import files
 from tests.support.sites.publishing import OPEN, PublishedSite, hour
 from tests.support.sites.rows import market_id
-from tests.support.sites.searchable_site import RARE, Reads, engine, found, index_of, remains
+from tests.support.sites.searchable_site import RARE, found, index_of, remains
 
 
 def left(site: PublishedSite) -> set[str]:
@@ -38,16 +36,6 @@ def test_a_takedown_makes_the_index_of_a_build_without_the_market(searched: Publ
         searched.database.execute("DELETE FROM markets WHERE id = ?", [market_id(number)])
     searched.done("build", "--as-of", hour(1), output="fresh")
     assert made == index_of(searched.built("fresh"))
-
-
-@pytest.mark.campaign(short=0)
-def test_a_takedown_ends_walks_in_earlier_indexes(searched: PublishedSite) -> None:
-    edge, query = engine(searched), "q=committee&status=all&limit=1"
-    cursor = json.loads(edge.walk(Reads(searched), query)[0]["body"])["nextCursor"]
-    searched.done("takedown", market_id(1))
-    (answer,) = edge.walk(Reads(searched), f"{query}&cursor={cursor}")
-    assert answer["status"] == 400
-    assert json.loads(answer["body"])["details"][0]["path"] == ["cursor"]
 
 
 @pytest.mark.campaign(short=0)

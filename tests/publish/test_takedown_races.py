@@ -53,15 +53,3 @@ def test_a_takedown_that_begins_during_a_rebuild_stops_neither(filed: PublishedS
     filed.done("takedown", market_id(1))
     assert filed.traces(1) == []
     filed.check()
-
-
-@pytest.mark.campaign(short=0)
-@pytest.mark.parametrize(("filed", "place"), CASES, indirect=["filed"])
-def test_two_takedowns_at_once_both_succeed(filed: PublishedSite, place: int) -> None:
-    """The second one blocks its market, and then waits for the first."""
-    after_requests(filed, place + 1, lambda: blocklist.merge(filed.store(), blocking(1)))
-    filed.done("takedown", market_id(2))
-    filed.server.after = None
-    filed.done("takedown", market_id(1))
-    assert (filed.traces(1), filed.traces(2)) == ([], [])
-    filed.check()
