@@ -276,10 +276,8 @@ def never(line: str) -> None:
     raise AssertionError(line)
 
 
-def test_a_hold_without_an_answer_says_that_it_may_be_set(
-    published_site: PublishedSite, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("time.sleep", lambda _: None)
+@pytest.mark.usefixtures("impatient")
+def test_a_hold_without_an_answer_says_that_it_may_be_set(published_site: PublishedSite) -> None:
     published_site.server.before = lambda request: APPLIED_BUT_FAILED if request.operation == "PutObject" else None
     message = published_site.refused(5, "hold", REASON)
     assert "no answer, so it is unknown whether manifest.json was replaced" in message

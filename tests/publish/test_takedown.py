@@ -246,8 +246,8 @@ def test_a_damaged_list_is_made_again(published_site: PublishedSite, body: bytes
     assert len(walk(published_site, "open/new", 100)) == len(OPEN) - 1
 
 
-def test_an_unresponsive_store_is_an_error(published_site: PublishedSite, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("time.sleep", lambda _: None)
+@pytest.mark.usefixtures("impatient")
+def test_an_unresponsive_store_is_an_error(published_site: PublishedSite) -> None:
     published_site.server.before = lambda _: SLOW_DOWN
     for command in (["takedown", market_id(1)], ["takedown"], ["publish"], ["rebuild"]):
         sentence = published_site.refused(1, *command)
