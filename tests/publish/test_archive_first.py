@@ -1,6 +1,5 @@
 """Archived days that may show a withdrawn market are gone with its detail, and come back without it in the same run."""
 
-import json
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -134,14 +133,3 @@ def test_a_takedown_in_a_folder_deletes_days_before_it_makes_them(archived: Publ
     found = files(Path("output"))
     assert days_in(found) == days_of(found).keys() == ALL
     assert [place for place in archived.traces(1) if place.startswith("output ")] == []
-
-
-@pytest.mark.campaign(short=0)
-def test_days_stay_where_nobody_could_put_them_back(archived: PublishedSite) -> None:
-    archived.forget_output()
-    stored = json.loads(archived.stored()["manifest.json"])
-    stored["built"]["settings"]["layout"] = "of another version"
-    archived.put("manifest.json", json.dumps(stored).encode())
-    assert archived.run("takedown", market_id(1)).exit_code == 1
-    assert days_in(archived.objects()) == days_of(archived.objects()).keys() == ALL
-    assert DETAIL not in archived.objects()
