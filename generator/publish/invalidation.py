@@ -24,13 +24,22 @@ def is_configured(config: Config) -> bool:
 
 
 class Cdn:
-    """The configured CDN. `keep_lease` is called about every second while waiting; what it raises ends the wait."""
+    """The configured CDN. `keep_lease` is called every `step_s` while waiting; what it raises ends the wait."""
 
-    def __init__(self, config: Config, keep_lease: Callable[[], object]) -> None:
+    def __init__(
+        self,
+        config: Config,
+        keep_lease: Callable[[], object],
+        *,
+        patience_s: float = _PATIENCE_S,
+        step_s: float = _STEP_S,
+    ) -> None:
         #: Files of downloads may have an address of their own.
         self._places = dict.fromkeys(f"{url}/{API_VERSION}/" for url in (config.base_url, config.files_url))
         self._command = config.publish.purge_command
         self._keep_lease = keep_lease
+        self._patience_s = patience_s
+        self._step_s = step_s
         distribution = config.publish.cloudfront_distribution
         self._cloudfront = _CloudFront(distribution, next(iter(self._places))) if distribution else None
 
@@ -47,11 +56,11 @@ class Cdn:
 
     def wait(self) -> None:
         """Wait until the last invalidation is complete; raise StoreError if that takes too long."""
-        until = time.monotonic() + _PATIENCE_S
+        until = time.monotonic() + self._patience_s
         while self._cloudfront and not self._cloudfront.is_complete():
             if time.monotonic() > until:
-                raise self._cloudfront.late()
-            time.sleep(_STEP_S)
+                raise self._cloudfront.late(self._patience_s)
+            time.sleep(self._step_s)
             self._keep_lease()
 
     def _ask_cloudfront(self) -> None:
@@ -61,7 +70,7 @@ class Cdn:
     def _run_command(self) -> None:
         if self._command:
             for place in self._places:
-                _run([*self._command, place], self._keep_lease)
+                _run([*self._command, place], Runner("PURGE_", self._patience_s, self._step_s, self._keep_lease))
 
 
 class _CloudFront:
@@ -96,10 +105,10 @@ class _CloudFront:
             found = self._client.get_invalidation(DistributionId=self._distribution, Id=self._id)
         return found["Invalidation"]["Status"].lower() == "completed"
 
-    def late(self) -> StoreError:
-        """The error for an invalidation that is not complete in time."""
+    def late(self, patience_s: float) -> StoreError:
+        """The error for an invalidation that is not complete within so many seconds."""
         return self._failed(
-            f"invalidation {self._id} is not complete after {_PATIENCE_S / 60:.0f} minutes", "run publish again"
+            f"invalidation {self._id} is not complete after {patience_s / 60:.0f} minutes", "run publish again"
         )
 
     @contextmanager
@@ -116,8 +125,7 @@ class _CloudFront:
         )
 
 
-def _run(command: list[str], keep_lease: Callable[[], object]) -> None:
-    runner = Runner("PURGE_", _PATIENCE_S, _STEP_S, keep_lease)
+def _run(command: list[str], runner: Runner) -> None:
     try:
         runner.run(command)
     except CommandError as error:

@@ -14,7 +14,7 @@ from generator.tree.manifest import Manifest
 _PATIENCE_S: Final = 30
 
 
-def send(config: Config, published: Manifest) -> list[str]:
+def send(config: Config, published: Manifest, *, patience_s: float = _PATIENCE_S) -> list[str]:
     """Run the command, if there is one; return warnings, as its failure does not fail the publish.
 
     Appended are the name of the newest step, empty if there is none (as after a takedown), and the address of the
@@ -27,7 +27,7 @@ def send(config: Config, published: Manifest) -> list[str]:
     step = feed.chunks[-1] if feed and feed.chunks else ""
     address = f"{config.base_url}/{keys.head(keys.CHANGES)}" if feed else ""
     try:
-        Runner("NOTIFY_", _PATIENCE_S).run([*command, step, address])
+        Runner("NOTIFY_", patience_s).run([*command, step, address])
     except CommandError as error:
         told = "the publish is complete, but followers may not have been notified; fix the command"
         return [f"publish.notify_command: {error}; {told}"]

@@ -17,7 +17,7 @@ from generator.api import keys
 from generator.stores import probes
 from generator.stores.requests import ITEMS_PER_TASK
 from generator.stores.s3_connection import LONGEST_REQUEST, Connection
-from generator.stores.s3_deletions import Deletions
+from generator.stores.s3_deletions import PARALLEL, Deletions
 from generator.stores.s3_errors import is_missing, is_unsupported, status_of
 from generator.stores.store import BeforeEach, Condition, ConditionFailedError, If, Listed, Stored, nothing
 
@@ -39,6 +39,7 @@ class RequestOptions:
 
     immutable: str = keys.IMMUTABLE
     longest: timedelta = LONGEST_REQUEST
+    deletions: int = PARALLEL
 
 
 class Bucket:
@@ -65,7 +66,7 @@ class Bucket:
         self._connection = Connection(self.name, bucket, endpoint_url, options.longest)
         self._s3 = self._connection.client
         self._uploads = _uploads(client, self._connection)
-        self._deletions = Deletions(self._connection)
+        self._deletions = Deletions(self._connection, options.deletions)
         self.parallel = self._uploads.parallel
         #: Whether the store wants quoted ETags in If-Match; None until a put has shown it.
         self._quoted: bool | None = None

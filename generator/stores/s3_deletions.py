@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
     _Select = Callable[[ListObjectVersionsOutputTypeDef], list[ObjectIdentifierTypeDef]]
 
-_PARALLEL: Final = 16
+#: Deletions at once, in a store that deletes no batches.
+PARALLEL: Final = 16
 _OK: Final = 200
 _VERSIONED: Final = ("Enabled", "Suspended")
 _PERMISSIONS: Final = "allow these credentials s3:GetBucketVersioning, s3:ListBucketVersions and s3:DeleteObjectVersion"
@@ -32,11 +33,12 @@ _PERMISSIONS: Final = "allow these credentials s3:GetBucketVersioning, s3:ListBu
 class Deletions:
     """Deletes by full keys, with the target's prefix."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, parallel: int = PARALLEL) -> None:
         self._connection = connection
         self._name = connection.name
         self._bucket = connection.bucket
         self._s3 = connection.client
+        self._parallel = parallel
         self._supports_bulk = True
         self._supports_versions = True
 
@@ -83,7 +85,7 @@ class Deletions:
             before_each()
             self._delete_one(identifier)
 
-        for _ in parallel_map(delete, objects, _PARALLEL):
+        for _ in parallel_map(delete, objects, self._parallel):
             pass
 
     def _delete_one(self, identifier: "ObjectIdentifierTypeDef") -> None:

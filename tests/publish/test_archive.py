@@ -1,19 +1,16 @@
 """The archive keeps the last dump of each day, through builds, publishes, takedowns and purges."""
 
 import shutil
-import sys
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
 from generator.api import keys
 from generator.tree import shards
-from tests.publish.archived_site import INDEX, date, dates, day, days_of, head_in, volumes
+from tests.publish.archived_site import date, dates, day, days_of, head_in, volumes
 from tests.support.kills import dying_before
-from tests.support.sites.builds import files
 from tests.support.sites.publishing import EVERY, FX, PublishedSite
-from tests.support.sites.rows import insert_fx_member, market_id
+from tests.support.sites.rows import market_id
 from tests.support.stores.s3.wire import Request
 
 LISTED = {market_id(number) for number in EVERY if number != FX}
@@ -25,34 +22,6 @@ def test_what_was_known_on_each_day_can_be_read(archived: PublishedSite) -> None
     archived.check()
 
 
-def test_the_last_dump_of_a_day_is_that_of_the_day_and_no_later_build_changes_it(archived: PublishedSite) -> None:
-    archived.edit(1, volume=1_000.0)
-    archived.done("rebuild", "--as-of", day(3, 20))
-    archived.edit(1, volume=2_000.0)
-    archived.done("rebuild", "--as-of", day(4, 1))
-    assert volumes(archived.objects()) == {date(1): 101, date(2): 102, date(3): 1_000, date(4): 2_000}
-    archived.check()
-
-
-def test_days_without_a_change_share_one_file(archived: PublishedSite) -> None:
-    archived.done("rebuild", "--as-of", day(4))
-    archived.done("rebuild", "--as-of", day(5))
-    head = head_in(archived.objects())
-    assert [one.date for one in head.days] == [date(number) for number in (1, 2, 3, 4)]
-    assert len({one.ndjson.sha256 for one in head.days}) == 3
-    archived.check()
-
-
-def test_a_generation_of_the_archive_lasts_for_a_day(archived: PublishedSite) -> None:
-    before = archived.record().built.current[keys.ARCHIVE].generation
-    for hour in (13, 14, 15):
-        archived.edit(1, volume=float(hour))
-        archived.done("rebuild", "--as-of", day(3, hour))
-    assert archived.record().built.current[keys.ARCHIVE].generation == before
-    archived.done("rebuild", "--as-of", day(4))
-    assert archived.record().built.current[keys.ARCHIVE].generation != before
-
-
 def test_a_day_without_a_build_is_not_in_the_archive_and_old_days_leave_it(archived: PublishedSite) -> None:
     archived.edit(1, volume=7.0)
     archived.done("rebuild", "--as-of", day(6))
@@ -60,41 +29,6 @@ def test_a_day_without_a_build_is_not_in_the_archive_and_old_days_leave_it(archi
     archived.done("rebuild", "--as-of", day(7))
     assert dates(archived.objects()) == ([date(2), date(3), date(6)], date(7)), "five days up to the sixth"
     archived.check()
-
-
-def test_fewer_days_end_the_oldest_and_none_ends_the_archive(archived: PublishedSite) -> None:
-    archived.settings["archive.days"] = "1"
-    archived.done("rebuild", "--as-of", day(4))
-    assert dates(archived.objects()) == ([date(3)], date(4))
-    archived.settings["archive.days"] = "0"
-    archived.done("rebuild", "--as-of", day(4, 13), cursor__lifetime="10 min")
-    archived.check()
-    assert not [key for key in archived.objects() if keys.is_archived_day(key) or key == INDEX]
-    assert keys.ARCHIVE not in archived.record().built.current
-
-
-@pytest.mark.campaign(short=0)
-def test_a_clock_that_was_ahead_ends_no_day_and_one_that_goes_back_changes_none(archived: PublishedSite) -> None:
-    archived.edit(1, volume=9.0)
-    archived.done("rebuild", "--as-of", "2024-06-01T00:00:00Z")
-    assert dates(archived.objects()) == ([date(1), date(2), date(3)], "2024-06-01")
-    for hour in (13, 14):
-        archived.edit(1, volume=float(hour))
-        archived.done("rebuild", "--allow-older", "--as-of", day(3, hour))
-        assert volumes(archived.objects())[date(3)] == 103
-    archived.edit(1, volume=4.0)
-    archived.done("rebuild", "--allow-older", "--as-of", day(4))
-    archived.edit(1, volume=44.0)
-    archived.done("rebuild", "--allow-older", "--as-of", day(4, 13))
-    assert dates(archived.objects()) == ([date(1), date(2), date(3), "2024-06-01"], date(4))
-    assert volumes(archived.objects())[date(4)] == 44
-    archived.check()
-
-
-def test_dumps_that_are_off_have_no_archive(published_site: PublishedSite) -> None:
-    result = published_site.run("build", archive__days="3", dumps__ndjson="false")
-    assert "archive.days: needs dumps.ndjson" in result.stderr
-    assert result.exit_code == 1
 
 
 @pytest.mark.parametrize("has_output", [True, False])
@@ -111,30 +45,10 @@ def test_a_takedown_takes_the_market_out_of_every_day(archived: PublishedSite, *
         archived.check()
 
 
-@pytest.mark.campaign(short=0)
-def test_a_takedown_leaves_what_a_build_without_the_market_leaves(archived: PublishedSite) -> None:
-    archived.done("takedown", market_id(1))
-    taken_down = archived.objects()
-    archived.done("rebuild", "--as-of", day(3))
-    assert {key for key in archived.objects() if keys.DUMPS in key} == {key for key in taken_down if keys.DUMPS in key}
-    assert days_of(archived.objects()) == days_of(taken_down)
-
-
 def test_a_market_that_the_database_hides_leaves_every_day(archived: PublishedSite) -> None:
     archived.edit(1, approval="pending")
     archived.done("rebuild", "--as-of", day(4))
     assert {one["id"] for markets in days_of(archived.objects()).values() for one in markets} == LISTED - {market_id(1)}
-    assert archived.traces(1) == []
-    archived.check()
-
-
-@pytest.mark.campaign(short=0)
-def test_a_market_that_left_the_lists_long_before_leaves_every_day(archived: PublishedSite) -> None:
-    insert_fx_member(archived.database)
-    archived.done("rebuild", "--as-of", day(4), cursor__lifetime="10 min")
-    archived.done("rebuild", "--as-of", day(5), cursor__lifetime="10 min")
-    assert volumes(archived.objects()).keys() == {date(1), date(2), date(3)}
-    archived.done("takedown", market_id(1))
     assert archived.traces(1) == []
     archived.check()
 
@@ -163,58 +77,11 @@ def test_a_day_whose_file_is_damaged_ends_with_a_takedown_that_says_so(archived:
     assert archived.traces(1, output=False) == []
 
 
-def test_a_build_that_finds_a_file_missing_ends_the_day_and_says_so(archived: PublishedSite) -> None:
-    head = head_in(archived.objects())
-    (file, _) = head.days[0].files(head.base_url)
-    Path("output", file.key).unlink()
-    result = archived.done("build", "--as-of", day(3, 14))
-    assert f"{date(1)}" in result.stderr
-    assert "missing or damaged" in result.stderr
-    assert dates(files(Path("output"))) == ([date(2)], date(3))
-
-
-@pytest.mark.campaign(short=0)
-def test_an_undone_takedown_brings_the_market_back_to_no_day_that_is_over(archived: PublishedSite) -> None:
-    archived.done("takedown", market_id(1))
-    archived.done("takedown", "--undo", market_id(1))
-    archived.done("rebuild", "--as-of", day(3, 14))
-    assert volumes(archived.objects()).keys() == {date(3)}
-    archived.check()
-
-
 def test_a_new_folder_ends_no_day_that_the_store_has(archived: PublishedSite) -> None:
     archived.forget_output()
     archived.edit(1, volume=4.0)
     archived.done("rebuild", "--as-of", day(4))
     assert volumes(archived.objects()) == {date(1): 101, date(2): 102, date(3): 103, date(4): 4}
-    archived.check()
-
-
-@pytest.mark.campaign(short=0)
-def test_two_machines_that_take_turns_keep_each_others_days(archived: PublishedSite) -> None:
-    shutil.copytree("output", "other")
-    archived.edit(1, volume=4.0)
-    archived.done("rebuild", "--as-of", day(4))
-    archived.edit(1, volume=5.0)
-    archived.done("rebuild", "--as-of", day(5), output="other")
-    assert volumes(archived.objects()) == {date(1): 101, date(2): 102, date(3): 103, date(4): 4, date(5): 5}
-    archived.check("other")
-
-
-def test_days_that_come_from_the_store_show_nobody_whom_the_new_folder_does_not(archived: PublishedSite) -> None:
-    archived.forget_output()
-    archived.edit(1, approval="pending")
-    archived.done("rebuild", "--as-of", day(4))
-    assert len(days_of(archived.objects())) == 4
-    assert archived.traces(1) == []
-    archived.check()
-
-
-@pytest.mark.campaign(short=0)
-def test_a_day_that_has_expired_does_not_come_back_from_the_store(archived: PublishedSite) -> None:
-    archived.done("rebuild", "--as-of", day(4), archive__days="2")
-    archived.done("rebuild", "--as-of", day(4), archive__days="2")
-    assert dates(archived.objects()) == ([date(2), date(3)], date(4))
     archived.check()
 
 
@@ -239,37 +106,6 @@ def test_a_run_that_is_killed_as_it_puts_a_day_loses_none(archived: PublishedSit
     assert command == "rebuild" or archived.traces(2, output=False) == []
     archived.done("rebuild", "--as-of", day(4))
     assert volumes(archived.objects()) == {**before, date(4): 4}
-    archived.check()
-
-
-@pytest.mark.campaign(short=0)
-def test_a_verification_repairs_days_and_their_files(archived: PublishedSite) -> None:
-    before = archived.objects()
-    head = head_in(before)
-    (ndjson, parquet) = head.days[0].files(head.base_url)
-    archived.put(keys.archived_day(date(2)), b"{}")
-    archived.remove(keys.archived_day(date(1)))
-    archived.put(ndjson.key, b"torn")
-    archived.remove(parquet.key)
-    archived.done("publish", "--verify")
-    assert days_of(archived.objects()) == days_of(before)
-    assert archived.objects()[parquet.key] == before[parquet.key]
-    archived.check()
-
-
-@pytest.mark.campaign(short=0)
-def test_a_takedown_without_the_extra_leaves_days_without_parquet(
-    archived: PublishedSite, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    archived.forget_output()
-    with monkeypatch.context() as patch:
-        patch.setitem(sys.modules, "arro3", None)
-        archived.done("takedown", market_id(1))
-    head = head_in(archived.objects())
-    assert {len(day.files("")) for day in head.all_days()} == {1}
-    assert archived.traces(1, output=False) == []
-    archived.done("rebuild", "--as-of", day(4))
-    assert len(days_of(archived.objects())) == 4
     archived.check()
 
 

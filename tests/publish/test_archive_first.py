@@ -1,20 +1,18 @@
 """Archived days that may show a withdrawn market are gone with its detail, and come back without it in the same run."""
 
-import json
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from generator.api import keys
-from generator.site import archive_index
 from tests.publish.archived_site import INDEX, date, dates, day, days_of, head_in
 from tests.support.kills import Kill, dying_before
 from tests.support.sites.builds import files
 from tests.support.sites.publishing import PREFIX, PublishedSite
-from tests.support.sites.rows import insert_market, market_id
+from tests.support.sites.rows import market_id
 from tests.support.stores.s3.wire import Request
 
 DETAIL = keys.detail(market_id(1))
@@ -66,67 +64,6 @@ def test_a_takedown_deletes_days_with_the_detail_and_puts_them_back(
     assert "deleted 2 archived days with the details, and put 2 back" in result.stderr
     assert days_in(archived.objects()) == days_of(archived.objects()).keys() == ALL
     assert market_id(1) not in str(days_of(archived.objects()))
-
-
-@pytest.mark.campaign(short=0)
-def test_days_before_the_market_was_made_stay(archived: PublishedSite) -> None:
-    insert_market(archived.database, 50, created_at="2024-02-04 10:00:00.000000")
-    for number in (4, 5):
-        archived.edit(1, volume=float(number))
-        archived.done("rebuild", "--as-of", day(number))
-    kept = {date: archived.objects()[keys.archived_day(date)] for date in ALL}
-    with at_first_put(archived) as found:
-        result = archived.done("takedown", market_id(50))
-    assert days_in(found[0]) == {*ALL, date(5)}
-    assert dates(found[0]) == (sorted(ALL), date(5))
-    assert "deleted 1 archived day with the details, and put 1 back" in result.stderr
-    assert {date: archived.objects()[keys.archived_day(date)] for date in ALL} == kept
-    assert archived.traces(50) == []
-    archived.check()
-
-
-@pytest.mark.campaign(short=0)
-def test_a_market_that_is_younger_than_every_day_that_is_over_deletes_none(archived: PublishedSite) -> None:
-    insert_market(archived.database, 50, created_at="2024-02-04 10:00:00.000000")
-    archived.done("rebuild", "--as-of", day(4))
-    with at_first_put(archived) as found:
-        result = archived.done("takedown", market_id(50))
-    assert days_in(found[0]) == {*ALL, date(4)}
-    assert dates(found[0]) == (sorted(ALL), date(4))
-    assert "with the details" not in result.stderr
-    assert archived.traces(50) == []
-
-
-@pytest.mark.campaign(short=0)
-def test_a_day_that_shows_a_market_which_says_it_was_made_later_is_found_as_the_days_are_made(
-    archived: PublishedSite,
-) -> None:
-    archived.edit(1, created_at="2024-02-02 10:00:00.000000")
-    archived.done("rebuild", "--as-of", day(3, 13))
-    result = archived.done("takedown", market_id(1))
-    assert "deleted 1 archived day with the details, and put 1 back" in result.stderr
-    assert market_id(1) not in str(days_of(archived.objects()))
-    assert days_in(archived.objects()) == ALL
-
-
-@pytest.mark.campaign(short=0)
-def test_without_the_detail_all_days_are_deleted_and_come_back(archived: PublishedSite) -> None:
-    archived.edit(1, created_at="2024-02-02 10:00:00.000000")
-    archived.done("rebuild", "--as-of", day(3, 13))
-    archived.remove(DETAIL)
-    archived.forget_output()
-    assert "deleted 2 archived days with the details, and put 2 back" in archived.done("takedown", market_id(1)).stderr
-    assert days_in(archived.objects()) == days_of(archived.objects()).keys() == ALL
-
-
-@pytest.mark.campaign(short=0)
-def test_days_that_only_the_head_tells_of_are_not_deleted_before_they_are_made(archived: PublishedSite) -> None:
-    archived.remove(keys.index(keys.ARCHIVE, archived.record().built.current[keys.ARCHIVE].generation))
-    archived.forget_output()
-    result = archived.done("takedown", market_id(1))
-    assert "with the details" not in result.stderr
-    assert days_of(archived.objects()).keys() == ALL
-    assert archived.traces(1, output=False) == []
 
 
 # ── a run that is killed once it has deleted days ────────────────────────────────────────────────────────────────────
@@ -196,47 +133,3 @@ def test_a_takedown_in_a_folder_deletes_days_before_it_makes_them(archived: Publ
     found = files(Path("output"))
     assert days_in(found) == days_of(found).keys() == ALL
     assert [place for place in archived.traces(1) if place.startswith("output ")] == []
-
-
-@pytest.mark.campaign(short=0)
-def test_a_takedown_after_a_publish_that_was_killed_as_it_began_a_day_loses_none(archived: PublishedSite) -> None:
-    archived.edit(1, approval="pending")
-    with dying_before(archived.server, lambda one: one.operation == "PutObject" and "/lists/" in one.key):
-        assert archived.run("rebuild", "--as-of", day(4)).exit_code == 1
-    archived.server.behaviour.clock_offset_s += 600
-    shutil.rmtree("output")
-    archived.done("takedown", market_id(2))
-    shutil.rmtree("output", ignore_errors=True)
-    archived.done("rebuild", "--as-of", day(5))
-    assert dates(archived.objects()) == ([*sorted(ALL), date(4)], date(5))
-
-
-def test_of_many_markets_no_detail_is_read_before_all_days_go(archived: PublishedSite) -> None:
-    built, objects, asked = archived.record().built, archived.objects(), list[str]()
-
-    def read_all(object_keys: Iterable[str]) -> Iterator[bytes | None]:
-        for key in object_keys:
-            asked.append(key)
-            yield objects.get(key)
-
-    few = [market_id(number) for number in range(100, 110)]
-    days = [keys.archived_day(date(number)) for number in (1, 2)]
-    assert archive_index.days_since(read_all, built, [market_id(1)]) == days
-    assert len(asked) == 2
-    assert archive_index.days_since(read_all, built, few) == days, "nothing says when these were made"
-    assert len(asked) == 13
-    assert archive_index.days_since(read_all, built, [*few, market_id(1)]) == days
-    assert len(asked) == 14
-    assert archive_index.days_since(read_all, built, []) == []
-    assert len(asked) == 14
-
-
-@pytest.mark.campaign(short=0)
-def test_days_stay_where_nobody_could_put_them_back(archived: PublishedSite) -> None:
-    archived.forget_output()
-    stored = json.loads(archived.stored()["manifest.json"])
-    stored["built"]["settings"]["layout"] = "of another version"
-    archived.put("manifest.json", json.dumps(stored).encode())
-    assert archived.run("takedown", market_id(1)).exit_code == 1
-    assert days_in(archived.objects()) == days_of(archived.objects()).keys() == ALL
-    assert DETAIL not in archived.objects()

@@ -8,12 +8,11 @@ from pathlib import Path
 import pytest
 
 from generator.api import keys
-from generator.publish import record
 from generator.tree.families import object_keys
 from tests.support.sites.builds import files, lasting
-from tests.support.sites.publishing import PREFIX, PublishedSite, hour, tamper, walk
+from tests.support.sites.publishing import PublishedSite, hour, walk
 from tests.support.sites.rows import market_id
-from tests.support.sites.searchable_site import found, in_one_layout, words_in
+from tests.support.sites.searchable_site import in_one_layout, words_in
 
 DETAIL = keys.detail(market_id(8))
 FIRST_PAGE = keys.first_page("closed/new", 2)
@@ -65,11 +64,6 @@ def alter_page_but_not_its_size(site: PublishedSite) -> None:
     site.put(key, site.objects()[key][::-1])
 
 
-def remove_everything(site: PublishedSite) -> None:
-    for key in site.objects():
-        site.remove(key)
-
-
 HARMS = [
     remove_detail, alter_detail, alter_first_page, remove_first_pages, add_strangers, remove_page, alter_page,
     alter_page_but_not_its_size,
@@ -97,14 +91,6 @@ def test_without_the_option_the_store_is_not_listed(published_site: PublishedSit
     assert DETAIL not in published_site.objects()
 
 
-def test_an_emptied_bucket_is_refilled(published_site: PublishedSite) -> None:
-    good = published_site.objects()
-    remove_everything(published_site)
-    published_site.done("publish", "--verify")
-    assert published_site.objects() == good
-    published_site.check()
-
-
 def test_an_intact_store_is_left_alone(published_site: PublishedSite) -> None:
     before = published_site.stored()
     requests = published_site.requests("publish", "--verify")
@@ -113,15 +99,6 @@ def test_an_intact_store_is_left_alone(published_site: PublishedSite) -> None:
     }  # fmt: skip
     assert sum(request.startswith("DeleteObjects") for request in requests) == 1, "the probe's own object"
     assert published_site.stored() == before
-
-
-@pytest.mark.parametrize("opaque", [False, True])
-def test_pages_are_compared_byte_by_byte_where_etags_are_opaque(published_site: PublishedSite, opaque: bool) -> None:  # noqa: FBT001 - a row
-    published_site.server.behaviour.opaque_etags = opaque
-    alter_page_but_not_its_size(published_site)
-    good = published_site.built()
-    published_site.done("publish", "--verify")
-    assert published_site.objects() == good
 
 
 @pytest.mark.campaign(short=1)
@@ -215,79 +192,6 @@ def test_a_verifying_run_probes_conditional_puts_again(published_site: Published
 
 
 # The search index
-
-
-def parts_of_index(site: PublishedSite) -> dict[str, str]:
-    """A key of every kind of object of the search index."""
-    root = json.loads(site.objects()[keys.head(keys.SEARCH)])
-    names = {"bucket": root["buckets"][0], "vector": root["vectors"]["volume"][0], "table": root["table"]}
-    parts = {what: keys.chunk(keys.SEARCH, name) for what, name in names.items()}
-    return parts | {"head": keys.head(keys.SEARCH), "root": keys.index(keys.SEARCH, root["generation"])}
-
-
-@in_one_layout
-@pytest.mark.campaign(short=0)
-@pytest.mark.parametrize("what", ["head", "root", "bucket", "vector", "table"])
-def test_manual_changes_to_the_search_index_are_undone(searched: PublishedSite, what: str) -> None:
-    good, key = searched.objects(), parts_of_index(searched)[what]
-    for harmful in (None, good[key][::-1]):
-        searched.remove(key) if harmful is None else searched.put(key, harmful)
-        searched.done("publish", "--verify")
-        searched.check()
-        assert searched.objects()[key] == good[key]
-    assert found(searched, "zyzzyva") == [market_id(1)]
-
-
-@pytest.mark.campaign(short=0)
-@in_one_layout
-def test_what_nobody_knows_of_beside_the_search_index_is_deleted(searched: PublishedSite) -> None:
-    good = searched.objects()
-    searched.put(keys.chunk(keys.SEARCH, "0" * 32), b"[]")
-    searched.put(keys.index(keys.SEARCH, "s" + "0" * 19), b"{}")
-    searched.done("publish", "--verify")
-    assert searched.objects() == good
-
-
-@pytest.mark.campaign(short=0)
-@in_one_layout
-def test_a_lost_object_of_a_retired_index_ends_that_index(searched: PublishedSite) -> None:
-    (retired,) = [entry for entry in searched.record().built.retired if entry.list == keys.SEARCH]
-    searched.remove(keys.index(keys.SEARCH, retired.generation))
-    searched.done("publish", "--verify")
-    assert keys.SEARCH not in {entry.list for entry in searched.record().built.retired}
-    searched.check()
-
-
-@in_one_layout
-def test_verifying_makes_the_record_of_a_searchable_site_anew(searched: PublishedSite) -> None:
-    good = searched.record().built
-    searched.server.bucket.delete(PREFIX + record.KEY)
-    searched.done("publish", "--verify")
-    assert searched.record().built.current[keys.SEARCH] == good.current[keys.SEARCH]
-    searched.check()
-
-
-@in_one_layout
-@pytest.mark.campaign(short=0)
-@pytest.mark.parametrize("field", [3, {"generation": "s", "count": 1, "bytes": 1, "chunks": [{}]}])
-def test_a_record_with_a_damaged_search_index_is_refused_and_made_anew(searched: PublishedSite, field: object) -> None:
-    content = json.loads(searched.stored()[record.KEY])
-    content["built"]["current"][keys.SEARCH] = field
-    searched.put(record.KEY, json.dumps(content).encode())
-    message = searched.refused(1, "publish")
-    assert "damaged or not this program's" in message
-    assert "`public-markets publish --verify` checks every object and writes the record anew" in message
-    searched.done("publish", "--verify")
-    searched.check()
-
-
-@in_one_layout
-def test_a_folder_whose_manifest_has_a_damaged_search_index_is_refused(searched: PublishedSite) -> None:
-    content = json.loads(Path("output/manifest.json").read_bytes())
-    content["current"][keys.SEARCH]["count"] = "?"
-    tamper(Path("output/manifest.json"), json.dumps(content).encode())
-    said = "manifest.json: damaged or not this program's (1 error); move the folder away and build again"
-    assert said in searched.refused(1, "publish")
 
 
 @in_one_layout

@@ -22,22 +22,6 @@ def blocked_ids(site: PublishedSite) -> set[str]:
     return {market_id for market_id, decision in decisions.items() if decision["isBlocked"]}
 
 
-def test_builds_omit_a_blocked_market(published_site: PublishedSite) -> None:
-    published_site.done("takedown", market_id(FX))
-    result = published_site.done("build", "--as-of", hour(1))
-    assert result.stdout.startswith("built 10 markets")
-    assert json.loads(Path("output/report.json").read_text("utf-8"))["takenDown"] == [market_id(FX)]
-    assert published_site.traces(FX) == []
-
-
-def test_a_rebuild_in_an_empty_folder_omits_it(published_site: PublishedSite) -> None:
-    published_site.done("takedown", market_id(FX))
-    published_site.forget_output()
-    published_site.done("rebuild", "--as-of", hour(1))
-    assert published_site.traces(FX) == []
-    published_site.check()
-
-
 def test_a_build_made_before_the_takedown_is_published_without_the_market(published_site: PublishedSite) -> None:
     copy_output(published_site.folder / "output", published_site.folder / "elsewhere")
     published_site.done("takedown", market_id(1), output="elsewhere")
@@ -98,27 +82,3 @@ def test_an_undone_takedown_takes_effect_with_the_next_build(published_site: Pub
     expected = {key: body for key, body in lasting(before).items() if key != keys.BUILD}
     assert {key: after.get(key) for key in expected} == expected
     published_site.check()
-
-
-def test_a_takedown_undone_on_another_machine_is_undone_here(published_site: PublishedSite) -> None:
-    published_site.done("takedown", market_id(FX))
-    published_site.done("takedown", "--undo", market_id(FX), output="elsewhere")
-    published_site.done("rebuild", "--as-of", hour(1))
-    assert published_site.traces(FX)
-    published_site.done("takedown", market_id(FX), output="elsewhere")
-    assert published_site.traces(FX, output=False) == []
-
-
-@pytest.mark.campaign(short=0)
-def test_a_damaged_blocked_list_stops_every_command(published_site: PublishedSite) -> None:
-    published_site.done("takedown", market_id(FX))
-    good = published_site.stored()["blocked.json"]
-    published_site.put("blocked.json", good[:-20])
-    for command in (["publish"], ["rebuild"], ["takedown", market_id(1)], ["takedown"]):
-        assert "blocked.json: damaged or not this program's (1 error)" in published_site.refused(1, *command)
-    published_site.put("blocked.json", good.replace(b'"format": 1', b'"format": 2'))
-    assert "blocked.json: format 2, this program knows 1" in published_site.refused(1, "publish")
-    published_site.put("blocked.json", good)
-    Path("output/blocked.json").write_bytes(b"{}{")
-    for command in (["publish"], ["rebuild"], ["build"]):
-        assert "output/blocked.json: damaged" in published_site.refused(1, *command)

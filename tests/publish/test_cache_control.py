@@ -55,14 +55,6 @@ def test_with_a_way_to_purge_pages_are_put_with_an_age_of_a_year(empty: Publishe
     assert put_ages(empty) == {YEAR}
 
 
-def test_check_says_so(published_site: PublishedSite) -> None:
-    sentence = "until then, shared caches are told to keep pages for 5 minutes only, instead of a year"
-    assert sentence in published_site.done("check").stdout
-    assert sentence not in published_site.done("check", publish__target="./site").stdout
-    for purge in PURGED:
-        assert sentence not in published_site.done("check", **purge).stdout
-
-
 @pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_pages_that_were_put_while_a_cdn_was_set_are_not_promised_to_end_within_minutes(
@@ -77,17 +69,3 @@ def test_pages_that_were_put_while_a_cdn_was_set_are_not_promised_to_end_within_
         assert "for a year, until `public-markets publish --verify` puts them again" in said
         assert "for 5 minutes only" not in said
     assert put_ages(empty) == {YEAR, MINUTES}
-
-
-@pytest.mark.campaign(short=0)
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_verifying_puts_what_was_put_while_a_cdn_was_set_again(empty: PublishedSite, layout: str) -> None:
-    empty.settings["layout"] = layout
-    empty.done("rebuild", "--as-of", hour(1), publish__purge_command="true")
-    empty.edit(1, volume=50.0)
-    empty.done("rebuild", "--as-of", hour(2))
-    empty.done("publish", "--verify")
-    empty.check()
-    assert put_ages(empty) == {MINUTES}
-    assert "for 5 minutes only" in empty.done("check").stdout
-    assert empty.done("publish", "--verify").stdout.split("api: ")[1].startswith("0 objects uploaded")

@@ -38,19 +38,6 @@ def test_an_id_that_was_never_published_is_blocked_with_a_warning(published_site
     assert f"{MISTYPED} blocked since " in result.stdout
 
 
-def test_a_market_that_only_the_folder_holds_is_known(empty: PublishedSite) -> None:
-    assert warnings(empty.done("takedown", market_id(FX)).stderr) == []
-
-
-def test_where_nothing_is_published_the_warning_says_so(empty: PublishedSite) -> None:
-    empty.forget_output()
-    (line,) = warnings(empty.done("takedown", MISTYPED).stderr)
-    assert line == (
-        f"WARNING: {MISTYPED}: nothing is published here yet, so nothing was removed; check the id. It is blocked now; "
-        f"`public-markets takedown --undo {MISTYPED}` ends that"
-    )
-
-
 def test_without_a_target_the_folder_is_what_is_known(published_site: PublishedSite) -> None:
     published_site.target, published_site.settings["publish.endpoint_url"] = "", ""
     (line,) = warnings(published_site.done("takedown", MISTYPED).stderr)
@@ -68,12 +55,6 @@ def test_a_repeated_takedown_keeps_the_time_and_says_so(published_site: Publishe
     assert told_again[:-1] == told[:-1] == published_site.done("takedown").stdout.splitlines()
     assert told[-1].startswith("gone from s3://markets/api and output: 1 market; ")
     assert told_again[-1].startswith("s3://markets/api and output had nothing left of what was named; ")
-
-
-def test_a_takedown_after_an_undo_has_a_time_of_its_own(published_site: PublishedSite) -> None:
-    block(published_site, FX, is_blocked=False)
-    assert f"{market_id(FX)} blocked since 20" in published_site.done("takedown", market_id(FX)).stdout
-    assert SINCE not in published_site.done("takedown").stdout
 
 
 def test_an_undo_names_the_market_and_the_run_that_brings_it_back(published_site: PublishedSite) -> None:
@@ -106,16 +87,6 @@ def test_an_undo_of_what_is_not_blocked_says_so_and_changes_nothing(published_si
     assert published_site.stored() == before
 
 
-def test_a_block_that_only_the_folder_knows_is_undone(published_site: PublishedSite) -> None:
-    target = published_site.target
-    published_site.target, published_site.settings["publish.endpoint_url"] = "", ""
-    published_site.done("takedown", market_id(FX))
-    published_site.target = target
-    del published_site.settings["publish.endpoint_url"]
-    result = published_site.done("takedown", "--undo", market_id(FX))
-    assert (warnings(result.stderr), result.stdout) == ([], "0 markets are blocked\n")
-
-
 def test_a_record_that_cannot_be_read_does_not_keep_a_market_from_being_blocked(published_site: PublishedSite) -> None:
     published_site.put("manifest.json", b'{"format": 99}')
     assert published_site.run("takedown", MISTYPED).exit_code == 1
@@ -131,13 +102,6 @@ def test_a_name_that_no_market_has_is_refused_with_the_way_to_find_it(
         "characters); `public-markets find` looks for words of its question"
     )
     assert "blocked.json" not in published_site.stored()
-
-
-def test_an_address_of_another_site_is_refused_with_the_forms_of_this_one(published_site: PublishedSite) -> None:
-    address = f"https://other.example.org/{market_id(FX)}"
-    found = published_site.refused(1, "takedown", address)
-    assert found.startswith(f"{address}: is not the address of a published market, which is http")
-    assert found.endswith("/v1/public/markets/ID; give its id instead")
 
 
 def test_a_slug_cannot_be_undone_and_the_error_says_where_the_id_is(published_site: PublishedSite) -> None:
@@ -191,15 +155,6 @@ def test_a_market_whose_detail_is_damaged_is_not_called_unpublished(published_si
     published_site.put(keys.detail(market_id(FX)), b"{")
     (published_site.folder / "output" / keys.detail(market_id(FX))).unlink()
     assert f"{market_id(FX)}: its question cannot be read" in published_site.done("takedown", market_id(FX)).stderr
-
-
-def test_an_undo_knows_what_the_folder_alone_has_blocked(published_site: PublishedSite) -> None:
-    target, published_site.target = published_site.target, ""
-    published_site.settings["publish.endpoint_url"] = ""
-    published_site.done("takedown", market_id(FX))
-    published_site.target = target
-    del published_site.settings["publish.endpoint_url"]
-    assert published_site.done("takedown", "--undo", market_id(FX)[:8]).stdout == "0 markets are blocked\n"
 
 
 def test_a_folder_that_cannot_be_read_knows_no_name_and_says_so(published_site: PublishedSite) -> None:

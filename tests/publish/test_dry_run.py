@@ -8,11 +8,10 @@ from typing import Final
 import pytest
 
 from generator.api import keys
-from generator.tree.folder import Output
 from tests.support.campaigns import every_pair
 from tests.support.kills import dying_before
 from tests.support.readers.followed import quick
-from tests.support.sites.publishing import FX, OPEN, PREFIX, PublishedSite, copy_output, hour
+from tests.support.sites.publishing import PREFIX, PublishedSite, copy_output, hour
 from tests.support.sites.rows import market_id
 from tests.support.stores.s3.wire import Request
 
@@ -125,14 +124,14 @@ CASES: Final[dict[str, tuple[Callable[[PublishedSite], None], tuple[str, ...], s
 @pytest.mark.campaign(short=0)
 @pytest.mark.parametrize(("case", "command", "layout"), every_pair(CASES, ["publish", "rebuild"], ["pages", "chunks"]))
 def test_a_dry_run_says_what_the_real_run_then_does_and_changes_nothing(
-    case: str, command: str, layout: str, published_site: PublishedSite, monkeypatch: pytest.MonkeyPatch
+    case: str, command: str, layout: str, published_site: PublishedSite
 ) -> None:
     happened, options, expected = CASES[case]
-    monkeypatch.setattr("generator.process_identity.has_ended", lambda _: True)  # of killed runs in this process
     with quick(published_site):
         published_site.settings["layout"] = layout
         published_site.done("rebuild", "--as-of", hour(0), "--allow-older")
         happened(published_site)
+        published_site.server.behaviour.clock_offset_s += 600  # the lease of a killed run is over
         later = ["--as-of", hour(0 if case.startswith("unchanged") else 2)]
         if command == "publish":
             published_site.done("build", *later)
@@ -182,28 +181,6 @@ def is_told(key: str, places: set[str]) -> bool:
 # ── single properties ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_a_dry_run_of_a_first_publish_asks_nothing_of_single_objects(empty: PublishedSite) -> None:
-    *steps, summary = empty.done("publish", "--dry-run").stdout.splitlines()
-    assert empty.stored() == {}
-    assert len(empty.server.log) < 12 < len(steps)
-    assert {step.rpartition(": ")[2] for step in steps} == {"new"}
-    assert f"upload {len(empty.built())} objects" in summary
-
-
-@pytest.mark.campaign(short=0)
-@pytest.mark.parametrize("command", ["publish", "rebuild"])
-def test_a_dry_run_leaves_out_markets_that_were_blocked_on_another_machine(
-    published_site: PublishedSite, command: str
-) -> None:
-    published_site.done("takedown", market_id(FX), output="elsewhere")
-    before, output = published_site.stored(), state(published_site.folder / "output")
-    result = published_site.done(command, "--dry-run")
-    assert keys.detail(market_id(FX)) not in result.stdout
-    assert "would publish 10 markets" in result.stdout
-    assert (published_site.stored(), state(published_site.folder / "output")) == (before, output)
-    assert result.stderr == published_site.done(command).stderr
-
-
 def test_a_dry_run_says_what_names_each_row_as_its_own_report_is_gone(published_site: PublishedSite) -> None:
     for number in (1, 2):
         published_site.edit(number, question="")
@@ -212,33 +189,3 @@ def test_a_dry_run_says_what_names_each_row_as_its_own_report_is_gone(published_
         "WARNING: markets: 2 remarks: question is empty",
         "`public-markets check --all` names each",
     ]
-
-
-def test_a_dry_run_reads_only_what_it_would_upload(
-    published_site: PublishedSite, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    published_site.edit(1, question="Else?")
-    published_site.done("build", "--as-of", hour(1))
-    read_names = set[str]()
-    read = Output.read
-
-    def noted(self: Output, name: str) -> bytes | None:
-        read_names.add(name)
-        return read(self, name)
-
-    monkeypatch.setattr(Output, "read", noted)
-    *steps, _ = published_site.done("publish", "--dry-run").stdout.splitlines()
-    told = {step.split()[1].rstrip(":") for step in steps}
-    unchanged = [name for name in read_names if name.startswith("v1/") and not is_told(name, told)]
-    assert unchanged == []
-    assert keys.detail(market_id(1)) in read_names
-
-
-@pytest.mark.campaign(short=0)
-def test_a_dry_run_of_a_rebuild_goes_on_from_the_folder(published_site: PublishedSite) -> None:
-    published_site.done("rebuild", "--as-of", hour(1))
-    said = published_site.done("rebuild", "--dry-run", "--as-of", hour(1)).stdout.splitlines()
-    assert figures(BUILD_FORECAST, said[0])[1] == "0"
-    published_site.edit(OPEN[0], volume=1234.5)
-    said = published_site.done("rebuild", "--dry-run", "--as-of", hour(1)).stdout.splitlines()
-    assert 0 < int(figures(BUILD_FORECAST, said[0])[1]) < len(published_site.built())

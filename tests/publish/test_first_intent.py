@@ -8,7 +8,7 @@ import pytest
 
 from generator.api import keys
 from generator.config.settings import Config
-from generator.errors import PublicMarketsError, StoreError
+from generator.errors import StoreError
 from generator.models import replaced
 from generator.publish import known, record, references, takedown
 from generator.publish.decisions import Request
@@ -83,21 +83,6 @@ def slug_address(config: Config, slug: str) -> str:
     return f"{config.base_url}/{keys.MARKETS}/{slug}"
 
 
-@pytest.mark.campaign(short=0)
-def test_as_few_requests_come_before_the_deletion_on_a_large_site_as_on_a_small_one(tmp_path: Path) -> None:
-    requests, numbers = [], []
-    for size in (50, 2_000):
-        config = make_config(tmp_path, output=tmp_path / str(size), layout="chunks")
-        store = Watched(tmp_path / f"store of {size}")
-        with sharded():
-            publish_site(sites.make(config, {number: {} for number in range(1, size + 1)}, 0), store)
-            numbers.append(len([*store.keys(SHARDS)]))
-            requests.append(take_down(store, config, market_id(6), keys.detail(market_id(6))))
-    assert numbers[0] < numbers[1] // 10
-    assert requests[0] == requests[1]
-    assert 0 < len(requests[0]) < LIMIT
-
-
 def test_archived_days_since_its_creation_go_with_the_details_of_a_market(tmp_path: Path) -> None:
     """Two more requests tell which: for the index of the archive, and for the detail."""
     config = make_config(tmp_path, layout="chunks", archive__days=5)
@@ -142,23 +127,6 @@ def test_a_market_named_by_its_address_with_a_slug_is_looked_up_in_its_detail(sl
     assert 0 < len(requests) < LIMIT
 
 
-@pytest.mark.campaign(short=0)
-def test_a_slug_without_an_address_is_looked_up_in_the_whole_record_as_it_may_be_a_key_of_another_market(
-    slugged: tuple[Watched, Config], database: sqlite3.Connection
-) -> None:
-    store, config = slugged
-    database.execute("ALTER TABLE markets ADD COLUMN key")
-    database.execute("UPDATE markets SET key = 'Slug-3' WHERE id = ?", (market_id(5),))
-    database.commit()
-    build_now(config)
-    with locked(config.output) as folder, sharded():
-        Publication(folder, store, config, shape(config), Options()).plan(Silent()).carry_out()
-        with pytest.raises(PublicMarketsError, match="may mean 2 markets"):
-            take_down(store, config, "Slug-3", *details(3))
-        take_down(store, config, "slug-3", *details(3))
-    assert [Path(store.name, key).exists() for key in (*details(3), *details(5))] == [False, False, True, True]
-
-
 def test_another_market_in_the_detail_of_a_slug_does_not_mislead(slugged: tuple[Watched, Config]) -> None:
     """Then the whole record is asked."""
     store, config = slugged
@@ -166,14 +134,6 @@ def test_another_market_in_the_detail_of_a_slug_does_not_mislead(slugged: tuple[
     with sharded():
         take_down(store, config, slug_address(config, "slug-3"), *details(3))
     assert [Path(store.name, key).exists() for key in (*details(3), *details(4))] == [False, False, True, True]
-
-
-def test_without_a_record_both_details_of_a_market_are_deleted(slugged: tuple[Watched, Config]) -> None:
-    store, config = slugged
-    Path(store.name, record.KEY).unlink()
-    with pytest.raises(StoreError, match="the details of blocked markets were deleted"):
-        take_down(store, config, market_id(3), *details(3))
-    assert not any(Path(store.name, key).exists() for key in details(3))
 
 
 def test_a_takedown_that_finds_the_record_damaged_after_the_deletion_lets_go_of_it(

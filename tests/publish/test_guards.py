@@ -2,19 +2,15 @@
 
 import json
 import os
-import shutil
 import time
-from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from generator.api import keys
 from generator.config import demo
-from generator.tree.folder import Output
 from tests.support.sites.builds import files
-from tests.support.sites.publishing import FX, OPEN, PublishedSite, hour, tamper
+from tests.support.sites.publishing import FX, PublishedSite, hour, tamper
 from tests.support.sites.rows import market_id
 
 
@@ -49,23 +45,6 @@ def test_the_loss_of_too_many_markets_is_refused(published_site: PublishedSite) 
     published_site.check()
 
 
-def test_an_ephemeral_machine_is_guarded_by_the_store(published_site: PublishedSite) -> None:
-    published_site.forget_output()
-    hide(published_site, 1, 2, FX)
-    assert "3 of 11 markets would disappear" in published_site.refused(3, "rebuild", "--as-of", hour(1))
-    assert all(published_site.traces(number, output=False) for number in (1, 2, FX))
-    published_site.done("rebuild", "--as-of", hour(1), "--allow-shrink")
-    published_site.check()
-
-
-def test_a_loss_within_the_limit_is_allowed(published_site: PublishedSite) -> None:
-    hide(published_site, FX)
-    published_site.done("build", "--as-of", hour(1))
-    published_site.refused(3, "publish", guards__max_shrink="0.09")
-    published_site.done("publish", guards__max_shrink="0.091")
-    published_site.check()
-
-
 def test_an_empty_database_does_not_empty_the_site(published_site: PublishedSite) -> None:
     published_site.database.execute("DELETE FROM markets")
     before = published_site.stored()
@@ -73,14 +52,6 @@ def test_an_empty_database_does_not_empty_the_site(published_site: PublishedSite
     published_site.forget_output()
     assert "11 of 11 markets would disappear" in published_site.refused(3, "rebuild", "--as-of", hour(1))
     assert {key: body for key, body in published_site.stored().items() if key != "blocked.json"} == before
-
-
-@pytest.mark.campaign(short=0)
-def test_markets_that_were_taken_down_do_not_count_as_lost(published_site: PublishedSite) -> None:
-    published_site.done("takedown", *map(market_id, OPEN[:4]))
-    hide(published_site, FX)
-    published_site.done("rebuild", "--as-of", hour(1))
-    published_site.check()
 
 
 # Older builds
@@ -94,12 +65,6 @@ def test_a_build_older_than_the_published_one_is_refused(published_site: Publish
     )
     published_site.done("publish", "--allow-older")
     assert published_site.record().built.as_of == "2024-02-01T01:00:00.000Z"
-    published_site.check()
-
-
-def test_a_build_of_the_same_age_is_published(published_site: PublishedSite) -> None:
-    published_site.edit(FX, question="Else?")
-    published_site.done("rebuild", "--as-of", "2024-01-31T12:00:00Z")
     published_site.check()
 
 
@@ -140,73 +105,7 @@ def test_whatever_a_guard_refuses_blocked_markets_are_withdrawn(published_site: 
     assert published_site.record().work is None
 
 
-def test_another_sites_bucket_is_left_alone_with_its_blocked_markets(published_site: PublishedSite) -> None:
-    blocked_elsewhere(published_site, 1)
-    other = "https://other.example"
-    assert "base_url" in published_site.refused(3, "publish", base_url=other)
-    assert "publish.target holds the site" in published_site.refused(3, "rebuild", "--as-of", hour(1), base_url=other)
-    published_site.edit(1, prob=7.0)
-    published_site.refused(3, "rebuild", "--as-of", hour(1), base_url=other)
-    assert published_site.traces(1, output=False)
-
-
-def test_a_dry_run_that_is_refused_withdraws_nothing(published_site: PublishedSite) -> None:
-    blocked_elsewhere(published_site, 1)
-    hide(published_site, FX)
-    published_site.done("build", "--as-of", hour(1))
-    assert "would disappear" in published_site.refused(3, "publish", "--dry-run", guards__max_shrink="0.01")
-    assert published_site.traces(1, output=False)
-
-
 # Damaged or incomplete builds
-
-
-@pytest.mark.campaign(short=0)
-@pytest.mark.parametrize("step", ["detail", "page", "document", "first page"])
-@pytest.mark.parametrize("harm", ["missing", "altered"])
-def test_a_file_altered_since_the_build_is_refused(published_site: PublishedSite, step: str, harm: str) -> None:
-    published_site.edit(1, question="Else?")
-    published_site.done("build", "--as-of", hour(1))
-    built = published_site.built()
-    new = sorted(key for key in built.keys() - published_site.objects().keys() if keys.is_immutable(key))
-    assert new
-    key = {
-        "detail": keys.detail(market_id(1)),
-        "page": new[len(new) // 2],
-        "document": keys.SNAPSHOT,
-        "first page": keys.first_page("open/new", 2),
-    }[step]
-    if harm == "missing":
-        Path("output", key).unlink()
-    else:
-        tamper(Path("output", key), built[key] + b" ")
-    sentence = published_site.refused(3, "publish")
-    assert sentence.endswith(": missing or altered since it was built; run `public-markets build` again")
-    assert sentence.startswith("output/v1/")
-    assert sentence.split(":")[0].removeprefix("output/") in key
-    if step == "page":
-        # A build never rewrites a generation's files, unless its folder is missing.
-        shutil.rmtree(Path("output", *Path(key).parts[:-2]))
-    published_site.done("build", "--as-of", hour(1))
-    assert published_site.built() == built
-
-
-def test_a_publish_reads_each_file_once_if_none_changed_since_the_build(
-    published_site: PublishedSite, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    published_site.edit(1, question="Else?")
-    published_site.done("build", "--as-of", hour(1))
-    readings: Counter[str] = Counter()
-    read = Output.read
-
-    def counted(self: Output, name: str) -> bytes | None:
-        readings[name] += 1
-        return read(self, name)
-
-    monkeypatch.setattr(Output, "read", counted)
-    published_site.done("publish")
-    assert readings[keys.detail(market_id(1))] == 1
-    assert not [key for key, times in readings.items() if times > 1 and key.startswith("v1/")]
 
 
 def test_a_file_that_the_disk_altered_is_not_published(published_site: PublishedSite) -> None:
@@ -263,11 +162,6 @@ def test_a_folder_without_a_manifest_is_refused(published_site: PublishedSite, c
     assert "damaged" in sentence or "does not" in sentence
 
 
-def test_a_folder_without_a_build_is_refused(published_site: PublishedSite) -> None:
-    published_site.forget_output()
-    assert published_site.refused(3, "publish") == "output: holds no build yet; run `public-markets build`"
-
-
 # Another site
 
 
@@ -295,17 +189,6 @@ def test_another_sites_bucket_is_refused(published_site: PublishedSite) -> None:
     assert published_site.record().built.settings["base_url"] == other
     published_site.check()
     published_site.done("publish", base_url=other)
-
-
-@pytest.mark.parametrize("options", [(), ("--dry-run",)])
-def test_another_sites_bucket_is_refused_before_anything_is_built(
-    published_site: PublishedSite, options: tuple[str, ...]
-) -> None:
-    blocked_elsewhere(published_site, 1)
-    before = contents(published_site)
-    sentence = published_site.refused(3, "rebuild", "--as-of", hour(1), *options, base_url="https://other.example")
-    assert "publish.target holds the site" in sentence
-    assert contents(published_site) == before
 
 
 def test_a_publish_to_another_sites_bucket_leaves_both_blocked_lists_alone(published_site: PublishedSite) -> None:
@@ -354,36 +237,9 @@ def test_the_default_source_is_built_but_not_published(empty: PublishedSite) -> 
     empty.check()
 
 
-@pytest.mark.campaign(short=2)
-@pytest.mark.parametrize("lose", [mark_as_demo, use_the_default_source])
-@pytest.mark.parametrize("options", [(), ("--dry-run",)])
-def test_a_lost_source_replaces_nothing(
-    published_site: PublishedSite, lose: Callable[[PublishedSite], None], options: tuple[str, ...]
-) -> None:
-    lose(published_site)
-    before = contents(published_site)
-    assert "--allow-demo" in published_site.refused(3, "rebuild", "--as-of", hour(1), *options)
-    assert contents(published_site) == before
-
-
-def test_made_up_markets_can_be_rebuilt_on_purpose(published_site: PublishedSite) -> None:
-    use_the_default_source(published_site)
-    published_site.done("rebuild", "--as-of", hour(1), "--allow-demo")
-    published_site.check()
-
-
 def test_a_database_named_as_the_demo_on_purpose_is_published(published_site: PublishedSite) -> None:
     use_the_default_source(published_site)
     published_site.done("rebuild", "--as-of", hour(1), source__url="sqlite:///demo.db")
-
-
-def test_the_mark_ends_with_the_next_build_of_a_real_database(published_site: PublishedSite) -> None:
-    mark_as_demo(published_site)
-    published_site.done("rebuild", "--as-of", hour(1), "--allow-demo")
-    published_site.database.execute("PRAGMA application_id = 0")
-    published_site.done("build", "--as-of", hour(2))
-    published_site.done("publish")
-    assert not published_site.record().built.is_demo
 
 
 # Unknown objects, and unreliable stores
@@ -483,15 +339,6 @@ def test_a_record_with_fields_of_another_version_is_not_called_damaged(published
     )
     published_site.done("publish", "--verify")
     published_site.check()
-
-
-@pytest.mark.parametrize("option", [(), ("--verify",)])
-def test_a_record_of_a_newer_format_is_refused(published_site: PublishedSite, option: tuple[str, ...]) -> None:
-    future = json.loads(published_site.stored()["manifest.json"]) | {"format": 2, "shards": 7}
-    published_site.put("manifest.json", json.dumps(future).encode())
-    assert published_site.refused(1, "publish", *option) == (
-        "s3://markets/api: manifest.json: format 2, this program knows 1; upgrade this program"
-    )
 
 
 def test_a_missing_target_is_reported(published_site: PublishedSite) -> None:

@@ -104,16 +104,6 @@ def test_a_market_that_came_back_has_the_names_that_it_has_now(site: PublishedSi
     assert f"{B} blocked since" in site.done("takedown", slug(1)).stdout
 
 
-def test_find_shows_every_market_that_a_takedown_of_the_same_words_may_mean(site: PublishedSite) -> None:
-    site.edit(1, key="100")
-    site.edit(2, key="100 ")
-    rebuild(site)
-    found = site.done("find", "100 ").stdout.splitlines()
-    assert [line.split()[0] for line in found] == [A, B, "2"]
-    assert f"may mean 2 markets: {A}, {B}" in site.refused(1, "takedown", "100 ")
-    assert f"{A} blocked since" in site.done("takedown", "100").stdout
-
-
 def test_both_commands_refuse_what_can_be_no_name(published_site: PublishedSite) -> None:
     for text in ("", " ", "\u3000", "a\0b", "a\x1b[2J", "x" * 5_000):
         for command in ("find", "takedown"):

@@ -10,12 +10,13 @@ from pathlib import Path
 import pytest
 
 from generator.api import keys
-from generator.publish import notification
-from generator.publish.lease import Lease
+from generator.publish import notification, record
 from generator.tree.manifest import Current, Manifest
+from tests.support.kills import dying_before
 from tests.support.sites.builds import make_config
 from tests.support.sites.publishing import FIRST, FX, PublishedSite, hour
 from tests.support.sites.rows import market_id
+from tests.support.stores.s3.wire import Request
 from tests.support.waiting import wait_until
 
 FEED = "http://127.0.0.1:8000/v1/changes/head.json"
@@ -62,12 +63,6 @@ def test_nobody_is_told_when_nothing_changed(published_site: PublishedSite, comm
     assert told(notes) == [], "only what was retired is gone"
 
 
-def test_a_dry_run_tells_nobody(published_site: PublishedSite, command: str, notes: Path) -> None:
-    published_site.edit(1, question="Else?")
-    published_site.done("rebuild", "--dry-run", "--as-of", hour(1), publish__notify_command=command)
-    assert told(notes) == []
-
-
 def test_a_takedown_tells_followers_of_the_new_session(
     published_site: PublishedSite, command: str, notes: Path
 ) -> None:
@@ -77,6 +72,13 @@ def test_a_takedown_tells_followers_of_the_new_session(
     assert told(notes) == [published(published_site)]
     published_site.done("takedown", market_id(1), publish__notify_command=command)
     assert len(told(notes)) == 1
+
+
+def manifest(current: dict[str, Current]) -> Manifest:
+    return Manifest(
+        complete=True, as_of=FIRST, version="1", variant="core", layout="pages", current=current,
+        retired=(), objects={}, markets={},
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -91,28 +93,19 @@ def test_the_arguments_are_the_newest_step_and_the_feeds_address_as_far_as_there
     tmp_path: Path, command: str, notes: Path, steps: tuple[str, ...] | None, arguments: list[str]
 ) -> None:
     downloads = {} if steps is None else {keys.CHANGES: Current(generation="d" * 12, count=2, bytes=9, chunks=steps)}
-    published = Manifest(
-        complete=True, as_of=FIRST, version="1", variant="core", layout="pages", current=downloads,
-        retired=(), objects={}, markets={},
-    )  # fmt: skip
-    assert notification.send(make_config(tmp_path, publish__notify_command=command), published) == []
+    assert notification.send(make_config(tmp_path, publish__notify_command=command), manifest(downloads)) == []
     assert told(notes) == [arguments]
 
 
-def test_the_command_runs_when_the_lease_is_released_and_the_cdn_invalidated(
-    published_site: PublishedSite, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    purged, seen = tmp_path / "purged", list[tuple[object, bool]]()
-
-    def send(*_: object) -> list[str]:
-        seen.append((published_site.record().work, purged.exists()))
-        return ["a warning"]
-
-    monkeypatch.setattr(notification, "send", send)
+def test_the_command_runs_when_the_lease_is_released_and_the_cdn_invalidated(published_site: PublishedSite) -> None:
+    published_site.target = "./www"
+    published_site.done("publish")
     published_site.edit(FX, is_listed=0)
-    result = published_site.done("rebuild", "--as-of", hour(1), publish__purge_command=f"sh -c 'touch {purged}'")
-    assert seen == [(None, True)]
-    assert "WARNING: a warning" in result.stderr
+    published_site.done(
+        "rebuild", "--as-of", hour(1), publish__purge_command="sh -c 'touch purged'",
+        publish__notify_command="sh -c 'test -e purged && cp www/manifest.json seen.json'",
+    )  # fmt: skip
+    assert json.loads(Path("seen.json").read_bytes())["work"] is None
 
 
 @pytest.mark.parametrize(
@@ -131,15 +124,11 @@ def test_a_failure_is_a_warning_and_no_failure_of_the_publish(
     published_site.check()
 
 
-def test_a_command_that_hangs_is_killed_with_its_children(
-    published_site: PublishedSite, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(notification, "_PATIENCE_S", 0.2)
+def test_a_command_that_hangs_is_killed_with_its_children(tmp_path: Path) -> None:
     child = f"sleep {3600 + os.getpid()}"  # no other process of this machine has this command line
-    published_site.edit(1, question="Else?")
-    line = f"sh -c '{child} & {child}'"
-    result = published_site.done("rebuild", "--as-of", hour(1), publish__notify_command=line)
-    assert f"WARNING: publish.notify_command: sh did not end within 0.2 seconds; {COMPLETE}" in result.stderr
+    config = make_config(tmp_path, publish__notify_command=f"sh -c '{child} & {child}'")
+    (warning,) = notification.send(config, manifest({}), patience_s=0.2)
+    assert warning == f"publish.notify_command: sh did not end within 0.2 seconds; {COMPLETE}"
     wait_until(lambda: not is_running(child))
 
 
@@ -170,22 +159,18 @@ def test_the_command_gets_no_secrets_but_its_own(
 
 
 def test_the_publish_that_finishes_the_work_of_a_killed_one_tells_followers(
-    published_site: PublishedSite, command: str, notes: Path, monkeypatch: pytest.MonkeyPatch
+    published_site: PublishedSite, command: str, notes: Path
 ) -> None:
-    class KilledError(BaseException):
-        pass
-
-    def die(*_: object) -> None:
-        raise KilledError
+    def is_release(request: Request) -> bool:
+        is_put = request.operation == "PutObject" and request.key.endswith(record.KEY)
+        return is_put and published_site.record().built.complete and published_site.record().work is not None
 
     published_site.edit(1, question="Else?")
-    with monkeypatch.context() as patch:
-        patch.setattr(Lease, "release", die)  # after the commit
-        with pytest.raises(KilledError):
-            published_site.run("rebuild", "--as-of", hour(1), publish__notify_command=command)
+    with dying_before(published_site.server, is_release):
+        published_site.run("rebuild", "--as-of", hour(1), publish__notify_command=command)
     assert published_site.record().built.complete
-    assert told(notes) == []
-    monkeypatch.setattr("generator.process_identity.has_ended", lambda _: True)
+    notes.unlink(missing_ok=True)
+    published_site.server.behaviour.clock_offset_s += 600
     published_site.done("publish", publish__notify_command=command)
     assert told(notes) == [published(published_site)]
 

@@ -11,7 +11,6 @@ import pytest
 
 from generator.publish import record
 from generator.tree import files, row_shards
-from generator.tree.folder import Output
 from tests.support.sites.publishing import OPEN, PublishedSite, hour, tamper
 from tests.support.sites.rows import market_id
 from tests.support.stores.records import sharded
@@ -82,48 +81,6 @@ def test_commands_that_read_the_record_name_what_brings_it_over(
     message = published_site.refused(1, *command)
     assert "written by another version (0.0.9, older than this, " in message
     assert REMEDY in message
-
-
-def test_an_id_is_unblocked_there_without_a_word_of_versions_but_about_the_page(published_site: PublishedSite) -> None:
-    published_site.done("takedown", market_id(1))
-    change(published_site, OTHERS["newer"][0], "store and folder")
-    published_site.done("takedown", "--undo", market_id(1))
-    published_site.done("rebuild", "--verify", "--as-of", hour(2))
-    assert published_site.traces(1)
-
-
-def test_a_folder_that_is_served_itself_is_made_anew_without_a_time_when_nothing_is_there(
-    published_site: PublishedSite, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    published_site.target, published_site.settings["publish.endpoint_url"] = "", ""
-    change(published_site, OTHERS["newer"][0], "folder")
-    before = published_site.built()
-    assert "`build --full` where there is no target" in published_site.run("takedown", market_id(1)).stderr
-    with monkeypatch.context() as patch:
-        patch.setattr(Output, "unknown", lambda *_: 1 / 0)
-        assert published_site.run("build", "--full", "--as-of", hour(2)).exit_code == 1
-    # Whatever was moved into place already, the folder is another version's until the end.
-    assert before.keys() - published_site.built().keys() == {
-        trace.removeprefix("output ") for trace in before_details(before)
-    }
-    assert "written by another version" in published_site.run("takedown", market_id(1)).stderr
-    published_site.done("build", "--full", "--as-of", hour(2))
-    assert [trace for trace in published_site.traces(1) if trace.startswith("output")] == []
-    assert "0 deleted" in published_site.done("build", "--full", "--as-of", hour(2)).stdout
-
-
-def before_details(built: dict[str, bytes]) -> list[str]:
-    """The details of the market among these files."""
-    return [key for key in built if "/detail/" in key and market_id(1).encode() in built[key]]
-
-
-def test_a_dry_run_of_bringing_it_over_changes_nothing(published_site: PublishedSite) -> None:
-    change(published_site, OTHERS["newer"][0], "store and folder")
-    kept = {path: path.read_bytes() for path in Path("output").rglob("*") if path.is_file() and path.name != ".lock"}
-    stored = published_site.stored()
-    published_site.done("rebuild", "--verify", "--dry-run", "--as-of", hour(2))
-    assert published_site.stored() == stored
-    assert kept == {path: path.read_bytes() for path in kept}
 
 
 # Formats

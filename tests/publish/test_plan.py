@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from generator.api import keys
 from generator.api.contract import MarketStatus
-from generator.models import replaced
-from generator.publish.plan import NO_DOUBTS, Doubts, GenerationStep, Plan, PlanPart, Reason, Rules, Step, plan
+from generator.publish.plan import NO_DOUBTS, Doubts, GenerationStep, Plan, Reason, Rules, Step, plan
 from generator.publish.record import Published, Work
 from generator.tree import families
 from generator.tree.manifest import Current, Manifest, Retired
@@ -112,12 +111,6 @@ def test_the_detail_of_a_withdrawn_market(touched: tuple[str, ...] | None) -> No
     assert made.withdrawals == (Step(DETAIL, Reason.WITHDRAWN),)
     assert made.deletions == ()
     assert made.purges
-
-
-def test_the_detail_written_by_an_unfinished_run_is_withdrawn_too() -> None:
-    before = manifest(objects={keys.BUILD: "1"}, markets={market_id(1): ("open",)})
-    made = plan(manifest(objects={keys.BUILD: "1"}), record(before, (DETAIL,)), RULES)
-    assert made.withdrawals == (Step(DETAIL, Reason.WITHDRAWN),)
 
 
 def test_uploads_are_in_publication_order() -> None:
@@ -279,49 +272,6 @@ def test_a_chunk_is_deleted_with_the_last_generation_that_refers_to_it() -> None
     old = (retired("c3", LONG_AGO), retired("c4", LONG_AGO), retired("c2"))
     made = plan(manifest({LIST: "c1"}), record(manifest({LIST: "c1"}, old=old)), RULES)
     assert chunk_moves(made) == [("delete", set()), ("delete", {"w"})]
-
-
-def test_no_chunk_is_deleted_twice() -> None:
-    old = (retired("c2", LONG_AGO), retired("c3", LONG_AGO))
-    made = plan(manifest({LIST: "c4"}), record(manifest({LIST: "c4"}, old=old)), RULES)
-    assert chunk_moves(made) == [("delete", {"y", "z"}), ("delete", {"x"})]
-
-
-def test_archived_days_that_show_a_withdrawn_market_are_replaced_and_deleted_before_the_rest() -> None:
-    """All but the files of the days that stay, and of the dump that readers find until its head is replaced."""
-
-    def of(name: str, generation: str, *files: str) -> tuple[str, Current]:
-        return name, Current(generation=generation, count=1, bytes=100, chunks=files)
-
-    def had(name: str, generation: str, *files: str) -> Retired:
-        return Retired(list=name, retired_at=EARLIER, **dict(of(name, generation, *files)[1]))
-
-    day = keys.archived_day("2026-01-30")
-    dumped, archived = of(keys.DUMPS, "d2", "now", "same"), of(keys.ARCHIVE, "d1", "old", "same", "clean")
-    before = replaced(
-        manifest({LIST: "g1"}, {day: "1", keys.SNAPSHOT: "1"}, {market_id(1): ("open",)}),
-        current=dict([of(LIST, "g1"), dumped, archived]),
-        retired=(had(keys.DUMPS, "d1", "old", "older"), had(keys.ARCHIVE, "d0", "oldest", "clean")),
-    )
-    built = replaced(
-        manifest({LIST: "g2"}, {day: "2", keys.SNAPSHOT: "2"}),
-        current=dict([of(LIST, "g2"), of(keys.DUMPS, "d3", "new"), of(keys.ARCHIVE, "d2", "new", "clean")]),
-    )
-    made = plan(built, record(before), RULES)
-    days, rest = made.parts()
-    assert [step.pair for step in days.generations] == [(keys.DUMPS, "d3"), (keys.ARCHIVE, "d2")]
-    assert [step.key for step in days.uploads] == [day]
-    assert [step.pair for step in rest.generations] == [(LIST, "g2")]
-    assert [step.key for step in rest.uploads] == [keys.SNAPSHOT]
-    ended = {key for step in made.ended for key in step.object_keys() if key.rpartition("/")[2] != keys.INDEX}
-    assert ended == {keys.chunk(keys.DUMPS, name) for name in ("old", "older", "oldest")}
-    assert {step.pair for step in made.ended} == {(keys.DUMPS, "d1"), (keys.ARCHIVE, "d0"), (keys.ARCHIVE, "d1")}
-    without_days = {name: entry for name, entry in built.current.items() if name != keys.ARCHIVE}
-    off = plan(replaced(built, current=without_days, objects={keys.SNAPSHOT: "2"}), record(before), RULES)
-    assert [step.key for step in off.parts()[0].deletions] == [day]
-    assert (keys.ARCHIVE, "d1") in {step.pair for step in off.ended}
-    later = plan(built, record(replaced(before, markets={})), RULES)
-    assert later.parts()[0] == PlanPart(), "nothing has to go"
 
 
 def test_chunks_of_a_generation_that_is_in_doubt_are_uploaded_again() -> None:

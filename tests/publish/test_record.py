@@ -36,11 +36,6 @@ def test_it_is_read_back_as_it_was_written() -> None:
     ).keys()
 
 
-def test_the_keys_a_running_publisher_touches_are_unfinished() -> None:
-    assert RECORD.unfinished() == {"v1/build.json", "v1/other.json"}
-    assert RECORD.model_copy(update={"work": None}).unfinished() == frozenset()
-
-
 @pytest.mark.parametrize("content", [b"", b"{}", b"[]", b"null", b"\xff", b'{"format": "one"}'])
 def test_other_content_is_refused(content: bytes) -> None:
     with pytest.raises(ValidationError):

@@ -5,24 +5,32 @@ import time
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import pytest
 
 from generator.api import keys
-from generator.errors import BusyError, StoreError
-from generator.publish import record, record_shards
+from generator.errors import StoreError
+from generator.publish import record
 from generator.publish.etags import updated
 from generator.publish.lease import Lease
 from generator.publish.record import Published
-from generator.stores import clock
 from generator.stores.store import If
 from generator.tree import shards
 from generator.tree.files import SHARDS
 from generator.tree.manifest import Manifest, Retired
-from generator.tree.shards import Rows
-from tests.publish.faults.scene import LEASE_S, PREFIX, Scene, check_hidden, check_whole, record_of, take_down
+from tests.publish.faults.scene import (
+    LEASE_S,
+    PREFIX,
+    Scene,
+    check_hidden,
+    check_whole,
+    publish_site,
+    record_of,
+    take_down,
+)
 from tests.publish.faults.sites import SiteContent
+from tests.publish.faults.strikes import DiesAfter
 from tests.support.faults import fast_folder
 from tests.support.sites.rows import market_id
 from tests.support.stores.places import MemoryStore, use_credentials
@@ -30,6 +38,9 @@ from tests.support.stores.records import named_shards, shard_keys, sharded
 from tests.support.stores.s3.behaviour import Fault
 from tests.support.stores.s3.server import S3Server
 from tests.support.stores.s3.wire import Request
+
+if TYPE_CHECKING:
+    from generator.tree.shards import Rows
 
 DENIED: Final = Fault(403, "AccessDenied")
 
@@ -64,24 +75,6 @@ def test_a_publish_reads_and_writes_only_the_shards_of_what_changed(scene: Scene
         assert sorted(requests_of_shards(scene, done)) == ["GetObject"] * 2 + ["PutObject"] * 3
         assert after == named_shards(bodies(scene))
         check_whole(scene.objects(), new)
-
-
-def test_the_markets_are_split_once_to_read_a_record_and_once_for_each_that_is_put(
-    scene: Scene, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    splits: list[int] = []
-    split = shards.split
-
-    def noted(built: Manifest, count: int) -> list[Rows]:
-        splits.append(count)
-        return split(built, count)
-
-    with sharded():
-        scene.publish(scene.site("a", 0))
-        new = scene.site("a", 1, m4={"question": "New?"})
-        monkeypatch.setattr(shards, "split", noted)
-        scene.publish(new)
-        assert len(splits) == 3, "intent and commit"
 
 
 def test_an_unchanged_publish_asks_for_no_shard(scene: Scene) -> None:
@@ -151,16 +144,6 @@ def test_a_shard_of_other_bytes_is_no_shard(scene: Scene) -> None:
             scene.publish(scene.site("b", 1, m1={"question": "New?"}, m2={"question": "New?"}))
 
 
-def test_markets_that_move_between_lists_are_remembered_for_walks(scene: Scene) -> None:
-    with sharded():
-        scene.publish(scene.site("a", 0))
-        new = scene.site("b", 1, m1={"status": "closed"})
-        scene.publish(new)
-        published = record_of(scene.objects())
-        assert published
-        assert published.built.markets[market_id(1)] == ("closed", "open")
-
-
 @pytest.mark.parametrize(
     ("markets", "before", "number"),
     [(999, 0, 0), (1_000, 0, 32), (90_910, 0, 4096), (90_910, 8192, 8192), (90_910, 1024, 4096), (499, 32, 0),
@@ -198,34 +181,29 @@ def test_a_shard_that_a_killed_publisher_put_late_is_deleted_by_the_first_run_af
         assert shard_keys(scene.objects()) == named_shards(bodies(scene))
 
 
+class OneByOne(DiesAfter):
+    """A store that gets one request at a time, each by itself."""
+
+    at_once: Final = 1
+
+
 def test_a_store_so_slow_that_putting_all_shards_outlasts_the_lease_is_published_to(scene: Scene) -> None:
     waited = [0.0]
 
     def wait(request: Request) -> None:
         if is_put_of(request, f"/{SHARDS}"):
+            time.sleep(0.05)  # so that the thread which renews the lease sees the answer to the one before
             scene.pass_time(0.25 * LEASE_S)
             waited[0] += 0.25 * LEASE_S
 
     scene.server.before = wait
+    measured = time.clock_gettime
     with sharded(), pytest.MonkeyPatch.context() as patch:
-        patch.setattr(clock, "elapsed", lambda: time.monotonic() + waited[0])
-        patch.setattr(record_shards, "parallel_map", lambda work, items, _: map(work, items))
-        patch.setattr(record_shards, "parallel_puts", lambda _, work, items: map(work, items))
+        patch.setattr(time, "clock_gettime", lambda clock: measured(clock) + waited[0])
         site = scene.site("a", 0)
-        scene.publish(site)
+        publish_site(site, cast("Any", OneByOne(scene.store(site.config), 10_000)))
         assert waited[0] > LEASE_S
         check_whole(scene.objects(), site)
-
-
-@pytest.mark.campaign(short=0)
-def test_verification_deletes_the_shards_of_a_record_that_was_lost(scene: Scene) -> None:
-    with sharded():
-        scene.publish(scene.site("a", 0))
-    site = scene.site("b", 1, m1={"question": "New?"})
-    scene.store(site.config).delete([record.KEY])
-    scene.publish(site, is_verifying=True)
-    check_whole(scene.objects(), site)
-    assert not shard_keys(scene.objects())
 
 
 def test_a_first_publish_puts_each_shard_once_and_announces_the_markets_in_a_few(scene: Scene) -> None:
@@ -246,36 +224,6 @@ def test_the_markets_of_a_first_publish_that_was_killed_are_known(scene: Scene) 
         assert published
         assert not published.built.complete
         assert published.built.markets == site.manifest.markets
-
-
-@pytest.mark.campaign(short=0)
-@pytest.mark.parametrize("when", ["announced", "put"])
-def test_no_shard_outlives_a_site_that_became_too_small_for_shards_while_it_got_them(scene: Scene, when: str) -> None:
-    small = scene.site("a", 0)
-    scene.publish(small)
-    with sharded():
-        kinds = {"announced": f"/{SHARDS}", "put": "v1/build.json"}
-        scene.server.before = lambda request: DENIED if is_put_of(request, kinds[when]) else None
-        with pytest.raises(StoreError):
-            scene.publish(scene.site("b", 1, m1={"question": "New?"}))
-    scene.server.before = None
-    scene.pass_time(LEASE_S + 2)
-    store, orphan = scene.store(small.config), f"{SHARDS}{'a' * 18}"
-    store.put(orphan, b"put by the killed one at the last moment", If.ALWAYS)
-    scene.publish(scene.site("c", 2, m1={"question": "Newer?"}))
-    assert not shard_keys(scene.objects())
-
-
-def test_a_late_shard_is_deleted_from_a_small_site_too(scene: Scene) -> None:
-    site = scene.site("a", 0)
-    scene.publish(site)
-    store = scene.store(site.config)
-    root = json.loads(scene.objects()[record.KEY].body)
-    over = {"until": "2020-01-01T00:00:00Z", "touched": [], "generations": []}
-    store.put(record.KEY, json.dumps({**root, "abandoned": [over]}).encode(), If.ALWAYS)
-    store.put(f"{SHARDS}{'a' * 18}", b"late", If.ALWAYS)
-    scene.publish(site)
-    assert not shard_keys(scene.objects())
 
 
 def test_a_withdrawal_from_a_small_site_deletes_shards_that_no_record_names(scene: Scene) -> None:
@@ -377,49 +325,6 @@ def test_a_change_to_one_list_puts_the_rows_of_its_first_pages_and_not_of_all_li
 def is_put_of(request: Request, part: str) -> bool:
     """Whether it puts an object with that in its key."""
     return request.operation == "PutObject" and part in f"/{request.key}"
-
-
-@pytest.mark.campaign(short=0)
-def test_a_publisher_at_work_is_respected_although_a_shard_is_missing(scene: Scene) -> None:
-    with sharded():
-        old, new = scene.site("a", 0), scene.site("b", 1, m1={"question": "New?"})
-        scene.publish(old)
-        other = Lease(scene.store(old.config), old.config.publish.lease)
-        published = other.read()
-        assert published
-        other.take(published, ())
-        scene.store(old.config).delete(sorted(named_shards(bodies(scene))))
-        before = bodies(scene)
-        with pytest.raises(BusyError, match="holds the lease until"):
-            scene.publish(new, is_verifying=True)
-        assert bodies(scene).keys() - before.keys() == set()
-        other.release(published)
-        scene.publish(new, is_verifying=True)
-        check_whole(scene.objects(), new)
-
-
-def test_a_shard_with_damaged_etags_is_named(scene: Scene) -> None:
-    with sharded():
-        old = scene.site("a", 0)
-        scene.publish(old)
-        for key in named_shards(bodies(scene)):
-            rows = bodies(scene)[key].partition(b"\n")[0]
-            scene.store(old.config).put(key, rows + b"\nnull\n", If.ALWAYS)
-        with pytest.raises(StoreError, match="altered; it is part of the record"):
-            scene.publish(scene.site("b", 1, m1={"question": "New?"}))
-
-
-def test_an_index_that_is_another_generations_is_named(scene: Scene) -> None:
-    scene.layouts["a"] = "chunks"
-    with sharded():
-        scene.publish(scene.site("a", 0))
-        published = record_of(scene.objects())
-        assert published
-        first, second = (keys.index(name, entry.generation) for name, entry in [*published.built.lists().items()][:2])
-        config = scene.config("a")
-        scene.store(config).put(first, bodies(scene)[second], If.ALWAYS)
-        with pytest.raises(StoreError, match=f"{first}: altered; it is part of the record"):
-            Lease(scene.store(config), config.publish.lease).read()
 
 
 def test_a_row_has_a_key_only_where_its_market_has_one_and_is_otherwise_as_ever() -> None:

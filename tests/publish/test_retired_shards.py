@@ -108,16 +108,6 @@ def test_what_the_folder_knows_is_not_read(store: MemoryStore, whole_day: Publis
     assert not [key for key in reads if key.startswith(SHARDS)]
 
 
-def test_a_new_time_for_all_retirements_puts_no_shard(store: MemoryStore, whole_day: Published) -> None:
-    before = root(store)["retirements"].keys()
-    late = tuple(entry.model_copy(update={"retired_at": at(999)}) for entry in whole_day.built.retired)
-    put(store, published(range(BUILDS), retired=late), whole_day.built)
-    assert root(store)["retirements"].keys() == before
-    found = opened(store).published
-    assert found
-    assert {entry.retired_at for entry in found.built.retired} == {at(999)}
-
-
 def test_generations_that_are_gone_are_gone_from_their_shards(store: MemoryStore, whole_day: Published) -> None:
     rest = retired(range(10, BUILDS - 1), gone=frozenset(LISTS[:39]))
     put(store, published(range(BUILDS), retired=rest), whole_day.built)

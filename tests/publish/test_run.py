@@ -10,17 +10,13 @@ import pytest
 
 from generator.api import keys
 from generator.publish import apply
-from generator.publish.apply import Tally
-from generator.publish.run import Outcome
 from generator.stores.directory import Directory
-from generator.stores.s3 import Bucket
-from generator.stores.store import Condition
 from generator.tree import families
-from tests.support.campaigns import rounds
 from tests.support.sites.builds import ROOT, files
-from tests.support.sites.publishing import EVERY, FIRST, FX, OPEN, PublishedSite, Walk, copy_output, hour, tamper, walk
+from tests.support.sites.publishing import EVERY, OPEN, PublishedSite, Walk, hour
 from tests.support.sites.rows import insert_fx_member, insert_market, market_id
 from tests.support.stores.s3.behaviour import SLOW_DOWN
+from tests.support.stores.s3.wire import Request
 from tests.support.waiting import PATIENCE_S, wait_until
 
 LIST = "open/popular"
@@ -110,14 +106,6 @@ def test_changed_headers_count_as_a_change(published_site: PublishedSite) -> Non
     published_site.check()
 
 
-@pytest.mark.parametrize("client", ["obstore", "boto3"])
-def test_both_clients_publish_the_same(published_site: PublishedSite, client: str) -> None:
-    published_site.edit(FX, question="Else?")
-    published_site.done("rebuild", "--as-of", hour(1), publish__client=client)
-    published_site.check()
-    assert b'"Else?"' in published_site.objects()[keys.detail(market_id(FX))]
-
-
 # Numbers of requests
 
 
@@ -157,25 +145,6 @@ def test_the_bucket_is_not_listed_in_the_normal_case(published_site: PublishedSi
 # Retention
 
 
-@pytest.mark.campaign(short=0)
-def test_a_retired_generation_is_deleted_by_the_first_publish_after_its_lifetime(
-    published_site: PublishedSite,
-) -> None:
-    old = generation(published_site)
-    objects = pages_of(published_site, old)
-    assert objects > 0
-    published_site.edit(1, question="Else?")
-    assert site_retained(published_site.done("rebuild", "--as-of", hour(1)).stdout) > objects
-    for as_of in (hour(2), hour(7)):
-        published_site.done("rebuild", "--as-of", as_of)
-        assert pages_of(published_site, old) == objects
-        published_site.check()
-    result = published_site.done("rebuild", "--as-of", "2024-02-01T07:00:00.001Z")
-    assert pages_of(published_site, old) == 0
-    assert site_retained(result.stdout) == 0
-    published_site.check()
-
-
 def test_without_as_of_retirement_goes_by_the_stores_clock(published_site: PublishedSite) -> None:
     published_site.done("rebuild")
     old = generation(published_site)
@@ -189,36 +158,6 @@ def test_without_as_of_retirement_goes_by_the_stores_clock(published_site: Publi
     assert "0 retained" in published_site.done("publish").stdout
     assert pages_of(published_site, old) == 0
     published_site.check()
-
-
-@pytest.mark.campaign(short=0)
-def test_machines_with_and_without_as_of_that_take_turns_do_not_fill_the_bucket(published_site: PublishedSite) -> None:
-    retired = []
-    hours = rounds(2.5, 1.0)  # never just the lifetime of cursors in the short tier
-    for turn in range(rounds(7, 30)):
-        published_site.edit(1, question=f"Edition {turn}?")
-        if turn % 2:
-            published_site.done("rebuild", "--as-of", hour(turn // 2), "--allow-older", output="of-another-machine")
-        else:
-            published_site.done("rebuild")
-        retired.append(len(published_site.record().built.retired))
-        published_site.server.behaviour.clock_offset_s += hours * 3_600
-    assert max(retired) == max(retired[: rounds(5, 8)]), retired  # cursors live for six hours
-
-
-@pytest.mark.campaign(short=0)
-def test_a_walk_begun_before_a_publish_stays_exact(published_site: PublishedSite) -> None:
-    published_site.done("rebuild", "--as-of", hour(0))
-    lists = {name: walk(published_site, name) for name in (LIST, "all/new", "all/volume", "archive/ended")}
-    walks = [Walk(published_site, name, 2).begin() for name in lists]
-    for step in range(1, 3):
-        for number in (1, 2, 8):
-            published_site.edit(number, question=f"Step {step}, {number}?", volume=float(step * number * 7 % 13))
-        published_site.done("rebuild", "--as-of", hour(step))
-    assert len(walks) == 4
-    for begun in walks:
-        assert begun.finish() == lists[begun.list_name]
-        assert walk(published_site, begun.list_name) != lists[begun.list_name]
 
 
 def test_an_ephemeral_machine_publishes_and_retains(published_site: PublishedSite) -> None:
@@ -239,63 +178,10 @@ def test_an_ephemeral_machine_publishes_and_retains(published_site: PublishedSit
     published_site.check()
 
 
-def test_an_unchanged_build_on_a_fresh_machine_costs_no_more(published_site: PublishedSite) -> None:
-    published_site.forget_output()
-    assert len(published_site.requests("rebuild", "--as-of", FIRST)) <= 5
-    published_site.check()
-
-
-@pytest.mark.campaign(short=0)
-def test_two_machines_publish_in_turn(published_site: PublishedSite) -> None:
-    copy_output(published_site.folder / "output", published_site.folder / "other")
-    for step in range(1, 4):
-        output = "other" if step % 2 else "output"
-        published_site.edit(FX if step == 2 else 1, question=f"Step {step}?")
-        published_site.done("rebuild", "--as-of", hour(step), output=output)
-        published_site.check(output)
-    assert "Step 3?" in walk(published_site, "open/new")
-
-
-@pytest.mark.campaign(short=0)
-def test_a_purge_deletes_every_retired_generation(published_site: PublishedSite) -> None:
-    old = generation(published_site)
-    published_site.edit(1, question="Regretted text?")
-    published_site.done("rebuild", "--as-of", hour(1))
-    published_site.edit(1, question="Corrected text?")
-    summary = published_site.done("rebuild", "--as-of", hour(2), "--purge-retired").stdout
-    published_site.check()
-    assert "0 retained" in summary
-    assert pages_of(published_site, old) == 0
-    assert not [key for key, body in published_site.objects().items() if b"Regretted" in body]
-    assert [key for key, body in published_site.objects().items() if b"Corrected" in body]
-
-
 # Versions
 
 
-@pytest.mark.campaign(short=0)
-def test_a_purge_deletes_old_versions_of_edited_texts(published_site: PublishedSite) -> None:
-    published_site.server.bucket.versioning = "Enabled"
-    published_site.edit(FX, question="Regretted text?")
-    published_site.done("rebuild", "--as-of", hour(1))
-    published_site.edit(FX, question="Corrected text?")
-    published_site.done("rebuild", "--as-of", hour(2), "--purge-retired")
-    versions, _ = published_site.server.bucket.list_versions("api/v1/", ("", ""), 100_000)
-    assert not [version.key for version in versions if b"Regretted" in version.body]
-    assert [version.key for version in versions if b"Corrected" in version.body]
-    published_site.check()
-
-
 # Outages
-
-
-@pytest.mark.campaign(short=0)
-@pytest.mark.usefixtures("impatient")
-def test_an_outage_says_nothing_of_a_published_site_where_there_is_none(empty: PublishedSite) -> None:
-    empty.server.before = lambda request: SLOW_DOWN if "first/" in request.key else None
-    assert empty.run("rebuild", "--as-of", hour(1)).stderr.endswith(
-        "; check publish.endpoint_url and the network, then run again\n"
-    )
 
 
 @pytest.mark.usefixtures("impatient")
@@ -338,19 +224,18 @@ def test_two_prefixes_of_a_bucket_are_two_sites(published_site: PublishedSite) -
 @pytest.mark.campaign(short=0)
 def test_large_files_are_uploaded_one_at_a_time(published_site: PublishedSite, monkeypatch: pytest.MonkeyPatch) -> None:
     """All of them at once would be in memory, and share the line until none is done in time."""
-    put, at_once, most, patience_s = Bucket.put, set[str](), 0, float(PATIENCE_S)
+    at_once, most, patience_s = set[str](), 0, float(PATIENCE_S)
 
-    def slowly(bucket: Bucket, key: str, body: bytes, condition: Condition) -> str:
+    def slowly(request: Request) -> None:
         nonlocal most
-        if key.endswith(".parquet"):
-            at_once.add(key)
+        if request.operation == "PutObject" and request.key.endswith(".parquet"):
+            at_once.add(request.key)
             with suppress(AssertionError):  # no other one comes
                 wait_until(lambda: len(at_once) > 1 or most > 1, patience_s)
             most = max(most, len(at_once))
-            at_once.remove(key)
-        return put(bucket, key, body, condition)
+            at_once.remove(request.key)
 
-    monkeypatch.setattr(Bucket, "put", slowly)
+    published_site.server.before = slowly
     published_site.done("rebuild", "--as-of", hour(1), dumps__parquet="true")
     assert most > 1
     most, patience_s = 0, 0.01
@@ -367,11 +252,6 @@ def test_a_foreign_change_of_an_object_is_overwritten_and_the_store_audited(publ
     requests = published_site.requests("rebuild", "--as-of", hour(1))
     assert "ListObjectsV2 " in requests
     published_site.check()
-
-
-def test_objects_uploaded_twice_do_not_reduce_the_unchanged() -> None:
-    outcome = Outcome("s3://markets", FIRST, markets=3, objects=10, requests=20, tally=Tally(uploaded=12))
-    assert "12 objects uploaded (0 bytes), 0 unchanged, 0 deleted" in outcome.summary()
 
 
 # Folders
@@ -402,11 +282,3 @@ def test_two_runs_on_one_folder_do_not_overlap(published_site: PublishedSite) ->
             assert published_site.refused(4, *command) == f"output: another run is at work there (process {other.pid})"
         other.communicate()
     published_site.done("publish")
-
-
-def test_a_published_file_that_was_altered_in_the_folder_only_matters_when_it_is_uploaded(
-    published_site: PublishedSite,
-) -> None:
-    tamper(published_site.folder / "output" / keys.SNAPSHOT, b"{}")
-    published_site.done("publish")
-    assert published_site.objects()[keys.SNAPSHOT] != b"{}"

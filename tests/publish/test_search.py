@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.sites.publishing import FX, PublishedSite, hour
 from tests.support.sites.rows import market_id
-from tests.support.sites.searchable_site import Reads, engine, found, index_of
+from tests.support.sites.searchable_site import Reads, engine, found
 
 
 @pytest.mark.campaign(short=0)
@@ -19,13 +19,6 @@ def test_a_published_site_can_be_searched(searched: PublishedSite) -> None:
 
 
 @pytest.mark.campaign(short=0)
-def test_an_unchanged_rebuild_writes_nothing(searched: PublishedSite) -> None:
-    before = searched.objects()
-    searched.done("rebuild", "--as-of", hour(1))
-    assert searched.objects() == before
-
-
-@pytest.mark.campaign(short=0)
 def test_a_walk_goes_on_while_the_site_is_published(searched: PublishedSite) -> None:
     edge, query = engine(searched), "q=committee&status=all&limit=1&sort=volume"
     first = edge.walk(Reads(searched), query)[0]
@@ -34,10 +27,3 @@ def test_a_walk_goes_on_while_the_site_is_published(searched: PublishedSite) -> 
     rest = edge.walk(Reads(searched), f"{query}&cursor={json.loads(first['body'])['nextCursor']}")
     assert [item["id"] for item in json.loads(rest[0]["body"])["items"]] == [market_id(2)]
     assert found(searched, "committee", "&sort=volume") == [market_id(3), market_id(1)]
-
-
-@pytest.mark.campaign(short=0)
-def test_a_site_that_ends_search_has_no_index(searched: PublishedSite) -> None:
-    searched.done("rebuild", "--as-of", hour(2), search="off")
-    searched.done("rebuild", "--as-of", hour(12), search="off")
-    assert index_of(searched.objects()) == {}

@@ -3,24 +3,19 @@
 import hashlib
 import json
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 import pytest
 
 from generator.api import keys
-from generator.publish import record
 from tests.downloads import states
-from tests.publish.explorer import downloads
 from tests.publish.explorer.downloads import lines_of
-from tests.publish.test_dry_run import FORECAST, SUMMARY, figures
 from tests.support.campaigns import full_tier
 from tests.support.kills import dying_before
 from tests.support.readers.followed import quick
 from tests.support.sites.builds import text_of
 from tests.support.sites.publishing import FIRST, PREFIX, PublishedSite, copy_output, hour
-from tests.support.stores.s3.behaviour import SLOW_DOWN, Fault
 from tests.support.stores.s3.wire import Request
 
 CHANGES = keys.head(keys.CHANGES)
@@ -83,15 +78,6 @@ def test_a_purge_deletes_the_steps_that_show_an_earlier_text(published_site: Pub
 
 
 @pytest.mark.campaign(short=0)
-def test_a_second_purge_begins_no_other_session(published_site: PublishedSite) -> None:
-    regret(published_site)
-    published_site.done("rebuild", "--as-of", hour(3), "--purge-retired")
-    before = published_site.objects()
-    published_site.done("publish", "--purge-retired")
-    assert published_site.objects() == before
-
-
-@pytest.mark.campaign(short=0)
 def test_a_folder_without_target_is_purged_by_its_build(published_site: PublishedSite) -> None:
     regret(published_site)
     published_site.done("build", "--as-of", hour(3))
@@ -108,17 +94,6 @@ def test_a_folder_without_target_is_purged_by_its_build(published_site: Publishe
     purged = published_site.built()
     published_site.done("build", "--as-of", hour(4), "--purge-retired")
     assert published_site.built() == purged
-
-
-@pytest.mark.campaign(short=0)
-def test_a_site_without_a_change_feed_is_purged(published_site: PublishedSite) -> None:
-    published_site.settings["changes.enabled"] = "false"
-    published_site.edit(1, question="Regretted text?")
-    published_site.done("rebuild", "--as-of", hour(1))
-    published_site.edit(1, question="Corrected text?")
-    published_site.done("rebuild", "--as-of", hour(2), "--purge-retired")
-    assert showing(b"Regretted", published_site.objects()) == []
-    assert CHANGES not in published_site.objects()
 
 
 # ── older builds ──────────────────────────────────────────────────────────────────────────────────────────────────
@@ -167,161 +142,8 @@ def test_no_serial_names_two_states_after_an_older_build_was_published(published
     assert len(sessions) == 2
 
 
-@pytest.mark.campaign(short=0)
-def test_no_serial_names_two_states_after_a_folder_was_restored(published_site: PublishedSite) -> None:
-    """Twice from the same copy; its builds are newer than what is published."""
-    serials = Serials()
-    copy_output(published_site.folder / "output", published_site.folder / "backup")
-    sessions = {serials.look(published_site)}
-    published_site.edit(1, volume=50.0)
-    published_site.done("rebuild", "--as-of", hour(1))
-    serials.look(published_site)
-    for time in (2, 4):
-        copy_output(published_site.folder / "backup", published_site.folder / f"restored-{time}")
-        for later in (time, time + 1):
-            published_site.edit(1, volume=50.0 + later)
-            published_site.done("rebuild", "--as-of", hour(later), output=f"restored-{time}")
-            sessions.add(serials.look(published_site))
-        assert (head(published_site)["serial"], len(head(published_site)["steps"])) == (2, 1)
-    assert len(sessions) == 3
-
-
-@pytest.mark.campaign(short=0)
-def test_no_step_leads_elsewhere_after_a_copy_of_the_folder_has_come_to_the_same_state(
-    published_site: PublishedSite,
-) -> None:
-    """Both copies were built thrice and show the same markets by now, but not by the same steps."""
-    copy_output(published_site.folder / "output", published_site.folder / "copy")
-    published_site.edit(1, volume=50.0)
-    published_site.done("rebuild", "--as-of", hour(1))
-    ((place, had),) = [found for found in downloads.begun(published_site.objects()) if found[0][0] == keys.CHANGES]
-    published_site.edit(2, volume=60.0)
-    published_site.done("build", "--as-of", hour(2), output="copy")
-    published_site.edit(3, volume=70.0)
-    published_site.done("rebuild", "--as-of", hour(3))
-    state = head(published_site)["state"]
-    published_site.done("rebuild", "--as-of", hour(4), output="copy")
-    assert head(published_site)["state"] == state
-    objects, (_, serial, session) = published_site.objects(), place
-    assert not (downloads.is_in_session(objects, session) and downloads.leads_astray(objects, serial, had))
-    assert head(published_site)["session"] != session
-
-
-@pytest.mark.campaign(short=0)
-@pytest.mark.parametrize("is_rebuilt", [True, False])
-def test_no_serial_names_two_states_after_a_copy_was_killed_before_its_commit(
-    published_site: PublishedSite, *, is_rebuilt: bool
-) -> None:
-    """Readers have seen the copy's serial, which the record names as one that a run may have led to."""
-    copy_output(published_site.folder / "output", published_site.folder / "copy")
-    with stopping_after_the_head(published_site):
-        published_site.edit(1, volume=50.0)
-        published_site.run("rebuild", "--as-of", hour(1), output="copy")
-    serials = Serials()
-    session = serials.look(published_site)
-    published_site.server.behaviour.clock_offset_s += 600
-    if is_rebuilt:
-        published_site.edit(1, volume=60.0)
-        published_site.done("build", "--as-of", hour(2))
-    published_site.done("publish")
-    assert serials.look(published_site) != session
-    published_site.check()
-
-
-@pytest.mark.campaign(short=0)
-def test_a_session_goes_on_in_the_folder_whose_publish_was_killed(published_site: PublishedSite) -> None:
-    with stopping_after_the_head(published_site):
-        published_site.edit(1, volume=50.0)
-        published_site.run("rebuild", "--as-of", hour(1))
-    before = head(published_site)
-    published_site.server.behaviour.clock_offset_s += 600
-    published_site.edit(1, volume=60.0)
-    published_site.done("rebuild", "--as-of", hour(2))
-    found = head(published_site)
-    assert (found["session"], found["serial"]) == (before["session"], before["serial"] + 1)
-
-
-@pytest.mark.campaign(short=0)
-def test_a_session_goes_on_after_a_copy_that_was_killed_before_readers_could_see_its_serial(
-    published_site: PublishedSite,
-) -> None:
-    before = head(published_site)
-    copy_output(published_site.folder / "output", published_site.folder / "copy")
-    with dying_before(published_site.server, lambda request: is_put(request) and "/v1/" in request.key):
-        published_site.edit(1, volume=50.0)
-        published_site.run("rebuild", "--as-of", hour(1), output="copy")
-    assert published_site.record().work
-    published_site.server.behaviour.clock_offset_s += 600
-    published_site.edit(1, volume=60.0)
-    published_site.done("rebuild", "--as-of", hour(2))
-    assert head(published_site)["session"] == before["session"]
-
-
 def is_put(request: Request) -> bool:
     return request.operation == "PutObject"
-
-
-@contextmanager
-def stopping_after_the_head(site: PublishedSite) -> Iterator[None]:
-    """The publish in the block is killed before its commit, when readers find its head of the change feed."""
-    has_put = list[Request]()
-
-    def is_next(request: Request) -> bool:
-        has_put.extend([request] if is_put(request) and request.key == f"{PREFIX}{CHANGES}" else [])
-        return bool(has_put) and is_put(request) and request.key == f"{PREFIX}{record.KEY}"
-
-    before = head(site)
-    with dying_before(site.server, is_next):
-        yield
-    assert head(site)["serial"] == before["serial"] + 1
-    assert not site.record().built.complete
-
-
-@pytest.mark.campaign(short=0)
-def test_a_store_that_is_slow_once_does_not_keep_a_restored_folder_from_being_published(
-    published_site: PublishedSite,
-) -> None:
-    copy_output(published_site.folder / "output", published_site.folder / "restored")
-    published_site.edit(1, volume=50.0)
-    published_site.done("rebuild", "--as-of", hour(1))
-    session, refused = head(published_site)["session"], list[str]()
-
-    def refuse_first(request: Request) -> Fault | None:
-        """Refuse the first look at the index of the published change feed."""
-        is_index = request.operation == "GetObject" and "/changes/" in request.key and "index" in request.key
-        if refused or not is_index:
-            return None
-        refused.append(request.key)
-        return SLOW_DOWN
-
-    published_site.server.before = refuse_first
-    published_site.edit(1, volume=60.0)
-    published_site.done("rebuild", "--as-of", hour(2), output="restored")
-    assert len(refused) == 1
-    assert head(published_site)["session"] != session
-
-
-@pytest.mark.campaign(short=0)
-def test_the_newest_build_begins_a_new_session_after_an_older_one(published_site: PublishedSite) -> None:
-    serials = Serials()
-    copy_output(published_site.folder / "output", published_site.folder / "good")
-    published_site.edit(1, volume=50.0)
-    published_site.done("rebuild", "--as-of", hour(1))
-    sessions = {serials.look(published_site)}
-    published_site.done("publish", "--allow-older", output="good")
-    sessions.add(serials.look(published_site))
-    published_site.edit(1, volume=60.0)
-    published_site.done("rebuild", "--as-of", hour(2))
-    assert serials.look(published_site) not in sessions
-    assert (head(published_site)["serial"], head(published_site)["steps"]) == (1, [])
-
-
-@pytest.mark.campaign(short=0)
-def test_an_older_build_of_the_same_markets_keeps_the_session(published_site: PublishedSite) -> None:
-    before = head(published_site)
-    published_site.done("rebuild", "--as-of", hour(2))
-    published_site.done("rebuild", "--as-of", hour(1), "--allow-older")
-    assert head(published_site) == before
 
 
 # ── builds that were not published ────────────────────────────────────────────────────────────────────────────────
@@ -413,43 +235,6 @@ def test_no_step_shows_a_text_that_was_never_public(
 
 
 @pytest.mark.campaign(short=0)
-def test_nothing_is_new_after_a_text_was_taken_back_before_a_publish(published_site: PublishedSite) -> None:
-    published_site.edit(2, volume=70.0)
-    published_site.done("rebuild", "--as-of", hour(1))
-    before = head(published_site)
-    published_site.edit(1, question="Regretted text?")
-    published_site.done("build", "--as-of", hour(2))
-    published_site.edit(1, question="Question 1?")
-    published_site.done("rebuild", "--as-of", hour(3))
-    assert head(published_site) == before
-
-
-@pytest.mark.campaign(short=0)
-@pytest.mark.parametrize("time", [3, 22])
-@pytest.mark.parametrize("number", [1, 3])
-def test_steps_go_on_over_builds_without_a_market_that_came_back(
-    published_site: PublishedSite, number: int, time: int
-) -> None:
-    """Also after the folder has forgotten what was published, as cursors expired or a market was withdrawn."""
-    follower = Follower.first_of(published_site)
-    published_site.edit(1, volume=50.0)
-    published_site.done("rebuild", "--as-of", hour(1))
-    published_site.edit(number, is_listed=False)
-    published_site.done("build", "--as-of", hour(2), "--allow-shrink")
-    published_site.edit(number, is_listed=True)
-    published_site.done("build", "--as-of", hour(time))
-    published_site.edit(2, volume=50.0)
-    published_site.done("rebuild", "--as-of", hour(23))
-    follower.go_on()
-    published_site.edit(number, is_listed=False)
-    published_site.done("build", "--as-of", hour(23, 1), "--allow-shrink")
-    published_site.edit(2, volume=51.0)
-    published_site.done("rebuild", "--as-of", hour(23, 2), "--allow-shrink")
-    follower.go_on()
-    assert published_site.traces(number) == []
-
-
-@pytest.mark.campaign(short=0)
 def test_the_first_publish_shows_no_earlier_build(published_site: PublishedSite) -> None:
     with quick(published_site):
         published_site.edit(4, description=hashlib.shake_128().hexdigest(2_000))
@@ -460,51 +245,6 @@ def test_the_first_publish_shows_no_earlier_build(published_site: PublishedSite)
         published_site.done("publish")
     assert showing(b"Regretted", published_site.objects()) == []
     assert head(published_site)["steps"] == []
-
-
-@pytest.mark.campaign(short=0)
-@pytest.mark.parametrize("is_served", [True, False])
-def test_steps_between_builds_are_shown_where_the_folder_is_served(
-    published_site: PublishedSite, *, is_served: bool
-) -> None:
-    """A build without a target is a publish; not those that were made for a target before."""
-    Follower.first_of(published_site)
-    published_site.edit(1, question="Regretted text?")
-    published_site.done("build", "--as-of", hour(1), publish__target="" if is_served else published_site.target)
-    published_site.edit(1, question="Corrected text?")
-    published_site.target = ""
-    for time in (2, 3):
-        published_site.edit(2, volume=50.0 + time)
-        published_site.done("build", "--as-of", hour(time))
-    built = published_site.built()
-    steps = [keys.chunk(keys.CHANGES, step["name"]) for step in json.loads(built[CHANGES])["steps"]]
-    assert len(steps) == (3 if is_served else 1)
-    assert bool(showing(b"Regretted", {key: built[key] for key in steps})) == is_served
-
-
-@pytest.mark.campaign(short=0)
-def test_no_serial_names_two_states_where_a_folder_has_two_targets(published_site: PublishedSite) -> None:
-    """Nor does a step to one of them show what only the other was shown, such as a preview."""
-    serials, prefixes = Serials(), (PREFIX, "second/")
-
-    def publish(number: int) -> str:
-        target = published_site.target.replace(PREFIX, prefixes[number])
-        published_site.done("publish", publish__target=target)
-        body = published_site.server.bucket.get(prefixes[number] + CHANGES).body
-        return serials.note(json.loads(body))
-
-    publish(1)
-    for time in range(1, 8):
-        published_site.edit(1, question="Regretted text?" if time == 3 else "Corrected text?", volume=50.0 + time)
-        published_site.done("build", "--as-of", hour(time))
-        if time in (1, 2, 5):
-            session = publish(0)
-            assert publish(1) == session
-        elif time == 3:
-            assert publish(1) == session
-        elif time == 7:
-            assert publish(0) == session
-    assert showing(b"Regretted", published_site.objects()) == []
 
 
 @pytest.mark.campaign(short=0)
@@ -540,28 +280,3 @@ def test_after_a_publish_that_was_killed_steps_show_nothing_but_what_readers_may
 
 
 # ── dry runs ──────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-@pytest.mark.campaign(short=0)
-@pytest.mark.parametrize("options", [("--purge-retired", "--allow-older"), ("--purge-retired",), ("--allow-older",)])
-def test_a_dry_run_lists_what_a_new_session_takes_and_changes_nothing(
-    published_site: PublishedSite, options: tuple[str, ...]
-) -> None:
-    regret(published_site)
-    copy_output(published_site.folder / "output", published_site.folder / "good")
-    published_site.done("rebuild", "--as-of", hour(3))
-    output = "good" if "--allow-older" in options else "output"
-    before, built = published_site.stored(), published_site.built(output)
-    *steps, summary = published_site.done("publish", "--dry-run", *options, output=output).stdout.splitlines()
-    assert (published_site.stored(), published_site.built(output)) == (before, built)
-    assert f"upload {CHANGES}: changed" in steps
-    done = published_site.done("publish", *options, output=output).stdout.strip()
-    assert figures(FORECAST, summary) == figures(SUMMARY, done)
-
-
-@pytest.mark.campaign(short=0)
-def test_a_purge_names_the_head_that_it_cannot_begin_with(published_site: PublishedSite) -> None:
-    regret(published_site)
-    (published_site.folder / "output" / keys.head(keys.DUMPS)).unlink()
-    sentence = published_site.refused(1, "publish", "--purge-retired")
-    assert sentence.endswith("/v1/dumps/head.json: missing or damaged; run `public-markets build` again")

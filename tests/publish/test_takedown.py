@@ -4,25 +4,21 @@ import json
 import re
 import shutil
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from generator.api import keys
-from generator.api.contract import MARKET_STATUSES
-from generator.tree.files import INSPECTION, MANIFEST
-from generator.tree.folder import Output
+from generator.tree.files import INSPECTION
 from tests.support.faults import GoneError
-from tests.support.sites.builds import files, text_of
+from tests.support.kills import Kill
+from tests.support.sites.builds import text_of
 from tests.support.sites.publishing import (
-    CANCELLED,
     CLOSED,
     EVERY,
     FIRST,
     FX,
     OPEN,
-    RESOLVED,
     PublishedSite,
     Walk,
     copy_output,
@@ -49,38 +45,11 @@ def blocked_ids(site: PublishedSite) -> set[str]:
     return {market_id for market_id, decision in decisions.items() if decision["isBlocked"]}
 
 
-def revoke(site: PublishedSite) -> None:
-    site.edit(1, approval="rejected")
-
-
-def unlist(site: PublishedSite) -> None:
-    site.edit(1, is_listed=0)
-
-
-def drop(site: PublishedSite) -> None:
-    site.database.execute("DELETE FROM markets WHERE id = ?", [market_id(1)])
-
-
 # By a rebuild
 
 
-@pytest.mark.campaign(short=0)
-@pytest.mark.parametrize("hide", [revoke, unlist, drop])
-def test_the_next_rebuild_withdraws_a_market_that_is_no_longer_public(
-    published_site: PublishedSite, hide: Callable[[PublishedSite], None]
-) -> None:
-    retire(published_site)
-    hide(published_site)
-    result = published_site.done("rebuild", "--as-of", hour(2))
-    assert published_site.traces(1) == []
-    published_site.check()
-    assert f"withdrawn: market {market_id(1)} is no longer public" in result.stderr
-    assert "cached copies of withdrawn markets may remain" in result.stderr
-    assert f'"{market_id(1)}"' not in published_site.stored()["manifest.json"].decode()
-
-
 def test_its_detail_is_deleted_before_anything_else_changes(published_site: PublishedSite) -> None:
-    revoke(published_site)
+    published_site.edit(1, approval="rejected")
     requests = published_site.requests("rebuild", "--as-of", hour(1))
     assert [request.split()[0] for request in requests[:6]] == [
         # The withdrawal made the folder forget what was published of the change feed, so that is read.
@@ -115,39 +84,7 @@ def test_a_walk_in_a_withdrawn_generation_ends_and_starts_again(published_site: 
     assert len(walk(published_site, "open/new")) == len(OPEN) - 1
 
 
-@pytest.mark.campaign(short=0)
-def test_walks_in_lists_that_never_held_it_continue(published_site: PublishedSite) -> None:
-    for number in (CLOSED, RESOLVED, CANCELLED):
-        published_site.edit(number, status="closed", resolution=None, resolved_at=None)
-    published_site.done("rebuild", "--as-of", hour(1))
-    began, before = Walk(published_site, "closed/new", 2).begin(), walk(published_site, "closed/new")
-    published_site.edit(CLOSED, question="Else?")
-    published_site.edit(1, approval="rejected")
-    published_site.done("rebuild", "--as-of", hour(2))
-    assert began.finish() == before
-    assert published_site.traces(1) == []
-
-
 # By the command
-
-
-@pytest.mark.campaign(short=0)
-def test_the_command_needs_no_database_and_no_build(published_site: PublishedSite) -> None:
-    retire(published_site)
-    Path("markets.db").unlink()
-    result = published_site.done("takedown", market_id(1))
-    assert published_site.traces(1) == []
-    published_site.check()
-    lines = result.stdout.splitlines()
-    assert lines[0].startswith(f"{market_id(1)} blocked since 20")
-    assert lines[1] == "1 market is blocked"
-    assert re.fullmatch(
-        r"gone from s3://markets/api and output: 1 market; caches and browsers keep copies until .+", lines[2]
-    )
-    assert len(lines) == 3
-    assert "s3://markets/api: nothing is left of the blocked markets (" in result.stderr
-    assert "output: nothing is left of the blocked markets" in result.stderr
-    assert blocked_ids(published_site) == {market_id(1)}
 
 
 def test_the_command_gives_the_same_objects_as_a_build_without_the_market(published_site: PublishedSite) -> None:
@@ -213,22 +150,6 @@ def test_a_market_disappears_from_the_feeds_and_their_other_entries_stay(publish
     assert published_site.traces(1) == []
 
 
-@pytest.mark.campaign(short=1)
-@pytest.mark.parametrize(
-    ("kept_by", "broken"),
-    [
-        ("generator.site.documents._feeds", lambda *_: ()),
-        ("generator.site.documents.FEED_NAMES", ("resolved",)),
-    ],
-)
-def test_a_takedown_that_forgets_a_feed_is_noticed(
-    published_site: PublishedSite, monkeypatch: pytest.MonkeyPatch, kept_by: str, broken: object
-) -> None:
-    monkeypatch.setattr(kept_by, broken)
-    with pytest.raises(AssertionError):
-        test_a_market_disappears_from_the_feeds_and_their_other_entries_stay(published_site)
-
-
 def test_guards_do_not_apply(published_site: PublishedSite) -> None:
     gone = [market_id(number) for number in (1, 2, 3, CLOSED, FX)]
     published_site.done("takedown", *gone, guards__max_shrink="0")
@@ -238,13 +159,6 @@ def test_guards_do_not_apply(published_site: PublishedSite) -> None:
     # Nor do they count the markets as lost later.
     published_site.done("rebuild", "--as-of", hour(1), guards__max_shrink="0")
     assert len(published_site.record().built.markets) == len(EVERY) - 5
-
-
-def test_every_market_can_be_taken_down(published_site: PublishedSite) -> None:
-    published_site.done("takedown", *map(market_id, EVERY))
-    assert [number for number in EVERY if published_site.traces(number)] == []
-    assert walk(published_site, "all/new") == []
-    published_site.check()
 
 
 def test_old_versions_in_the_bucket_are_deleted_too(published_site: PublishedSite) -> None:
@@ -259,41 +173,6 @@ def test_old_versions_in_the_bucket_are_deleted_too(published_site: PublishedSit
     ]
 
 
-def test_an_unknown_id_is_blocked_and_changes_nothing_else(published_site: PublishedSite) -> None:
-    before = published_site.objects()
-    result = published_site.done("takedown", UNKNOWN)
-    assert published_site.objects() == before
-    assert "(0 objects deleted, 0 replaced)" in result.stderr
-    assert blocked_ids(published_site) == {UNKNOWN}
-
-
-@pytest.mark.parametrize("reference", ["", " ", "a\x1bb", "x" * 4_001])
-def test_what_names_nothing_is_a_usage_error(published_site: PublishedSite, reference: str) -> None:
-    result = published_site.run("takedown", market_id(1), reference)
-    assert result.exit_code == 2
-    assert "names no market; write its id, slug, key or address" in result.stderr
-    assert published_site.traces(1)
-
-
-@pytest.mark.parametrize("reference", ["snapshot", "open/popular", "1"])
-def test_an_unknown_name_is_refused_and_nothing_is_blocked(published_site: PublishedSite, reference: str) -> None:
-    result = published_site.run("takedown", market_id(1), reference)
-    assert result.exit_code == 1
-    assert f"{reference}: no published market has this slug or key, or an id that begins so" in result.stderr
-    assert published_site.traces(1)
-    assert not published_site.run("takedown").stdout.startswith(market_id(1))
-
-
-@pytest.mark.campaign(short=0)
-@pytest.mark.parametrize("form", ["{id:.8}", "{id:.13}", "https://example.org/v1/public/markets/{id}"])
-def test_a_market_goes_by_the_beginning_of_its_id_and_by_its_address(published_site: PublishedSite, form: str) -> None:
-    published_site.settings["base_url"] = "https://example.org"
-    result = published_site.done("takedown", form.format(id=market_id(FX)))
-    assert blocked_ids(published_site) == {market_id(FX)}
-    assert published_site.traces(FX) == []
-    assert f'{market_id(FX)}: "' in result.stderr.splitlines()[0]
-
-
 def test_without_an_id_it_lists_blocked_markets(published_site: PublishedSite) -> None:
     assert published_site.done("takedown").stdout == "0 markets are blocked\n"
     published_site.done("takedown", market_id(FX), UNKNOWN)
@@ -301,13 +180,6 @@ def test_without_an_id_it_lists_blocked_markets(published_site: PublishedSite) -
     lines = published_site.done("takedown").stdout.splitlines()
     assert [line.split()[0] for line in lines] == [market_id(FX), UNKNOWN, "2"]
     assert published_site.stored() == before
-
-
-def test_a_takedown_can_be_repeated(published_site: PublishedSite) -> None:
-    for _ in range(2):
-        published_site.done("takedown", market_id(FX))
-        assert published_site.traces(FX) == []
-        published_site.check()
 
 
 @pytest.mark.campaign(short=0)
@@ -336,45 +208,13 @@ def test_an_unchanged_publish_asks_once_for_each_blocked_market(published_site: 
     ]
 
 
-def test_a_takedown_that_was_killed_at_its_end_leaves_nothing_in_the_folder_once_it_runs_again(
-    published_site: PublishedSite, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The manifest has forgotten the market, but the generations that showed it are deleted last."""
-
-    def killed(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    published_site.target = ""
-    with monkeypatch.context() as patch:
-        patch.setattr(Output, "unknown", killed)
-        assert published_site.run("takedown", market_id(1)).exit_code == 1
-    assert [trace for trace in published_site.traces(1) if trace.startswith("output v1/dumps/markets/")]
-    assert "output: nothing is left of the blocked markets" in published_site.done("takedown").stderr
-    assert [trace for trace in published_site.traces(1) if trace.startswith("output")] == []
-
-
-@pytest.mark.parametrize("place", ["details", "intent", "manifest", "leftovers", "page"])
+@pytest.mark.parametrize("writes", [1, 5, 30, 120, 200])
 def test_a_publish_finishes_a_takedown_that_was_killed_in_the_folder(
-    published_site: PublishedSite, monkeypatch: pytest.MonkeyPatch, place: str
+    published_site: PublishedSite, writes: int
 ) -> None:
-    def killed_at(name: str, number: int) -> None:
-        original, calls = getattr(Output, name), list[object]()
-
-        def method(folder: Output, *arguments: object) -> object:
-            if folder.path("") == Path("output") and (name != "save" or MANIFEST in arguments):
-                calls.append(arguments)
-                if len(calls) == number:
-                    raise KeyboardInterrupt
-            return original(folder, *arguments)
-
-        patch.setattr(Output, name, method)
-
-    calls = {"details": ("discard", 3), "intent": ("save", 1), "manifest": ("save", 2), "leftovers": ("unknown", 1)}
-    with monkeypatch.context() as patch:
-        killed_at(*calls.get(place, ("save_as_old", 1)))
-        assert published_site.run("takedown", market_id(1)).exit_code == 1
-    assert not Path("output", INSPECTION).exists()
-    assert bool(published_site.traces(1)) == (place != "page")
+    with Kill(10 + writes).over(published_site.server):
+        published_site.run("takedown", market_id(1))
+    published_site.server.behaviour.clock_offset_s += 600
     published_site.done("publish")
     assert published_site.traces(1) == []
     published_site.check()
@@ -396,13 +236,6 @@ def test_a_publish_says_that_an_undo_elsewhere_needs_a_build(published_site: Pub
     assert published_site.traces(1, output=False)
 
 
-def test_a_takedown_before_the_first_publish_succeeds(empty: PublishedSite) -> None:
-    empty.done("takedown", market_id(FX))
-    empty.done("publish")
-    assert empty.traces(FX) == []
-    empty.check()
-
-
 @pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("body", [b"", b"<html>", b'{"items":[', b'{"items":[],"nextCursor":"p1"}'])
 def test_a_damaged_list_is_made_again(published_site: PublishedSite, body: bytes) -> None:
@@ -413,8 +246,8 @@ def test_a_damaged_list_is_made_again(published_site: PublishedSite, body: bytes
     assert len(walk(published_site, "open/new", 100)) == len(OPEN) - 1
 
 
-def test_an_unresponsive_store_is_an_error(published_site: PublishedSite, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("time.sleep", lambda _: None)
+@pytest.mark.usefixtures("impatient")
+def test_an_unresponsive_store_is_an_error(published_site: PublishedSite) -> None:
     published_site.server.before = lambda _: SLOW_DOWN
     for command in (["takedown", market_id(1)], ["takedown"], ["publish"], ["rebuild"]):
         sentence = published_site.refused(1, *command)
@@ -422,25 +255,6 @@ def test_an_unresponsive_store_is_an_error(published_site: PublishedSite, monkey
 
 
 # Concurrent publishers
-
-
-@pytest.mark.campaign(short=0)
-def test_a_publish_respects_a_takedown_that_happens_meanwhile(published_site: PublishedSite) -> None:
-    done: list[int] = []
-
-    def take_down(_: object, __: object) -> None:
-        if not done and published_site.server.count("PutObject") > 50:
-            done.append(1)
-            decisions = {"format": 1, "markets": {market_id(1): {"at": "2024-01-01T00:00:00.000Z", "isBlocked": True}}}
-            published_site.put("blocked.json", json.dumps(decisions).encode())
-
-    published_site.edit(1, volume=1_000.0)
-    published_site.server.after = take_down
-    result = published_site.done("rebuild", "--as-of", hour(1))
-    assert done
-    assert published_site.traces(1) == []
-    published_site.check()
-    assert "published 10 markets" in result.stdout
 
 
 def test_a_takedown_waits_for_a_publisher_and_says_so_once(
@@ -475,19 +289,6 @@ def test_a_takedown_waits_for_a_publisher_and_says_so_once(
 # Directories
 
 
-@pytest.mark.campaign(short=0)
-def test_a_directory_is_cleared_too(published_site: PublishedSite) -> None:
-    published_site.target = "./www"
-    published_site.done("publish")
-    published_site.edit(1, volume=77.0)
-    published_site.done("rebuild", "--as-of", hour(1))
-    published_site.done("takedown", market_id(1))
-    published = files(Path("www"))
-    assert published == published_site.built()
-    assert not [key for key, body in published.items() if market_id(1).encode() in body or b"Question 1?" in body]
-    assert not [path for path in Path("www").rglob("*") if market_id(1) in path.name]
-
-
 # Without a build
 
 
@@ -519,13 +320,6 @@ def test_a_market_blocked_on_another_machine_is_withdrawn_even_without_the_datab
     published_site.check()
 
 
-def test_the_site_has_markets_of_every_status(published_site: PublishedSite) -> None:
-    states = {state for held in published_site.record().built.markets.values() for state in held}
-    assert states == {*MARKET_STATUSES}
-    assert len(published_site.record().built.markets) == len(EVERY)
-    assert CANCELLED in EVERY
-
-
 # Whatever else is broken
 
 
@@ -555,36 +349,6 @@ def test_without_a_record_details_go_and_the_takedown_says_what_remains(
     assert published_site.traces(1) == []
     published_site.check()
     assert "s3://markets/api: nothing is left of the blocked markets (" in published_site.done("takedown").stderr
-
-
-def test_without_a_record_nothing_of_an_unblocked_market_is_deleted(published_site: PublishedSite) -> None:
-    published_site.remove("manifest.json")
-    before = published_site.objects()
-    assert published_site.done("takedown").stdout == "0 markets are blocked\n"
-    assert published_site.objects() == before
-
-
-@pytest.mark.campaign(short=0)
-@pytest.mark.parametrize("key", [keys.first_page("open/new", 100), keys.SNAPSHOT, keys.feed("new", "json"), keys.BUILD])
-def test_what_is_missing_is_made_again(published_site: PublishedSite, key: str) -> None:
-    retire(published_site)
-    published_site.remove(key)
-    published_site.done("takedown", market_id(1))
-    assert published_site.traces(1) == []
-    published_site.check()
-
-
-@pytest.mark.campaign(short=0)
-def test_what_is_missing_elsewhere_stops_no_takedown(published_site: PublishedSite) -> None:
-    """No list of cancelled markets shows it, so none of them is put."""
-    retire(published_site)
-    missing = keys.first_page("cancelled/new", 100)
-    published_site.remove(missing)
-    published_site.done("takedown", market_id(1))
-    assert published_site.traces(1) == []
-    published_site.done("rebuild", "--as-of", hour(2), "--verify")
-    assert missing in published_site.objects()
-    published_site.check()
 
 
 def test_a_category_goes_with_its_last_market(published_site: PublishedSite) -> None:

@@ -5,11 +5,9 @@ from itertools import cycle
 
 import pytest
 
-from generator.publish import blocklist, takedown
-from generator.publish.protocol import Target
-from generator.stores.factory import open_store
+from generator.publish import blocklist
 from generator.tree.blocklist import BlockedList
-from tests.support.sites.builds import NOW, Silent, make_config
+from tests.support.sites.builds import NOW
 from tests.support.sites.publishing import PublishedSite, fill_parquet, hour
 from tests.support.sites.rows import market_id
 from tests.support.stores.s3.wire import Answer, Request
@@ -46,22 +44,6 @@ def blocking(number: int) -> BlockedList:
 
 
 @pytest.mark.campaign(short=0)
-def test_a_takedown_that_ends_during_a_rebuild_of_unchanged_markets_does_not_stop_it(filed: PublishedSite) -> None:
-    config = make_config(
-        filed.folder, publish__target=filed.target, publish__endpoint_url=filed.server.url, publish__cache_fill=0
-    )
-
-    def take_down() -> None:
-        target, blocked = Target.of(open_store(config), config), blocking(1)
-        takedown.from_store(target, blocked, blocked.ids(), Silent(), lambda _: None)
-
-    after_requests(filed, 1, take_down)
-    filed.done("rebuild", "--as-of", hour(1))
-    assert filed.traces(1) == []
-    filed.check()
-
-
-@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize(("filed", "place"), CASES, indirect=["filed"])
 def test_a_takedown_that_begins_during_a_rebuild_stops_neither(filed: PublishedSite, place: int) -> None:
     filed.edit(3, volume=77.0)
@@ -70,16 +52,4 @@ def test_a_takedown_that_begins_during_a_rebuild_stops_neither(filed: PublishedS
     filed.server.after = None
     filed.done("takedown", market_id(1))
     assert filed.traces(1) == []
-    filed.check()
-
-
-@pytest.mark.campaign(short=0)
-@pytest.mark.parametrize(("filed", "place"), CASES, indirect=["filed"])
-def test_two_takedowns_at_once_both_succeed(filed: PublishedSite, place: int) -> None:
-    """The second one blocks its market, and then waits for the first."""
-    after_requests(filed, place + 1, lambda: blocklist.merge(filed.store(), blocking(1)))
-    filed.done("takedown", market_id(2))
-    filed.server.after = None
-    filed.done("takedown", market_id(1))
-    assert (filed.traces(1), filed.traces(2)) == ([], [])
     filed.check()

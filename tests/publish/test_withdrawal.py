@@ -75,29 +75,10 @@ def test_a_withdrawal_from_a_store_equals_a_build_without_the_markets(
     assert published_site.server.count("PutObject") == published_site.server.count("DeleteObjects") == 0
 
 
-def test_withdrawing_unknown_markets_changes_nothing(published_site: PublishedSite) -> None:
-    before = files(Path("output"), "")
-    withdraw(Path("output"), 4_711)
-    after = files(Path("output"), "")
-    assert {key for key in before | after if before.get(key) != after.get(key)} <= {".lock"}
-
-
 def test_a_folder_without_a_build_stays_without(tmp_path: Path) -> None:
     with locked(tmp_path / "output") as folder:
         withdrawal.from_folder(folder, [market_id(1)], LIFETIME)
         assert folder.manifest() is None
-
-
-def test_the_remains_of_a_killed_build_are_searched_too(published_site: PublishedSite) -> None:
-    content = json.loads(Path("output/manifest.json").read_bytes())
-    tamper(Path("output/manifest.json"), json.dumps({**content, "complete": False}).encode())
-    Path("output", keys.detail(market_id(4_711))).write_bytes(b'{"a half-made": "detail"}')
-    made = withdraw(Path("output"), 1)
-    assert made.complete
-    assert not [key for key, body in published_site.built().items() if market_id(1).encode() in body]
-    expected = rebuilt_without(published_site, 1)
-    found = files(Path("output"))
-    assert {key: found.get(key) for key in expected} == expected
 
 
 @pytest.mark.campaign(short=0)

@@ -1,7 +1,6 @@
 """A withdrawal from a dump that cannot be read makes it again, from the details."""
 
 import gzip
-import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
@@ -9,12 +8,9 @@ from typing import Final
 import pytest
 
 from generator.api import contract, keys
-from tests.support.kills import dying_before
 from tests.support.sites.builds import files
 from tests.support.sites.publishing import EVERY, FIRST, PublishedSite, hour, tamper, walk
-from tests.support.sites.rows import insert_market, market_id
-from tests.support.stores.s3.wire import Request
-from tests.support.waiting import wait_until
+from tests.support.sites.rows import market_id
 
 LEFT_OUT: Final = "left out 1 market, whose details are missing or damaged; run `public-markets rebuild --verify`"
 #: What may have become of a dump: it is missing, torn, or another one that can be read.
@@ -63,18 +59,6 @@ def test_a_dump_that_cannot_be_read_in_the_folder_is_made_again_by_a_takedown(pu
     check_as_built_without(published_site, 1)
 
 
-def test_a_dump_that_cannot_be_read_is_made_again_by_a_publish_without_a_market_blocked_elsewhere(
-    published_site: PublishedSite,
-) -> None:
-    kept = Path("output").rename("kept")
-    published_site.done("takedown", market_id(1))
-    tamper_with_dump(kept)
-    kept.rename("output")
-    assert "left out" not in published_site.done("publish").stderr
-    assert published_site.traces(1) == []
-    check_as_built_without(published_site, 1)
-
-
 @pytest.mark.campaign(short=0)
 def test_what_neither_the_dump_nor_a_detail_tells_is_left_out_and_the_takedown_says_so(
     published_site: PublishedSite,
@@ -102,53 +86,3 @@ def test_without_a_dump_lists_that_cannot_be_read_are_made_again(
         published_site.remove(key) if damage is None else published_site.put(key, damage)
     assert "left out" not in published_site.done("takedown", market_id(1)).stderr
     check_as_built_without(published_site, 1)
-
-
-@pytest.mark.campaign(short=0)
-def test_without_a_dump_lists_stay_as_they_were_before_a_publish_that_was_killed_among_details(
-    published_site: PublishedSite,
-) -> None:
-    published_site.settings["dumps.ndjson"] = "false"
-    published_site.done("rebuild", "--as-of", FIRST)
-    before = walk(published_site, "all/new", 100)
-    for number in (2, 3):
-        published_site.edit(number, question=f"Edited {number}?")
-
-    def is_next(request: Request) -> bool:
-        if request.operation != "PutObject" or not request.key.endswith(keys.detail(market_id(3))):
-            return False
-        wait_until(
-            lambda: b"Edited 2?" in published_site.objects()[keys.detail(market_id(2))]
-        )  # details are put at once
-        return True
-
-    with dying_before(published_site.server, is_next):
-        assert published_site.run("rebuild", "--as-of", hour(1)).exit_code == 1
-    published_site.server.behaviour.clock_offset_s += 600
-    published_site.forget_output()
-    published_site.done("takedown", market_id(1))
-    assert walk(published_site, "all/new", 100) == [question for question in before if question != "Question 1?"]
-    assert published_site.traces(1, output=False) == []
-
-
-@pytest.mark.campaign(short=0)
-def test_a_takedown_after_a_killed_publish_begins_a_session_that_no_follower_is_in(
-    published_site: PublishedSite,
-) -> None:
-    head = keys.head(keys.CHANGES)
-    before = json.loads(published_site.objects()[head])
-    insert_market(published_site.database, 50)
-
-    def is_next(request: Request) -> bool:
-        return request.operation == "PutObject" and request.key.endswith(keys.BUILD)
-
-    with dying_before(published_site.server, is_next):
-        assert published_site.run("rebuild", "--as-of", hour(1)).exit_code == 1
-    moved = json.loads(published_site.objects()[head])
-    assert (moved["session"], moved["serial"]) == (before["session"], 2)
-    published_site.server.behaviour.clock_offset_s += 600
-    published_site.forget_output()
-    published_site.done("takedown", market_id(50))
-    after = json.loads(published_site.objects()[head])
-    assert after["state"] == before["state"]
-    assert after["session"] != before["session"]

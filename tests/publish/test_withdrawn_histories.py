@@ -75,30 +75,6 @@ def test_a_takedown_removes_the_market_from_every_file(filed: PublishedSite, *, 
 
 
 @pytest.mark.campaign(short=0)
-def test_after_a_takedown_the_next_day_goes_on_where_the_files_were(filed: PublishedSite) -> None:
-    filed.done("takedown", market_id(OPEN[0]))
-    kept = {key: body for key, body in filed.objects().items() if "/history/" in key}
-    traded(filed, 2, "2026-02-01 00:00:00.000000")
-    filed.done("rebuild", "--as-of", DAYS[2])
-    after = filed.objects()
-    assert periods(after) == {
-        "history": ["2024", "2025", "2026-01", "2026-02"], "fills": ["2025", "2026-01", "2026-02"],
-        "candles/day": ["2024", "2025", "2026-01"], "candles/hour": ["2025-12", "2026-01", "2026-02"],
-        "closes": ["2024"],
-    }  # fmt: skip
-    assert {key for key in kept if "2026-01" not in key} <= after.keys()
-    filed.done("takedown", "--undo", market_id(OPEN[0]))
-    filed.done("rebuild", "--as-of", "2026-02-02T12:00:00Z")
-    every = {
-        str(row[0]) for row in filed.database.execute("SELECT id FROM fills WHERE market_id != ?", [market_id(FX)])
-    }
-    current = {file.key for file in head_of(filed.objects()).periods("fills")}
-    found = [row["id"] for key in current for row in rows(filed.objects()[key])]
-    assert sorted(found) == sorted(every)
-    filed.check()
-
-
-@pytest.mark.campaign(short=0)
 def test_a_file_that_cannot_be_read_goes_and_is_made_again(filed: PublishedSite) -> None:
     gone = market_id(OPEN[0])
     damaged = [key for key in filed.objects() if "/fills/period=2025" in key]

@@ -2,22 +2,16 @@
 
 import json
 import sys
-from collections.abc import Callable, Mapping
-from typing import Any, Final
+from collections.abc import Mapping
+from typing import Any
 
 import pytest
 
 from generator.api import keys
-from generator.config.shape import shaped
-from generator.publish import record
-from generator.site.parquet_files import ParquetFiles
-from generator.site.published import PublishedState
-from tests.support.kills import dying_before
 from tests.support.readers.parquet import owners, rows
 from tests.support.sites.builds import files
 from tests.support.sites.publishing import EVERY, FX, OPEN, RESOLVED, PublishedSite, fill_parquet, hour
-from tests.support.sites.rows import insert_point, market_id
-from tests.support.stores.s3.wire import Request
+from tests.support.sites.rows import market_id
 
 HEAD = keys.head(keys.DUMPS)
 LISTED = {market_id(number) for number in EVERY if number != FX}
@@ -88,77 +82,3 @@ def test_without_the_extra_a_takedown_deletes_all_parquet_files_and_says_so(
         filed.check()
     filed.done("rebuild", "--as-of", hour(2))
     assert set[str]().union(*in_files(filed.objects()).values()) == LISTED - {market_id(1)}
-
-
-@pytest.mark.campaign(short=0)
-@pytest.mark.parametrize("damage", [lambda _: b"", lambda body: bytes(len(body))], ids=["empty", "zeroes"])
-def test_files_that_cannot_be_read_are_made_again_if_they_held_the_market(
-    filed: PublishedSite, damage: Callable[[bytes], bytes]
-) -> None:
-    before = in_files(filed.objects())
-    holding = [key for key, ids in before.items() if market_id(RESOLVED) in ids]
-    assert len(holding) == 3
-    for key in holding:
-        filed.put(key, damage(filed.objects()[key]))
-    filed.forget_output()
-    result = filed.done("takedown", market_id(RESOLVED))
-    assert "Parquet" not in result.stderr
-    after = in_files(filed.objects())
-    assert {key for key in before if key not in after} == {*holding}
-    assert {folder_of(key) for key, ids in after.items() if ids} == {
-        folder_of(key) for key, ids in before.items() if ids - {market_id(RESOLVED)}
-    }
-    assert set[str]().union(*after.values()) == LISTED - {market_id(RESOLVED)}
-
-
-@pytest.mark.campaign(short=0)
-@pytest.mark.parametrize("damage", [None, b"torn"], ids=["lost", "torn"])
-def test_verify_puts_a_file_again(filed: PublishedSite, damage: bytes | None) -> None:
-    before = filed.objects()
-    for key in (key for key in before if key.endswith(".parquet")):
-        if damage is None:
-            filed.remove(key)
-        else:
-            filed.put(key, damage)
-    filed.done("publish", "--verify")
-    assert in_files(filed.objects()) == in_files(before)
-    filed.check()
-
-
-@pytest.mark.campaign(short=0)
-def test_a_takedown_ends_well_after_a_publish_that_was_killed_between_the_head_of_the_dump_and_the_commit(
-    filed: PublishedSite,
-) -> None:
-    insert_point(filed.database, "2024-01-20 00:00:00.000000", market_id=market_id(2))
-    has_head = False
-
-    def is_commit(request: Request) -> bool:
-        nonlocal has_head
-        has_head = has_head or (request.operation == "PutObject" and request.key.endswith(HEAD))
-        return has_head and request.key.endswith(record.KEY)
-
-    with dying_before(filed.server, is_commit):
-        assert filed.run("rebuild", "--as-of", "2024-02-03T12:00:00Z").exit_code == 1
-    filed.server.behaviour.clock_offset_s += 600
-    filed.forget_output()
-    assert filed.run("takedown", market_id(1)).exit_code == 0
-    assert filed.traces(1, output=False) == []
-
-
-#: Rules by what they say: what keeps each, and does without.
-RULES: Final[dict[str, tuple[type, str, Any]]] = {
-    "files that hold the market are written again": (ParquetFiles, "_without", lambda self, file, _: self._same(file)),
-    "what nobody can look into goes": (PublishedState, "_config", lambda state: (shaped(state.manifest.settings), ())),
-}
-
-
-@pytest.mark.campaign(short=0)
-@pytest.mark.parametrize("rule", RULES)
-def test_without_a_rule_a_test_fails(filed: PublishedSite, monkeypatch: pytest.MonkeyPatch, rule: str) -> None:
-    monkeypatch.setattr(*RULES[rule])
-    tests: dict[str, Callable[[], None]] = {
-        "_without": lambda: test_a_takedown_rewrites_just_the_files_that_hold_the_market(filed, 1),
-        "_config": lambda: test_without_the_extra_a_takedown_deletes_all_parquet_files_and_says_so(filed, monkeypatch),
-    }
-    with pytest.raises(AssertionError):
-        tests[RULES[rule][1]]()

@@ -9,8 +9,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
-import pytest
-
 from generator.stores.directory import Directory
 from tests.publish.explorer.scheduler import CURRENT, Game
 from tests.publish.explorer.world import Op, World
@@ -91,10 +89,10 @@ def on_disk(game: Game) -> Iterator[None]:
         game.disk.delete()
 
 
-def watch(patch: pytest.MonkeyPatch) -> None:
-    """Have every call on files wait at the gate, if its thread is an actor's that publishes to a directory."""
+def watched() -> Iterator[tuple[object, str, object]]:
+    """Calls on files that wait at the gate, if their thread is an actor's that publishes to a directory."""
     for name in _WATCHED:
-        patch.setattr(os, name, _watched(name, getattr(os, name)))
+        yield os, name, _watched(name, getattr(os, name))
 
 
 def _watched(name: str, call: Callable[..., Any]) -> Callable[..., Any]:

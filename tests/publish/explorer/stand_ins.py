@@ -77,39 +77,48 @@ class InlineExecutor:
 def in_place() -> Iterator[pytest.MonkeyPatch]:
     """Replace everything for the length of the block; yields a patch for more."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pages, "LIMITS", LIMITS)
-        patch.setattr(logs.LOG, "disabled", True)
-        patch.setattr(click, "echo", lambda *_, **__: None)
-        patch.setattr(requests, "ThreadPoolExecutor", InlineExecutor)
-        patch.setattr(invalidation.Cdn, "invalidate", lambda _: None)
-        patch.setattr(process_identity, "identity", lambda: current().name)
-        patch.setattr(process_identity, "has_ended", _has_ended)
-        _replace(patch, folder.locked, _locked)
-        _replace(patch, factory.open_store, _open_store)
-        _replace(patch, command.now, _now)
-        _replace(patch, cli_build.log_report, lambda *_: None)
-        _replace(patch, cli_build.tell_built, lambda *_, **__: None)
-        _replace(patch, record.decoded, lru_cache(maxsize=10_000)(record.decoded))
-        patch.setattr(record, "decoded", lru_cache(maxsize=10_000)(record.decoded))
-        patch.setattr(cli_rebuild, "build_into", _build_into)
-        directory.watch(patch)
-        for module, name, stand_in in (
-            (time, "sleep", lambda seconds: current().game.sleep(current(), seconds)),
-            (time, "monotonic", lambda: current().game.world.clock_s),
-            (time, "clock_gettime", lambda _: current().game.world.clock_s),
-            (secrets, "token_hex", _token),
-            (tempfile, "TemporaryDirectory", lambda: nullcontext(f"/scratch-{_token()}")),
-        ):
-            patch.setattr(module, name, _for_actors(stand_in, getattr(module, name)))
+        for place, name, stand_in in [*_replaced(), *directory.watched()]:
+            patch.setattr(place, name, stand_in)
         yield patch
 
 
-def _replace(patch: pytest.MonkeyPatch, original: Any, stand_in: Any) -> None:
-    """Replace a function in every module that imported it."""
+def _replaced() -> Iterator[tuple[object, str, object]]:
+    """What is replaced: a module or class, the name in it, and what stands in for it."""
+    yield pages, "LIMITS", LIMITS
+    yield logs.LOG, "disabled", True
+    yield click, "echo", lambda *_, **__: None
+    yield requests, "ThreadPoolExecutor", InlineExecutor
+    yield invalidation.Cdn, "invalidate", lambda _: None
+    yield process_identity, "identity", lambda: current().name
+    yield process_identity, "has_ended", _has_ended
+    decoded = lru_cache(maxsize=10_000)(record.decoded)
+    yield record, "decoded", decoded
+    yield cli_rebuild, "build_into", _build_into
+    for original, stand_in in (
+        (folder.locked, _locked),
+        (factory.open_store, _open_store),
+        (command.now, _now),
+        (cli_build.log_report, lambda *_: None),
+        (cli_build.tell_built, lambda *_, **__: None),
+        (record.decoded, decoded),
+    ):
+        yield from _wherever_imported(original, stand_in)
+    for module, name, acting in (
+        (time, "sleep", lambda seconds: current().game.sleep(current(), seconds)),
+        (time, "monotonic", lambda: current().game.world.clock_s),
+        (time, "clock_gettime", lambda _: current().game.world.clock_s),
+        (secrets, "token_hex", _token),
+        (tempfile, "TemporaryDirectory", lambda: nullcontext(f"/scratch-{_token()}")),
+    ):
+        yield module, name, _for_actors(acting, getattr(module, name))
+
+
+def _wherever_imported(original: object, stand_in: object) -> Iterator[tuple[object, str, object]]:
+    """A function in every module that imported it."""
     for name, module in list(sys.modules.items()):
         if name.startswith(_PACKAGES):
             for attribute in [attribute for attribute, value in vars(module).items() if value is original]:
-                patch.setattr(module, attribute, stand_in)
+                yield module, attribute, stand_in
 
 
 def _for_actors(stand_in: Callable[..., Any], original: Callable[..., Any]) -> Callable[..., Any]:

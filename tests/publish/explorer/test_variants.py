@@ -28,57 +28,58 @@ from tests.publish.explorer.contents import EVERYTHING
 from tests.publish.explorer.exploration import Explorer, Played, explore
 from tests.publish.explorer.scenarios import SCENARIOS, made
 
-Patch = pytest.MonkeyPatch
+#: What is replaced, and by what: a module or class, the name in it, the value.
+Patch = tuple[object, str, object]
 
 
 # ── the broken parts ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def reads_the_blocked_list_only_at_the_end(patch: Patch) -> None:
+def reads_the_blocked_list_only_at_the_end() -> Iterator[Patch]:
     blocked_since = Publisher._blocked_since  # noqa: SLF001 - the rule that is removed
 
     def only_when_done(self: Publisher, plan: Any) -> frozenset[str]:
         caller = inspect.stack(0)[1].function
         return frozenset() if caller == "_plan_without_blocked" else blocked_since(self, plan)
 
-    patch.setattr(Publisher, "_blocked_since", only_when_done)
+    yield Publisher, "_blocked_since", only_when_done
 
 
-def never_reads_the_blocked_list_again(patch: Patch) -> None:
-    patch.setattr(Publisher, "_blocked_since", lambda *_: frozenset())
+def never_reads_the_blocked_list_again() -> Iterator[Patch]:
+    yield Publisher, "_blocked_since", lambda *_: frozenset()
 
 
-def forgets_what_the_dead_may_still_put(patch: Patch) -> None:
-    patch.setattr(protocol, "late", lambda *_: NO_DOUBTS)
+def forgets_what_the_dead_may_still_put() -> Iterator[Patch]:
+    yield protocol, "late", lambda *_: NO_DOUBTS
 
 
-def trusts_what_the_dead_touched(patch: Patch) -> None:
-    patch.setattr(Published, "unfinished", lambda _: frozenset())
-    forgets_what_the_dead_may_still_put(patch)
+def trusts_what_the_dead_touched() -> Iterator[Patch]:
+    yield Published, "unfinished", lambda _: frozenset()
+    yield from forgets_what_the_dead_may_still_put()
 
 
-def withdraws_nothing_when_refused(patch: Patch) -> None:
+def withdraws_nothing_when_refused() -> Iterator[Patch]:
     for module in (cli_publish, cli_rebuild):
-        patch.setattr(module, "withdraw_hidden", lambda *_: None)
+        yield module, "withdraw_hidden", lambda *_: None
 
 
-def takes_a_missing_record_for_an_empty_store(patch: Patch) -> None:
-    patch.setattr(takedown._PublishedSite, "_withdraw_unrecorded", lambda *_: Tally())  # noqa: SLF001
+def takes_a_missing_record_for_an_empty_store() -> Iterator[Patch]:
+    yield takedown._PublishedSite, "_withdraw_unrecorded", lambda *_: Tally()  # noqa: SLF001
 
 
-def leaves_stray_details(patch: Patch) -> None:
+def leaves_stray_details() -> Iterator[Patch]:
     """Both rules find them: details of blocked markets are looked for always, what the dead may put for an hour."""
-    patch.setattr(Publisher, "_blocked_details", lambda *_: frozenset())
+    yield Publisher, "_blocked_details", lambda *_: frozenset()
     for module in (protocol, takedown):
-        patch.setattr(module, "stray_details", lambda *_: NO_DOUBTS)
-    forgets_what_the_dead_may_still_put(patch)
+        yield module, "stray_details", lambda *_: NO_DOUBTS
+    yield from forgets_what_the_dead_may_still_put()
 
 
-def reports_a_takedown_that_is_not_done(patch: Patch) -> None:
-    patch.setattr(takedown, "retried_while_busy", lambda *_: Tally())
+def reports_a_takedown_that_is_not_done() -> Iterator[Patch]:
+    yield takedown, "retried_while_busy", lambda *_: Tally()
 
 
-def deletes_what_it_replaces_at_once(patch: Patch) -> None:
+def deletes_what_it_replaces_at_once() -> Iterator[Patch]:
     withdraw, upload = Applier.withdraw, Applier.upload_generations
     plans = dict[int, Any]()
 
@@ -90,11 +91,11 @@ def deletes_what_it_replaces_at_once(patch: Patch) -> None:
         upload(self, generations)
         self.sweep(plans[id(self)])
 
-    patch.setattr(Applier, "withdraw", noting)
-    patch.setattr(Applier, "upload_generations", and_delete)
+    yield Applier, "withdraw", noting
+    yield Applier, "upload_generations", and_delete
 
 
-def truncates_files_in_place(patch: Patch) -> None:
+def truncates_files_in_place() -> Iterator[Patch]:
     rename = AsideFile.rename
 
     def write(self: AsideFile, path: str, times: Any = None) -> None:
@@ -106,43 +107,43 @@ def truncates_files_in_place(patch: Patch) -> None:
         os.write(handle, self._body)
         os.close(handle)
 
-    patch.setattr(AsideFile, "rename", write)
+    yield AsideFile, "rename", write
 
 
-def puts_shards_unannounced(patch: Patch) -> None:
-    patch.setattr(StoredShards, "intent", lambda *_: None)
+def puts_shards_unannounced() -> Iterator[Patch]:
+    yield StoredShards, "intent", lambda *_: None
 
 
-def forgets_that_every_market_is_in_the_index(patch: Patch) -> None:
+def forgets_that_every_market_is_in_the_index() -> Iterator[Patch]:
     lists_of = membership.lists_of
-    patch.setattr(membership, "lists_of", lambda memberships: lists_of(memberships) - {keys.SEARCH})
+    yield membership, "lists_of", lambda memberships: lists_of(memberships) - {keys.SEARCH}
 
 
-def makes_no_index_again(patch: Patch) -> None:
+def makes_no_index_again() -> Iterator[Patch]:
     def without_search(recorded: Any) -> Any:
         return shape.shaped(recorded).model_copy(update={"search": "off"})
 
-    patch.setattr(published, "shaped", without_search)
+    yield published, "shaped", without_search
 
 
-def names_steps_to_what_was_only_built(patch: Patch) -> None:
-    patch.setattr(published_feed, "_has_one_new_step", lambda *_: True)
+def names_steps_to_what_was_only_built() -> Iterator[Patch]:
+    yield published_feed, "_has_one_new_step", lambda *_: True
 
 
-def publishes_what_is_on_hold(patch: Patch) -> None:
-    patch.setattr(hold, "refuse", lambda *_, **__: [])
+def publishes_what_is_on_hold() -> Iterator[Patch]:
+    yield hold, "refuse", lambda *_, **__: []
 
 
-def holds_beside_a_publisher(patch: Patch) -> None:
-    patch.setattr(hold, "refuse_running", lambda *_: None)
+def holds_beside_a_publisher() -> Iterator[Patch]:
+    yield hold, "refuse_running", lambda *_: None
 
 
-def loses_the_hold(patch: Patch) -> None:
+def loses_the_hold() -> Iterator[Patch]:
     def without_hold(model: Any, **values: Any) -> Any:
         more = {"hold": None} if isinstance(model, Published) else {}
         return replaced(model, **values, **more)
 
-    patch.setattr(protocol, "replaced", without_hold)
+    yield protocol, "replaced", without_hold
 
 
 # ── where each shows ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -151,7 +152,7 @@ def loses_the_hold(patch: Patch) -> None:
 class Game(NamedTuple):
     """A variant, the game that catches it, and what is said then."""
 
-    variant: Callable[[Patch], None]
+    variant: Callable[[], Iterator[Patch]]
     scenario: str
     layout: str
     first: int
@@ -218,7 +219,8 @@ def explored(game: Game) -> Iterator[Iterator[Played]]:
     with stand_ins.in_place() as patch:
         scenario = SCENARIOS[game.scenario]
         made(scenario, game.layout)
-        game.variant(patch)
+        for place, name, broken in game.variant():
+            patch.setattr(place, name, broken)
         yield explore(Explorer(), scenario, game.layout, game.first, strikes=game.strikes)
 
 

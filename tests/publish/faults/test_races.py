@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from datetime import timedelta
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
@@ -18,7 +19,6 @@ from generator.errors import BusyError, OutcomeUnknownError, StoreError
 from generator.publish import takedown
 from generator.publish.lease import Lease
 from generator.publish.protocol import Target
-from generator.stores import clock
 from generator.tree import layouts
 from generator.tree.blocklist import BlockedList
 from tests.publish.faults.rounds import AT_ONCE, code_of, run_all
@@ -586,12 +586,11 @@ def test_a_takedown_that_prepares_for_longer_than_its_lease_succeeds(
         elif request.operation == "PutObject" and "v1/" in request.key:
             prepared.append(passed)
 
-    store = scene.store(config)
-    # Side by side, several reads would take the time of one, and pass that of several here.
-    monkeypatch.setattr(store, "parallel", 1)
+    # One request at a time: side by side, several reads would take the time of one, and pass that of several here.
+    store, measured = DiesAfter(scene.store(config), 10_000), time.clock_gettime
     scene.server.before = wait
-    monkeypatch.setattr(clock, "elapsed", lambda: time.monotonic() + passed)
-    takedown.from_store(Target.of(store, config), blocked, blocked.ids(), Silent(), messages.append)
+    monkeypatch.setattr(time, "clock_gettime", lambda clock: measured(clock) + passed)
+    takedown.from_store(Target.of(cast("Any", store), config), blocked, blocked.ids(), Silent(), messages.append)
     assert prepared[0] > LEASE_S
     assert messages == []
     check_hidden(scene.objects(), 7)

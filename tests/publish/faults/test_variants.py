@@ -27,6 +27,7 @@ from generator.publish.lease import Lease
 from generator.publish.plan import Plan
 from generator.publish.protocol import Extras, Publisher, Target
 from generator.source.address import shape
+from generator.stores.s3 import Bucket, RequestOptions
 from generator.stores.store import BeforeEach, Condition, If, Store, Stored, UnavailableError
 from generator.tree.blocklist import KEY, BlockedList
 from generator.tree.families import object_keys
@@ -49,6 +50,7 @@ from tests.support.sites.builds import NOW, Silent
 from tests.support.sites.rows import market_id
 from tests.support.stores.s3.behaviour import APPLIED_BUT_FAILED, Fault
 from tests.support.stores.s3.bucket import Conditions
+from tests.support.stores.s3.server import BUCKET
 from tests.support.stores.s3.wire import Answer, Request
 from tests.support.waiting import PATIENCE_S
 
@@ -394,8 +396,12 @@ def freeze_while_deleting(scene: Scene, variant: Variant) -> None:
     def before(request: Request) -> Fault | None:
         return Fault(501, "NotImplemented") if request.operation == "DeleteObjects" else watch.before(request)
 
-    with pytest.MonkeyPatch.context() as patch, ThreadPoolExecutor(1) as pool:
-        patch.setattr("generator.stores.s3_deletions._PARALLEL", 1)
+    one_by_one = Bucket(
+        BUCKET, PREFIX, endpoint_url=scene.server.url, client="obstore",
+        options=RequestOptions(immutable=keys.UNPURGED_IMMUTABLE, deletions=1),
+    )  # fmt: skip
+    slow = replace(slow, around=lambda _: variant.around(one_by_one))
+    with ThreadPoolExecutor(1) as pool:
         scene.server.before, scene.server.after = before, watch.after
         code = pool.submit(slow.publish, scene, new)
         assert is_frozen.wait(timeout=PATIENCE_S)

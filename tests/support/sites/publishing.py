@@ -18,7 +18,6 @@ from generator.api.contract import SORTS, STATES_OF_FILTER
 from generator.cli.main import main
 from generator.publish import record
 from generator.publish.record import Published
-from generator.stores.s3_uploads import Uploads
 from generator.stores.store import Store
 from generator.tree.families import object_keys
 from tests.support import limits
@@ -314,7 +313,6 @@ def copied(original: Original, server: S3Server, patch: pytest.MonkeyPatch) -> I
         for key, (body, headers) in original.objects.items():
             server.bucket.put(key, body, headers, Conditions())
         patch.chdir(folder)
-        patch.setattr(Uploads, "parallel", 8)
         with closing(sqlite3.connect(folder / "markets.db", isolation_level=None)) as database:
             yield PublishedSite(folder, server, database)
 
