@@ -13,9 +13,7 @@ from urllib.parse import quote
 import dask
 import pytest
 
-from generator.cluster import engine
 from generator.program import this_program
-from generator.source.reader import Reader
 from generator.tree.folder import locked
 from tests.cluster.relay import relayed
 from tests.cluster.sites import ClusterSite, assert_same, everything, has_unread
@@ -92,9 +90,8 @@ def test_a_scheduler_that_is_killed_while_workers_render(
 
 @pytest.mark.campaign(short=0)
 def test_a_scheduler_that_is_killed_while_it_is_asked_for_its_workers(
-    unchanged: ClusterSite, worker_environ: Mapping[str, str], monkeypatch: pytest.MonkeyPatch
+    unchanged: ClusterSite, worker_environ: Mapping[str, str]
 ) -> None:
-    monkeypatch.setattr(engine, "_POLL_S", 0.05)
     with running(worker_environ, workers=1) as cluster, unchanged.held():
         begun = begin(unchanged, cluster.address)
         unchanged.worker_at_gate(cluster, begun)
@@ -118,25 +115,6 @@ def test_an_interrupt_while_workers_render(unchanged: ClusterSite, workers: Clus
 
 
 # ── workers ───────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-@pytest.mark.campaign(short=0)
-def test_a_scheduler_without_workers(unchanged: ClusterSite, odd: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine, "PATIENCE_S", 0.2)
-    assert f"the scheduler {odd.address} has no worker" in sentence(begin(unchanged, odd.address))
-
-
-@pytest.mark.campaign(short=0)
-def test_workers_that_all_die(
-    unchanged: ClusterSite, odd: Cluster, worker_environ: Mapping[str, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(engine, "PATIENCE_S", 0.2)
-    monkeypatch.setattr(engine, "_POLL_S", 0.2)
-    odd.joined(odd.begin(worker_environ))
-    with unchanged.held():
-        begun = begin(unchanged, odd.address)
-        unchanged.worker_at_gate(odd, begun).kill()
-        assert f"the scheduler {odd.address} has no worker" in sentence(begun)
 
 
 @pytest.mark.campaign(short=0)
@@ -196,16 +174,6 @@ def test_the_transaction_that_exports_the_snapshot_is_ended_while_workers_render
         unchanged.worker_at_gate(workers, begun)
         unchanged.cut_off(begun)
     assert sentence(begun).endswith("run again")
-
-
-@pytest.mark.campaign(short=0)
-def test_a_snapshot_of_a_transaction_that_has_ended(
-    unchanged: ClusterSite, workers: Cluster, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with unchanged.rows.connection.transaction():
-        ((stale,),) = unchanged.execute("SELECT pg_export_snapshot()")
-    monkeypatch.setattr(Reader, "instant", lambda _: stale)
-    assert "snapshot" in sentence(begin(unchanged, workers.address))
 
 
 @pytest.mark.campaign(short=0)

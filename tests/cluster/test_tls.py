@@ -91,12 +91,11 @@ def test_a_client_without_a_certificate_of_the_cluster_is_refused_and_told_what_
 
 
 @pytest.mark.campaign(short=0)
-def test_a_client_with_a_certificate_is_served(encrypted: Encrypted, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine, "PATIENCE_S", 0.1)
+def test_a_client_with_a_certificate_is_served(encrypted: Encrypted) -> None:
     with (
         configured(encrypted.environ["client"]),
         pytest.raises(ClusterError, match="has no worker"),
-        engine.connected(encrypted.address),
+        engine.connected(encrypted.address, patience_s=0.1),
     ):
         pass
 
