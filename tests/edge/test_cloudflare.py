@@ -14,13 +14,13 @@ import pytest
 
 from generator.api import contract, cursors, keys
 from generator.api.contract import Variant
-from generator.edge import cloudflare, responses, router
+from generator.edge import responses, router
 from generator.search.generation import BLOCK_SIZES
-from tests.support.edges.cases import CHANGED_RULES_BY_VARIANT, Case, change_rule, on_the_wire
-from tests.support.edges.cloudflare import RunningWorker, are_some_wrong, as_handed_over, mismatches, serving, write
+from tests.support.edges.cases import Case, on_the_wire
+from tests.support.edges.cloudflare import RunningWorker, as_handed_over, mismatches, serving, write
 from tests.support.edges.servers import Answer
 from tests.support.edges.serving import walk
-from tests.support.sites.builds import NO_LIMITS, OTHER_BUILDS, VARIANTS, Outputs, make_config
+from tests.support.sites.builds import NO_LIMITS, OTHER_BUILDS, Outputs, make_config
 from tests.support.waiting import wait_until
 
 #: Of the table's cases; a few more are answered by workerd itself.
@@ -137,27 +137,6 @@ def test_methods_that_workerd_does_not_know_never_reach_the_worker(worker: Runni
     assert {case.method for case in cases} == UNKNOWN_METHODS
     for case in cases:
         assert worker.ask(case.target, case.method).status == (500 if case.method == "CONNECT" else 501)
-
-
-@pytest.mark.campaign(short=0)
-@pytest.mark.parametrize(
-    ("variant", "rule", "mutation"),
-    [*CHANGED_RULES_BY_VARIANT[1::3], ("core", "missing(found.key)", "fixed(404)")],
-)
-def test_a_changed_rule_is_noticed(  # noqa: PLR0917 - three are a table's columns
-    variant: Variant, rule: str, mutation: str, demo_folder: Path, outputs: Outputs, tmp_path: Path
-) -> None:
-    output = outputs(variant)
-    settings = make_config(demo_folder, **NO_LIMITS, **VARIANTS[variant])
-    wrangler = write(settings, tmp_path)
-    change_rule(tmp_path / cloudflare.WORKER, rule, mutation)
-    # Most rules of the core show in answers without an object, for which the bucket can stay empty.
-    cases = [case for case in on_the_wire(output) if case.method not in UNKNOWN_METHODS]
-    cases = as_handed_over(cases, router.render(settings), tmp_path, output)
-    asked = [case for case in cases if variant == "extended" or case.status != HTTPStatus.OK]
-    with serving(wrangler, output) as running:
-        running.put(sorted(wanted(asked, output)))
-        assert are_some_wrong(running, asked, output)
 
 
 # ── objects ───────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -13,9 +13,8 @@ from generator.api import contract, cursors, keys
 from generator.api.contract import Variant
 from generator.config.settings import Config, Publish
 from generator.tree import chunks, pages
-from tests.edge.test_cloudfront import is_red, mutated
 from tests.support.campaigns import sample
-from tests.support.edges.cases import CHANGED_SEARCH_RULES, MOST_READS, Case, http_mismatch, requests, searches
+from tests.support.edges.cases import MOST_READS, Case, http_mismatch, requests
 from tests.support.edges.cloudflare import node
 from tests.support.edges.cloudfront import CHUNKED, Answer, CloudFront, distribution
 from tests.support.edges.windows import LISTS, damaged_chunks, damaged_heads, damaged_indexes, made_up
@@ -70,40 +69,6 @@ def test_every_case_of_the_table(variant: Variant, store: S3Server, outputs: Out
     edge = distribution(CHUNKED.model_copy(update={"variant": variant}), output, tmp_path, store)
     assert mismatches(edge, output) == []
     assert store.count("GetObject") > 200
-
-
-@pytest.mark.campaign(short=0)
-@pytest.mark.parametrize(
-    ("before", "after"),
-    [
-        ("while (found && found.read)", "if (found && found.read)"),
-        ("error.$metadata.httpStatusCode === 404", "false"),
-        ("return null;\n  if (parts[2] ===", "return null;\n  if (parts[3] ==="),
-        ("answer(400,", "answer(404,"),
-        ("'sha256'", "'sha1'"),
-        ("...COMMON, ", ""),
-        ("parseInt(parts[4], 10)", "parseInt(parts[4], 10) + 1"),
-    ],
-)
-def test_a_mutation_turns_the_table_red(
-    before: str, after: str, store: S3Server, outputs: Outputs, tmp_path: Path
-) -> None:
-    output = outputs("core", "chunks")
-    edge = distribution(CHUNKED, output, tmp_path, store)
-    mutant = replace(edge, origin_request=mutated(edge.origin_request, before, after))
-    assert is_red(lambda: mismatches(mutant, output))
-
-
-@pytest.mark.campaign(short=0)
-# Instead of the first rule another: the function in front has changed the case already.
-@pytest.mark.parametrize(("rule", "changed"), [*CHANGED_SEARCH_RULES[1:], ("end: ''", "end: '!'")])
-def test_a_changed_rule_of_a_search_turns_the_table_red(
-    rule: str, changed: str, store: S3Server, outputs: Outputs, tmp_path: Path
-) -> None:
-    output = outputs("extended", "chunks")
-    edge = distribution(CHUNKED.model_copy(update={"variant": "extended"}), output, tmp_path, store)
-    mutant = replace(edge, origin_request=mutated(edge.origin_request, rule, changed))
-    assert is_red(lambda: mismatches(mutant, output, searches(output)))
 
 
 # ── pages ─────────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -208,64 +208,6 @@ def test_nginx_knows_what_its_bucket_does_not_have(absent: int, built: Path) -> 
         assert client.send("GET", gone).body == contract.encode(contract.invalid("cursor.gone"))
 
 
-# ── broken variants ───────────────────────────────────────────────────────────────────────────────────────────────
-
-
-@contextmanager
-def changed(path: Path, rule: str, instead: str) -> Iterator[None]:
-    whole = path.read_text("utf-8")
-    assert whole.count(rule) in (1, 2, 3), "the public server, the inner one and the location of files may have it"
-    path.write_text(whole.replace(rule, instead), "utf-8")
-    try:
-        yield
-    finally:
-        path.write_text(whole, "utf-8")
-
-
-@pytest.mark.campaign(short=1)
-@pytest.mark.parametrize(
-    ("name", "rule", "instead", "failure"),
-    [
-        ("bucket.conf", "proxy_intercept_errors on;", "", 500),
-        ("nginx.js", "if (isObject(reply)) use();\n      else", "use();\n    if (false)", 403),
-        ("nginx.js", "if (isObject(reply)) use();\n      else", "use();\n    if (false)", 404),
-    ],
-)
-def test_a_rule_about_failing_buckets_that_is_removed_is_noticed(
-    name: str, rule: str, instead: str, failure: int, built: Path
-) -> None:
-    with (
-        changed(built / "output" / "edge" / "nginx" / name, rule, instead),
-        before_bucket(built, lambda _: failure) as client,
-    ):
-        found = [client.send("GET", target) for target in (*targets(built / "output"), NOWHERE)]
-    assert not all(is_json(answer, 503) for answer in found)
-
-
-@pytest.mark.campaign(short=1)
-@pytest.mark.parametrize(
-    ("name", "rule", "instead"),
-    [
-        ("nginx.conf", "error_page 403 500 502", "error_page 500 502"),
-        ("nginx.js", "proceed(r, decidedInFull(r));", "send(r, missing(decidedInFull(r).key));"),
-        ("nginx.js", "found.isMiss = true;", ""),
-    ],
-)
-def test_a_rule_about_unreadable_files_that_is_removed_is_noticed(
-    name: str, rule: str, instead: str, built: Path
-) -> None:
-    port, _ = ports(built)
-    output = built / "output"
-    with changed(output / "edge" / "nginx" / name, rule, instead), nginx(output, port), connected(port) as client:
-        with unreadable(output / FIRST):
-            page = client.send("GET", MARKETS)
-        with unreadable(output / keys.DETAILS):
-            closed = client.send("GET", NOWHERE)
-        with moved(output / contract.API_VERSION):
-            gone = client.send("GET", NOWHERE)
-    assert not all(is_json(answer, 503) for answer in (page, closed, gone))
-
-
 # ── the local server ──────────────────────────────────────────────────────────────────────────────────────────────
 
 

@@ -20,10 +20,10 @@ from generator.edge import responses
 from generator.stores.directory import Directory
 from generator.stores.store import If
 from tests.support import limits
-from tests.support.edges.cases import CHANGED_RULES_BY_VARIANT, change_rule, http_mismatch, on_the_wire
+from tests.support.edges.cases import http_mismatch, on_the_wire
 from tests.support.edges.servers import Answer, Client, connected, folder_for_anybody, free_port, nginx
 from tests.support.edges.serving import ids, in_order, page, target, walk
-from tests.support.sites.builds import AS_OF, CHUNKED, NO_LIMITS, OTHER_BUILDS, VARIANTS, build_now, make_config
+from tests.support.sites.builds import AS_OF, CHUNKED, NO_LIMITS, OTHER_BUILDS, build_now, make_config
 from tests.support.waiting import PATIENCE_S, wait_until
 
 CASES: Final[Mapping[Variant, int]] = {"core": 660, "extended": 820}
@@ -77,32 +77,6 @@ def test_every_case_of_other_builds(build: str, demo_folder: Path) -> None:
         connected(port) as client,
     ):
         assert mismatches(output, client) == []
-
-
-@pytest.mark.campaign(short=0)
-@pytest.mark.parametrize(("variant", "rule", "changed"), CHANGED_RULES_BY_VARIANT[0::3])
-def test_a_changed_rule_is_noticed(variant: Variant, rule: str, changed: str, demo_folder: Path) -> None:
-    with built(demo_folder / "markets.db", **VARIANTS[variant]) as (output, port):
-        change_rule(output / "edge" / nginx_values.FOLDER / nginx_values.SCRIPT, rule, changed)
-        with nginx(output, port), connected(port) as client:
-            assert 0 < len(mismatches(output, client)) < CASES[variant]
-
-
-#: Of pages that are cut; each shows in answers that have them.
-CUT_RULES: Final = (
-    ("proceed(r, cut(found, texts, digest))", "send(r, fixed(404))"),
-    ("if (reply.status === 403 || reply.status === 404) return null;", ""),
-    ("r.return(reply.status, reply.body);", "r.return(200, reply.body);"),
-)
-
-
-@pytest.mark.campaign(short=0)
-@pytest.mark.parametrize(("rule", "changed"), CUT_RULES)
-def test_a_changed_rule_of_pages_that_are_cut_is_noticed(rule: str, changed: str, demo_folder: Path) -> None:
-    with built(demo_folder / "markets.db", **CHUNKED) as (output, port):
-        change_rule(output / "edge" / nginx_values.FOLDER / nginx_values.SCRIPT, rule, changed)
-        with nginx(output, port), connected(port) as client:
-            assert 0 < len(mismatches(output, client)) < CASES["core"]
 
 
 @pytest.mark.campaign(short=0)

@@ -49,10 +49,3 @@ def test_nginx_tries_patterns_that_are_anchored_and_have_one_unbounded_part_at_m
 def test_nginx_tries_patterns_in_steps_in_proportion_to_the_length_of_what_was_sent(site: str) -> None:
     for pattern, start, text in product(patterns_of(_SITES[site]), _STARTS, _HOSTILE):
         assert grows_no_faster(partial(patterns.steps, pattern, start), text), pattern
-
-
-@pytest.mark.campaign(short=0)
-def test_steps_are_counted() -> None:
-    assert patterns.unbounded_parts(r"^/(?:[a+]\*x)+[^/]*y{2,}$") == 3
-    assert not grows_no_faster(partial(patterns.steps, "/v1/dumps/.*[.]gz$", ""), "/v1/dumps/")
-    assert grows_no_faster(partial(patterns.steps, "^/v1/dumps/.*[.]gz$", ""), "/v1/dumps/")

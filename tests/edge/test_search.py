@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
-from itertools import cycle
 from typing import Final
 from urllib.parse import quote
 
@@ -16,8 +15,7 @@ from generator.config.settings import Config
 from generator.edge import responses
 from generator.search import buckets
 from tests.support.campaigns import full_tier
-from tests.support.edges.cases import CHANGED_SEARCH_RULES
-from tests.support.edges.edge_sites import EDGES, EdgeSite, edge_site
+from tests.support.edges.edge_sites import EdgeSite, edge_site
 from tests.support.edges.servers import Answer
 from tests.support.edges.serving import MARKETS as PATH
 from tests.support.readers import search
@@ -37,24 +35,6 @@ def edge(request: pytest.FixtureRequest) -> Iterator[EdgeSite]:
     with edge_site(name, layout, variant="extended", search="title") as running:
         running.put_objects(search.objects(MARKETS, layout))
         yield running
-
-
-@pytest.mark.campaign(short=0)
-@pytest.mark.parametrize(("name", "rule"), [*zip(cycle(EDGES), CHANGED_SEARCH_RULES)])
-def test_a_broken_rule_turns_the_table_red(name: str, rule: tuple[str, str]) -> None:
-    with edge_site(name, "chunks", rule=rule, variant="extended", search="title") as running:
-        running.put_objects(search.objects(MARKETS, "chunks"))
-        assert any(is_wrong(running, case) for case in CASES)
-
-
-def is_wrong(edge: EdgeSite, case: Query) -> bool:
-    """Whether the first two pages are not those of the naive search."""
-    answers = [ask(edge, case.target())]
-    if answers[0].status == HTTPStatus.OK and (cursor := json.loads(answers[0].body)["nextCursor"]):
-        answers.append(ask(edge, case.target(cursor)))
-    if {answer.status for answer in answers} != {HTTPStatus.OK}:
-        return True
-    return items([answer.body for answer in answers]) != case.items(MARKETS)[: len(answers) * case.limit]
 
 
 def cursor_of(answer: Answer) -> str:

@@ -21,7 +21,7 @@ from generator.api import contract, keys
 from generator.config.settings import Config
 from generator.tree.layouts import LAYOUTS
 from tests.support.commands import run
-from tests.support.edges.edge_sites import EDGES, NO_RULE, EdgeSite, edge_site
+from tests.support.edges.edge_sites import EDGES, EdgeSite, edge_site
 from tests.support.edges.servers import connected
 from tests.support.edges.serving import MARKETS, in_order
 from tests.support.readers import search
@@ -148,7 +148,7 @@ class Seen:
 def rebuilt(request: pytest.FixtureRequest) -> Iterator[Rebuilt]:
     """The edge with a first build, each edge in one layout: test_layout_change.py has both of all."""
     with (
-        edge_site(*request.param, rule=NO_RULE, **SETTINGS) as edge,
+        edge_site(*request.param, **SETTINGS) as edge,
         closing(create_database(edge.output.parent / "markets.db")) as database,
     ):
         shutil.rmtree(edge.output / contract.API_VERSION)

@@ -11,8 +11,8 @@ from typing import Final
 import pytest
 
 from generator.api.contract import SORTS, STATUS_FILTERS, Variant
-from generator.edge import deployment, responses
-from tests.support.edges.cases import CHANGED_RULES_BY_VARIANT, change_rule, http_mismatch, on_the_wire
+from generator.edge import responses
+from tests.support.edges.cases import http_mismatch, on_the_wire
 from tests.support.edges.servers import Client, connected
 from tests.support.edges.serving import (
     MARKETS,
@@ -23,7 +23,7 @@ from tests.support.edges.serving import (
     served,
     walk,
 )
-from tests.support.sites.builds import OTHER_BUILDS, VARIANTS, Outputs, build_now, make_config
+from tests.support.sites.builds import OTHER_BUILDS, Outputs, build_now, make_config
 
 CASES: Final[Mapping[Variant, int]] = {"core": 660, "extended": 820}
 
@@ -50,18 +50,6 @@ def test_every_case_of_other_builds(build: str, outputs: Outputs) -> None:
     output = outputs(*build.split("-"))
     with served(output.parent, *UNLIMITED) as server, connected(server.port) as client:
         assert mismatches(output, client) == []
-
-
-@pytest.mark.campaign(short=0)
-@pytest.mark.parametrize(("variant", "rule", "changed"), CHANGED_RULES_BY_VARIANT[2::3])
-def test_a_changed_rule_is_noticed(
-    variant: Variant, rule: str, changed: str, demo_folder: Path, tmp_path: Path
-) -> None:
-    (tmp_path / "markets.db").write_bytes((demo_folder / "markets.db").read_bytes())
-    build_now(make_config(tmp_path, **VARIANTS[variant]))
-    change_rule(tmp_path / "output" / deployment.ROUTER, rule, changed)
-    with served(tmp_path, *UNLIMITED) as server, connected(server.port) as client:
-        assert 0 < len(mismatches(tmp_path / "output", client)) < CASES[variant]
 
 
 @pytest.mark.campaign(short=0)

@@ -175,16 +175,6 @@ def mismatches(site: RunningWorker, cases: Sequence[Case], output: Path) -> list
     return [wrong for wrong in _problems(site, cases, output) if wrong]
 
 
-def are_some_wrong(site: RunningWorker, cases: Sequence[Case], output: Path) -> bool:
-    """Whether some answers are wrong and others right; asks until both were seen."""
-    seen = set[bool]()
-    for wrong in _problems(site, cases, output):
-        seen.add(wrong is not None)
-        if len(seen) == 2:
-            return True
-    return False
-
-
 def _problems(site: RunningWorker, cases: Sequence[Case], output: Path) -> Iterator[str | None]:
     """What is wrong with the answer to each case."""
     for case in cases:
