@@ -27,6 +27,8 @@ _WRITTEN: Final = re.compile(rb"\b1[0-9]{18}\b")
 _PROBED: Final = re.compile(rb'"probedAt":"[^"]+"')
 _OWN_DIGEST: Final = re.compile(rb'"digest":"[0-9a-f]{64}"')
 _DIGEST: Final = re.compile(rb"\b[0-9a-f]{24}\b")
+#: How long a build took, in its report and on its page.
+_TOOK: Final = re.compile(rb'"seconds":\s*\{[^}]*\}|\b[0-9]+[.][0-9] s\b')
 _URL: Final = "PUBLIC_MARKETS_SOURCE__URL"
 _WAITING: Final = "FROM pg_stat_activity WHERE datname = %s AND wait_event_type = 'Lock' AND wait_event = 'advisory'"
 
@@ -179,13 +181,16 @@ def _port(address: str) -> int:
 
 
 def everything(output: Path) -> dict[str, bytes]:
-    """Every file, but for the place of the folder, which nginx's configuration has, and when files were written.
+    """Every file, but for the place of the folder, which nginx's configuration has, and for when and how fast it was
+    made.
 
     What details were made of has such times, in shards that are named after their digests: these are numbered.
     """
     place = str(output).encode()
     found = {key: body.replace(place, b"OUTPUT") for key, body in files(output, "").items() if key != ".lock"}
-    known = {key: body if key.startswith("v1/") else _WRITTEN.sub(b"0", body) for key, body in found.items()}
+    known = {
+        key: body if key.startswith("v1/") else _TOOK.sub(b"", _WRITTEN.sub(b"0", body)) for key, body in found.items()
+    }
     if names.FINGERPRINTS in known:
         known[names.FINGERPRINTS] = _OWN_DIGEST.sub(b"", known[names.FINGERPRINTS])
     shards = sorted(known.pop(key) for key in found if key.startswith(names.FINGERPRINT_SHARDS))

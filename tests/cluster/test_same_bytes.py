@@ -117,5 +117,3 @@ def test_a_worker_that_loses_the_database_in_the_middle_of_a_range_tries_again(
     ended = running.wait()
     assert ended.returncode == 0, ended.stderr
     assert_like_forked(demo, "lost")
-
-

@@ -15,7 +15,6 @@ from generator.api import contract, keys
 from generator.config.settings import Config
 from generator.edge import cloudflare
 from generator.publish import invalidation
-from generator.search import buckets
 from generator.tree.layouts import LAYOUTS
 from tests.support.edges.cloudflare import NODE_FOLDER, RunningWorker, serving, write
 from tests.support.edges.servers import Answer
@@ -142,10 +141,8 @@ def items(answers: Sequence[Answer]) -> list[bytes]:
 
 @cache
 def costly(layout: str, first: int = 0) -> Objects:
-    """The MARKETS from the first on, sorted in one way; every line of the index has a bucket of its own."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(contract, "SORTS", ("new",))
-        patch.setattr(buckets, "TARGET_SIZE", 1)
+    """The MARKETS from the first on; every line of the index has a bucket of its own."""
+    with search.lines_apart():
         return search.objects(MARKETS[first:], layout)
 
 

@@ -4,7 +4,6 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from http import HTTPStatus
-from itertools import count, product
 from pathlib import Path
 
 import pytest
@@ -21,7 +20,6 @@ from tests.support.edges.windows import LISTS, damaged_chunks, damaged_heads, da
 from tests.support.readers import lists, search
 from tests.support.readers.search import Market
 from tests.support.readers.search_cases import CASES, MARKETS
-from tests.support.readers.search_walks import AFTER, LATER, Query, Walk
 from tests.support.sites.builds import VARIANTS, Outputs
 from tests.support.stores.s3.bucket import Conditions
 from tests.support.stores.s3.server import S3Server
@@ -188,29 +186,3 @@ def test_searches_are_answered_behind_the_function_and_go_on_when_the_site_is_re
     for (case, _), answer in zip(again, search_pages(edge, *(query for _, query in again)), strict=True):
         shown = search.items_of([{"body": answer.body.decode()}])
         assert shown == case.items(MARKETS)[case.limit : 2 * case.limit], case
-
-
-@pytest.mark.campaign(short=0)
-def test_searches_are_walked_to_their_end_while_the_site_is_republished(store: S3Server, tmp_path: Path) -> None:
-    queries = (Query("war"), Query("war", "open", "new", "crypto"), Query("選挙"), Query("be", "archive", "volume"))
-    walks = [Walk(replace(query, limit=limit)) for query, limit in product(queries, (1, 5, 20, 100))]
-    for number in count():
-        edge = searched(store, [MARKETS, AFTER, LATER][number % 3], tmp_path)
-        begun = [one for one in walks if not one.is_over()]
-        if not begun:
-            break
-        for one, answer in zip(begun, search_pages(edge, *(one.target() for one in begun)), strict=True):
-            one.take(answer.status, answer.body)
-    assert number > 20
-    for one in walks:
-        assert one.items() == one.query.items(MARKETS), one.query
-
-
-def test_what_cannot_be_searched_is_refused(store: S3Server, tmp_path: Path) -> None:
-    edge = searched(store, MARKETS, tmp_path)
-    cursor = json.loads(search_pages(edge, "q=the&limit=3")[0].body)["nextCursor"]
-    refused = ["q=", "q=-", "q=%F0%9F%99%82", f"q={'x' * 101}", f"q={'%F0%9F%99%82' * 101}", "q=a&q=b"]
-    for answer in search_pages(edge, *refused):
-        assert [detail["path"] for detail in json.loads(answer.body)["details"]] == [["q"]]
-    for answer in search_pages(edge, f"q=will&limit=3&cursor={cursor}", f"q=the&sort=new&cursor={cursor}"):
-        assert contract.SEARCH_ERRORS["cursor.foreign"].encode() in answer.body

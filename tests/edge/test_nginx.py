@@ -1,7 +1,6 @@
 """The rendered nginx configuration, run as it stands by a real nginx."""
 
 import gzip
-import json
 import socket
 import time
 from collections.abc import Iterator, Mapping
@@ -112,32 +111,6 @@ def test_the_reads_that_a_page_needs_are_no_requests_of_the_reader(demo_folder: 
         place = page(client, status="all", sort="new", limit=20)["nextCursor"]
         later = target(status="all", sort="new", limit=100, cursor=place)
         assert [client.send("GET", later).status for _ in range(30)].count(200) in (20, 21)
-
-
-def test_a_walk_with_every_limit_shows_each_market_once(output: Path, client: Client) -> None:
-    whole = json.loads(client.send("GET", f"{MARKETS}?limit=100").body)
-    assert whole["nextCursor"] is None
-    assert len(whole["items"]) > 50
-    for limit in (1, 7, 20, 64, 99):
-        items, target = [], f"{MARKETS}?limit={limit}"
-        while True:
-            page = json.loads(client.send("GET", target).body)
-            items += page["items"]
-            if page["nextCursor"] is None:
-                break
-            target = f"{MARKETS}?limit={limit}&cursor={page['nextCursor']}"
-        assert items == whole["items"]
-
-
-@pytest.mark.campaign(short=0)
-def test_a_new_build_is_soon_visible(demo_folder: Path) -> None:
-    with built(demo_folder / "markets.db") as (output, port), nginx(output, port), connected(port) as client:
-        before = client.send("GET", f"/{keys.BUILD}").body
-        settings = make_config(output.parent, base_url=f"http://127.0.0.1:{port}", **NO_LIMITS)
-        build_now(settings, AS_OF + timedelta(hours=1))
-        after = (output / keys.BUILD).read_bytes()
-        assert before != after
-        wait_until(lambda: client.send("GET", f"/{keys.BUILD}").body == after)
 
 
 def test_what_was_replaced_within_a_second_is_sent_again(output: Path, client: Client) -> None:

@@ -13,7 +13,6 @@ import pytest
 from generator.api import contract, keys
 from generator.config.settings import Config
 from generator.edge import responses
-from generator.search import buckets
 from tests.support.campaigns import full_tier
 from tests.support.edges.edge_sites import EdgeSite, edge_site
 from tests.support.edges.servers import Answer
@@ -150,8 +149,7 @@ FAULTS: Final[tuple[tuple[str, int, str | None], ...]] = (
 @pytest.fixture
 def faulty(edge: EdgeSite) -> Iterator[Mapping[str, str]]:
     """The objects of the site FAULTY, which the edge serves with all FAULTS."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(buckets, "TARGET_SIZE", 1)
+    with search.lines_apart():
         whole = search.objects(FAULTY, edge.layout)
     harmed = dict(whole)
     for query, place, instead in FAULTS:

@@ -4,7 +4,7 @@ import json
 import subprocess
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import pairwise
@@ -86,14 +86,19 @@ def generation(
 
 
 @contextmanager
-def small_objects(span: int = 5) -> Iterator[pytest.MonkeyPatch]:
-    """Indexes whose objects hold little, so that a few markets have many."""
+def small_objects(span: int = 5, target: int = 24, quick: int = 24) -> Iterator[pytest.MonkeyPatch]:
+    """Indexes whose objects hold little, so that a few markets have many; also those of whole builds."""
+    sizes = {"TARGET_SIZE": target, "_MOST": 1 << 20, "_QUICK": quick}
+    table = [*((buckets, name, size) for name, size in sizes.items()), (index, "VECTOR_SIZE", span)]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(buckets, "TARGET_SIZE", 24)
-        patch.setattr(buckets, "_MOST", 1 << 20)
-        patch.setattr(buckets, "_QUICK", 24)
-        patch.setattr(index, "VECTOR_SIZE", span)
+        for module, name, size in table:
+            patch.setattr(module, name, size)
         yield patch
+
+
+def lines_apart() -> AbstractContextManager[object]:
+    """Indexes in which every line has a bucket of its own, and all else its usual size."""
+    return small_objects(span=index.VECTOR_SIZE, target=1, quick=buckets.most_text(0))
 
 
 def objects(markets: Sequence[Market], layout: str = "chunks") -> dict[str, str]:
