@@ -40,13 +40,6 @@ def test_json_logs_are_a_line_per_stage_with_its_duration_and_counts(published_s
     assert (published["markets"], published["uploaded"]) == (11, stages["upload"]["uploaded"])
 
 
-def test_text_logs_show_the_stages_with_v(published_site: PublishedSite) -> None:
-    assert "stage" not in published_site.done("build", "--as-of", hour(1)).stderr
-    log = published_site.done("build", "--as-of", hour(2), "-v").stderr
-    assert "INFO: stage over stage=read duration_ms=" in log
-    assert " markets=11 hidden=1\n" in log
-
-
 def test_warnings_and_errors_are_json_too(published_site: PublishedSite) -> None:
     published_site.edit(1, prob=7.5)
     result = published_site.run("build", "--as-of", hour(1), "--log-format", "json")

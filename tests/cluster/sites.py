@@ -164,13 +164,6 @@ def local_ports(pid: int) -> set[int]:
     return {_port(found[1]) for found in _sockets() if f"socket:[{found[9]}]" in own}
 
 
-def has_unread(port: int, running: Running) -> bool:
-    """Whether a command has sent something to a local port that nobody has read yet."""
-    own = local_ports(running.pid)
-    unread = ((found, int(found[4].partition(":")[2], 16)) for found in _sockets() if _port(found[1]) == port)
-    return any(size and _port(found[2]) in own for found, size in unread)
-
-
 def _sockets() -> Iterator[list[str]]:
     """Every TCP socket of this machine: the words of its line in proc(5)."""
     return (line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:])
@@ -188,15 +181,17 @@ def everything(output: Path) -> dict[str, bytes]:
     """
     place = str(output).encode()
     found = {key: body.replace(place, b"OUTPUT") for key, body in files(output, "").items() if key != ".lock"}
-    known = {
-        key: body if key.startswith("v1/") else _TOOK.sub(b"", _WRITTEN.sub(b"0", body)) for key, body in found.items()
-    }
+    known = {key: body if key.startswith("v1/") else _timeless(body) for key, body in found.items()}
     if names.FINGERPRINTS in known:
         known[names.FINGERPRINTS] = _OWN_DIGEST.sub(b"", known[names.FINGERPRINTS])
     shards = sorted(known.pop(key) for key in found if key.startswith(names.FINGERPRINT_SHARDS))
     if shards:
         known[names.FINGERPRINTS] = _DIGEST.sub(b"0", known[names.FINGERPRINTS])
     return known | {f"{names.FINGERPRINT_SHARDS}{number}": body for number, body in enumerate(shards)}
+
+
+def _timeless(body: bytes) -> bytes:
+    return _TOOK.sub(b"", _WRITTEN.sub(b"0", body))
 
 
 def assert_same(one: Mapping[str, bytes], other: Mapping[str, bytes]) -> None:

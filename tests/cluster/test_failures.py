@@ -16,13 +16,12 @@ import pytest
 from generator.program import this_program
 from generator.tree.folder import locked
 from tests.cluster.relay import relayed
-from tests.cluster.sites import ClusterSite, assert_same, everything, has_unread
+from tests.cluster.sites import ClusterSite, assert_same, everything
 from tests.support.cluster import Cluster, running
 from tests.support.commands import Running
 from tests.support.edges.servers import free_port
 from tests.support.postgres import PASSWORD, Server
 from tests.support.sites.builds import ROOT
-from tests.support.waiting import wait_until
 
 LATER: Final = "2026-01-31T13:00:00.000Z"
 _URL: Final = "PUBLIC_MARKETS_SOURCE__URL"
@@ -86,19 +85,6 @@ def test_a_scheduler_that_is_killed_while_workers_render(
         assert sentence(begun) == (
             f"cluster: the scheduler {cluster.address} went away; nothing was replaced; run again"
         )
-
-
-@pytest.mark.campaign(short=0)
-def test_a_scheduler_that_is_killed_while_it_is_asked_for_its_workers(
-    unchanged: ClusterSite, worker_environ: Mapping[str, str]
-) -> None:
-    with running(worker_environ, workers=1) as cluster, unchanged.held():
-        begun = begin(unchanged, cluster.address)
-        unchanged.worker_at_gate(cluster, begun)
-        os.kill(cluster.scheduler.pid, signal.SIGSTOP)
-        wait_until(lambda: has_unread(cluster.port, begun))
-        cluster.scheduler.kill()
-        assert f"the scheduler {cluster.address} went away" in sentence(begun)
 
 
 @pytest.mark.campaign(short=0)

@@ -1,12 +1,11 @@
 """The Cloudflare Worker in real workerd, with R2, cache and rate limit: over HTTP, as readers meet it."""
 
-import gzip
 import json
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from http import HTTPStatus
-from itertools import pairwise, repeat
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,7 +18,6 @@ from generator.search.generation import BLOCK_SIZES
 from tests.support.edges.cases import Case, on_the_wire
 from tests.support.edges.cloudflare import RunningWorker, as_handed_over, mismatches, serving, write
 from tests.support.edges.servers import Answer
-from tests.support.edges.serving import walk
 from tests.support.sites.builds import NO_LIMITS, OTHER_BUILDS, Outputs, make_config
 from tests.support.waiting import wait_until
 
@@ -142,16 +140,6 @@ def test_methods_that_workerd_does_not_know_never_reach_the_worker(worker: Runni
 # ── objects ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.campaign(short=0)
-def test_a_walk_is_the_list_as_the_files_have_it(worker: RunningWorker, demo_output: Path) -> None:
-    files = [json.loads((demo_output / key).read_bytes()) for key in walked_keys(demo_output)]
-    status, sort = WALKED.split("/")
-    found = walk(worker.client, repeat(WALK_LIMIT), status=status, sort=sort)
-    assert len(files) > 10
-    assert found == [item["id"] for file in files for item in file["items"]]
-    assert len(found) == len(set(found)) == manifest(demo_output)["current"][WALKED]["count"]
-
-
 @pytest.mark.parametrize("mark", ["{}", "W/{}", '"other", {}', '"other",W/{}', "*"])
 def test_a_reader_who_has_the_object_gets_304(worker: RunningWorker, mark: str) -> None:
     first = worker.ask(f"/{keys.SNAPSHOT.removesuffix('.json')}")
@@ -169,25 +157,6 @@ def test_a_reader_who_has_another_object_gets_this_one(worker: RunningWorker) ->
     assert re.fullmatch('"[0-9a-f]{32}"', etag)
     for other in ('"other"', etag.strip('"'), f'"{etag}"', ""):
         assert worker.ask(target, if_none_match=other).body == first.body
-
-
-def test_head_is_get_without_a_body(worker: RunningWorker) -> None:
-    for target in (list_target(), list_target(limit=0), f"/{keys.MARKETS}/{NOWHERE}", "/"):
-        get, head = worker.ask(target), worker.ask(target, "HEAD")
-        assert (head.status, head.body) == (get.status, b"")
-        unsized = {name: value for name, value in get.headers.items() if name != "content-length"}
-        assert {name: value for name, value in head.headers.items() if name != "content-length"} == unsized
-
-
-def test_nothing_keeps_cloudflare_from_compressing(worker: RunningWorker, demo_output: Path) -> None:
-    # workerd leaves that to Cloudflare's network, which compresses JSON unless an answer forbids it.
-    answer = worker.ask(list_target(), accept_encoding="gzip, br")
-    encoding = answer.headers.get("content-encoding")
-    body = gzip.decompress(answer.body) if encoding == "gzip" else answer.body
-    assert encoding in (None, "gzip")
-    assert body == (demo_output / keys.first_page(WALKED, WALK_LIMIT)).read_bytes()
-    assert answer.headers["content-type"].startswith("application/json")
-    assert "no-transform" not in answer.headers["cache-control"]
 
 
 def test_a_missing_page_is_a_400_and_a_missing_market_a_404(worker: RunningWorker, demo_output: Path) -> None:

@@ -1,10 +1,9 @@
 """What readers get when a store fails or refuses: the contract's 503, and never a 400 or 404 that blames them."""
 
-import http.client
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, closing, contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import pytest
@@ -20,7 +19,6 @@ from tests.support.edges.cases import without_cache
 from tests.support.edges.servers import Answer, Client, connected, folder_for_anybody, free_port, nginx
 from tests.support.sites.builds import AS_OF, NO_LIMITS, build_now, make_config
 from tests.support.stores.bucket import Fault, behind_nginx, bucket
-from tests.support.waiting import PATIENCE_S
 
 MARKETS = f"/{keys.MARKETS}"
 FIRST = keys.first_page("open/popular", 20)
@@ -239,17 +237,3 @@ def test_serve_does_not_blame_readers_for_files_that_it_may_not_read(
     monkeypatch.setattr(Path, "read_bytes", denied)
     for target in targets(output):
         assert is_json(Answer(*asked(app, target)), 503), target
-
-
-@pytest.mark.campaign(short=0)
-def test_what_a_reader_sends_after_a_request_never_reaches_a_bucket_whose_connections_others_use(built: Path) -> None:
-    output, (port, store) = built / "output", ports(built)
-    file = next((output / contract.API_VERSION / keys.DUMPS).rglob("*.gz")).relative_to(output).as_posix()
-    wanted = (*targets(output), f"{MARKETS}?q=a", f"/{file}")
-    with bucket(output, store), nginx(output, port, "bucket.conf"), connected(port) as client:
-        for target in wanted:
-            with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_S)) as connection:
-                # Its first bytes would be taken for the next request, by a store that expects no body.
-                connection.request("GET", target, body=b"x")
-                assert connection.getresponse().status == 200, target
-        assert {client.send("GET", target).status for target in wanted * 2} == {200}

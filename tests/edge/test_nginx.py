@@ -1,12 +1,9 @@
 """The rendered nginx configuration, run as it stands by a real nginx."""
 
-import gzip
 import socket
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from datetime import timedelta
-from itertools import repeat
 from pathlib import Path
 from typing import Final
 
@@ -21,8 +18,8 @@ from generator.stores.store import If
 from tests.support import limits
 from tests.support.edges.cases import http_mismatch, on_the_wire
 from tests.support.edges.servers import Answer, Client, connected, folder_for_anybody, free_port, nginx
-from tests.support.edges.serving import ids, in_order, page, target, walk
-from tests.support.sites.builds import AS_OF, CHUNKED, NO_LIMITS, OTHER_BUILDS, build_now, make_config
+from tests.support.edges.serving import page, target
+from tests.support.sites.builds import CHUNKED, NO_LIMITS, OTHER_BUILDS, build_now, make_config
 from tests.support.waiting import PATIENCE_S, wait_until
 
 CASES: Final[Mapping[Variant, int]] = {"core": 660, "extended": 820}
@@ -79,26 +76,6 @@ def test_every_case_of_other_builds(build: str, demo_folder: Path) -> None:
 
 
 @pytest.mark.campaign(short=0)
-def test_a_running_nginx_goes_along_when_its_site_moves_to_the_other_layout_and_back(demo_folder: Path) -> None:
-    with built(demo_folder / "markets.db") as (output, port), nginx(output, port), connected(port) as client:
-        url = f"http://127.0.0.1:{port}"
-
-        def rebuild(hours: int, **settings: str) -> None:
-            as_of = AS_OF + timedelta(hours=hours)
-            build_now(make_config(output.parent, base_url=url, **NO_LIMITS, **settings), as_of)
-
-        started = [page(client, status="all", sort="new", limit=7)]
-        for hours, (settings, letter) in enumerate((({}, "p"), (CHUNKED, "c"), ({}, "p"), (CHUNKED, "c")), start=1):
-            rebuild(hours, **settings)
-            wait_until(lambda letter=letter: page(client, limit=7)["nextCursor"][10] == letter)  # type: ignore[misc]
-            started.append(page(client, status="all", sort="new", limit=7))
-        whole = in_order(output.parent / "markets.db", "all", "new")
-        for first in started:
-            rest = walk(client, repeat(7), first["nextCursor"], status="all", sort="new")
-            assert ids(first) + rest == whole
-
-
-@pytest.mark.campaign(short=0)
 def test_the_reads_that_a_page_needs_are_no_requests_of_the_reader(demo_folder: Path) -> None:
     with (
         built(demo_folder / "markets.db", rate_limit__requests="20", rate_limit__window="60 s", **CHUNKED) as (
@@ -128,21 +105,6 @@ def test_what_was_replaced_within_a_second_is_sent_again(output: Path, client: C
     assert client.send("GET", f"/{keys.OPENAPI}", If_None_Match=etags[-1]).status == 304
     assert client.send("GET", f"/{keys.OPENAPI}", If_None_Match=etags[-2]).status == 200
     store.put(keys.OPENAPI, body, If.ALWAYS)
-
-
-def test_what_is_unchanged_is_not_sent_again(client: Client) -> None:
-    first = client.send("GET", MARKETS)
-    again = client.send("GET", MARKETS, If_None_Match=first.headers["etag"])
-    assert (again.status, again.body) == (304, b"")
-    assert responses.COMMON.items() <= again.headers.items()
-    assert again.headers["cache-control"] == keys.MUTABLE
-
-
-def test_objects_are_compressed_for_those_who_ask(client: Client) -> None:
-    plain, packed = client.send("GET", MARKETS), client.send("GET", MARKETS, Accept_Encoding="gzip")
-    assert packed.headers["content-encoding"] == "gzip"
-    assert gzip.decompress(packed.body) == plain.body
-    assert packed.headers["vary"] == plain.headers["vary"] == "Accept-Encoding"
 
 
 def test_a_range_is_no_reason_to_send_a_part(client: Client) -> None:
@@ -175,11 +137,6 @@ def test_the_whole_url_in_the_request_line_is_as_good_as_its_path(client: Client
     assert (
         client.send("GET", f"http://127.0.0.1{MARKETS}?limit=3").body == client.send("GET", f"{MARKETS}?limit=3").body
     )
-
-
-def test_a_body_is_no_reason_to_hang(client: Client) -> None:
-    assert client.send("POST", MARKETS, Content_Length="0").status == 405
-    assert client.send("POST", MARKETS, Content_Length="5000", Expect="100-continue").status in (400, 405)
 
 
 @pytest.fixture

@@ -77,13 +77,6 @@ def test_a_clock_that_was_wrong_once_does_not_date_all_later_files(store: Direct
     assert max(times) < 2**31
 
 
-def test_pages_that_readers_may_be_in_keep_their_time(store: Directory, root: Path) -> None:
-    store.put(IMMUTABLE, b"page", If.ALWAYS)
-    before = (root / IMMUTABLE).stat().st_mtime_ns
-    store.put(IMMUTABLE, b"page", If.ALWAYS)
-    assert (root / IMMUTABLE).stat().st_mtime_ns == before
-
-
 @pytest.mark.parametrize("key", [KEY, IMMUTABLE])
 def test_an_open_object_keeps_its_content_while_it_is_replaced(key: str, store: Directory, root: Path) -> None:
     store.put(key, b"old", If.ALWAYS)
