@@ -33,10 +33,6 @@ def edge(request: pytest.FixtureRequest) -> Iterator[EdgeSite]:
         yield running
 
 
-def cursor_of(answer: Answer) -> str:
-    return str(json.loads(answer.body)["nextCursor"])
-
-
 def ask(edge: EdgeSite, query: str, **headers: str) -> Answer:
     return edge.client.send("GET", f"{PATH}?{query}", **headers)
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import IO, NoReturn
+from typing import IO, Any, NoReturn
 
 import pytest
 
@@ -373,7 +373,7 @@ def test_the_disk_starts_writing_what_was_put_before_the_flush(
     syncs: list[bool] = []
     main, opened, body = threading.current_thread(), os.open, bytes(7 << 20)
 
-    def noted(path: str | Path, flags: int, *rest: int, **named: int | None) -> int:
+    def noted(path: str | Path, flags: int, *rest: int, **named: Any) -> int:
         if Path(path) == root and flags & os.O_DIRECTORY:  # in order to sync its file system
             syncs.append(threading.current_thread() is main)
             if len(syncs) == 3:
