@@ -18,7 +18,7 @@ from tests.support.sites.builds import AS_OF
 
 _NUMBERS: Final = count(1)
 #: Enough for several ranges.
-MARKETS: Final = 260
+MARKETS: Final = 120
 
 
 @pytest.fixture(autouse=True)

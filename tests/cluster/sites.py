@@ -28,7 +28,7 @@ _PROBED: Final = re.compile(rb'"probedAt":"[^"]+"')
 _OWN_DIGEST: Final = re.compile(rb'"digest":"[0-9a-f]{64}"')
 _DIGEST: Final = re.compile(rb"\b[0-9a-f]{24}\b")
 #: How long a build took, in its report and on its page.
-_TOOK: Final = re.compile(rb'"seconds":\s*\{[^}]*\}|\b[0-9]+[.][0-9] s\b')
+_TOOK: Final = re.compile(rb'"seconds":\s*\{[^}]*\}|<dt>Duration</dt>.*?</div>')
 _URL: Final = "PUBLIC_MARKETS_SOURCE__URL"
 _WAITING: Final = "FROM pg_stat_activity WHERE datname = %s AND wait_event_type = 'Lock' AND wait_event = 'advisory'"
 
