@@ -12,8 +12,8 @@ import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
+from tests.support.project import ROOT
 from tests.support.readers.pages import section, typed
-from tests.support.sites.builds import ROOT
 from tests.support.sites.publishing import PublishedSite, hour
 
 Values = Mapping[str, float]

@@ -11,7 +11,7 @@ from typing import Final
 import pytest
 
 from tests.support import structure
-from tests.support.sites.builds import ROOT
+from tests.support.project import ROOT
 from tests.support.structure import Module
 
 GENERATOR: Final = ROOT / "generator"

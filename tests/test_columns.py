@@ -16,8 +16,9 @@ from generator.api import contract, keys
 from generator.builder.report import Report
 from generator.markets import row_validation
 from generator.source.relations import COLUMNS, OPTIONAL_COLUMNS, Kind, RelationColumn
+from tests.support.project import ROOT
 from tests.support.readers.pages import PAGES
-from tests.support.sites.builds import NOW, ROOT, build_now, make_config
+from tests.support.sites.builds import NOW, build_now, make_config
 from tests.support.sites.rows import insert, market_id, market_row
 
 PAGE: Final = "docs/your-database.md"

@@ -21,8 +21,9 @@ from generator.tree import files
 from tests.support.commands import run
 from tests.support.edges.serving import served
 from tests.support.programs import require
+from tests.support.project import ROOT
 from tests.support.readers.pages import PAGES, PROGRAM, anchors, prose, rows_of, scripts, shown_commands, spans
-from tests.support.sites.builds import AS_OF, ROOT, all_commands
+from tests.support.sites.builds import AS_OF, all_commands
 from tests.support.waiting import PATIENCE_S
 
 COMMANDS: Final = all_commands()

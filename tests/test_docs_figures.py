@@ -16,9 +16,7 @@ from generator.cost.estimate import Terms
 from generator.search.generation import MOST_OBJECTS
 from generator.tree import pages
 from tests.api.reader_contract import promises
-from tests.support.sites.builds import ROOT
-
-pytestmark = pytest.mark.every_limit
+from tests.support.project import ROOT
 
 API: Final = (ROOT / "docs" / "api.md").read_text("utf-8")
 BUILDS: Final = (ROOT / "docs" / "builds.md").read_text("utf-8")

@@ -24,8 +24,9 @@ from generator.config.settings import Config
 from generator.downloads import dump, parquet
 from tests.support.edges.servers import folder_for_anybody, free_port, mortal, nginx
 from tests.support.programs import require
+from tests.support.project import ROOT
 from tests.support.readers.pages import PAGES, section
-from tests.support.sites.builds import AS_OF, CHUNKED, NO_LIMITS, ROOT, build_now, make_config
+from tests.support.sites.builds import AS_OF, CHUNKED, NO_LIMITS, build_now, make_config
 
 PAGE: Final = PAGES["docs/dumps.md"]
 ADDRESS: Final = "https://api.example.org"

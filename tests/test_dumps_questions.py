@@ -17,8 +17,9 @@ import pytest
 from generator.api import keys
 from generator.config.settings import Config
 from tests.support.edges.servers import folder_for_anybody, free_port, nginx
+from tests.support.project import ROOT
 from tests.support.readers.pages import section
-from tests.support.sites.builds import AS_OF, CHUNKED, NO_LIMITS, ROOT, build_now, make_config
+from tests.support.sites.builds import AS_OF, CHUNKED, NO_LIMITS, build_now, make_config
 
 #: The longest program.
 LINES: Final = 10

@@ -18,8 +18,9 @@ from generator import __version__
 from generator.cli.main import main
 from generator.demo.database import seed
 from tests.support.images import BASE, IMAGE, SOURCE, Storage
+from tests.support.project import ROOT
 from tests.support.readers.pages import PAGES, section, typed
-from tests.support.sites.builds import AS_OF, ROOT
+from tests.support.sites.builds import AS_OF
 from tests.support.stores.s3.server import BUCKET, S3Server
 
 NOBODY: Final = 65534

@@ -13,8 +13,9 @@ from generator import __version__
 from generator.config import loader
 from generator.config.settings import variable
 from generator.source.address import shape
+from tests.support.project import ROOT
 from tests.support.readers.pages import PAGES, PROGRAM
-from tests.support.sites.builds import ROOT, all_commands
+from tests.support.sites.builds import all_commands
 
 Manifest = dict[str, Any]
 FILE: Final = ROOT / "templates" / "kubernetes" / "cluster.yaml"

@@ -13,7 +13,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from tests.support.programs import require
-from tests.support.sites.builds import ROOT
+from tests.support.project import ROOT
 
 PYTHON_LOCKS: Final = sorted((ROOT / "requirements").iterdir())
 NPM_LOCKS: Final = [ROOT / f"{name}/package-lock.json" for name in ("tests/node", "clients/typescript")]

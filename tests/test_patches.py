@@ -54,8 +54,8 @@ def _is_ours(target: ast.expr, imported: Mapping[str, str]) -> bool:
 
 
 def _told(target: ast.expr, names: list[ast.expr]) -> str:
-    if isinstance(target, ast.Constant):
-        return str(target.value)
+    if isinstance(target, ast.Constant) and isinstance(target.value, str):
+        return target.value
     name = names[0] if names else None
     return f"{ast.unparse(target)}.{name.value if isinstance(name, ast.Constant) else '…'}"
 

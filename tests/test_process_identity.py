@@ -9,7 +9,7 @@ from pathlib import Path
 
 from generator import process_identity
 from tests.support.programs import require, unavailable
-from tests.support.sites.builds import ROOT
+from tests.support.project import ROOT
 from tests.support.waiting import PATIENCE_S
 
 

@@ -27,7 +27,7 @@ from tests.clients.typescript.programs import OPENAPI, SOURCE
 from tests.support.edges.servers import free_port, serving
 from tests.support.images import DEBIAN, IMAGE, Storage
 from tests.support.programs import require, unavailable
-from tests.support.sites.builds import ROOT
+from tests.support.project import ROOT
 from tests.support.waiting import wait_until
 
 JOBS: Final[dict[str, Any]] = yaml.safe_load((ROOT / ".github/workflows/release.yml").read_text("utf-8"))["jobs"]

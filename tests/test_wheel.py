@@ -21,8 +21,8 @@ from zipfile import ZipFile
 import pytest
 
 from tests.support.programs import require
+from tests.support.project import ROOT
 from tests.support.readers.pages import section, typed
-from tests.support.sites.builds import ROOT
 
 PIP: Final = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet")
 #: The build backend is in .venv; where it is not, pip fetches it.

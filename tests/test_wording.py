@@ -5,7 +5,7 @@ import re
 import pytest
 
 from generator.wording import are, counted
-from tests.support.sites.builds import ROOT
+from tests.support.project import ROOT
 
 #: Nouns that messages count.
 NOUNS = "builds|bytes|errors|files|lists|markets|minutes|objects|remarks|requests|rows"

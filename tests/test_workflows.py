@@ -19,7 +19,8 @@ from generator.demo.database import seed
 from generator.errors import BusyError, OutcomeUnknownError
 from generator.stores.directory import Directory
 from tests.support.programs import require
-from tests.support.sites.builds import AS_OF, ROOT, all_commands
+from tests.support.project import ROOT
+from tests.support.sites.builds import AS_OF, all_commands
 
 Node = dict[str, Any]
 PROGRAM: Final = "public-markets"

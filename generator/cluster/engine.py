@@ -33,9 +33,9 @@ _LARGEST: Final = 1_000_000_000
 _AHEAD: Final = 3
 #: How often a call is tried whose failures are transient.
 ATTEMPTS: Final = 3
-#: How long to wait for a worker when there is none, at the start or later.
+#: How long to wait for a worker when there is none, at the start or later, and how often to look.
 PATIENCE_S: Final = 120.0
-_POLL_S: Final = 5.0
+POLL_S: Final = 5.0
 #: Silenced: our errors say the same in one sentence, without tracebacks.
 _LOGGERS: Final = ("distributed", "distributed.client", "tornado.application", "asyncio")
 _REMEDY: Final = "nothing was replaced; run again"
@@ -48,7 +48,7 @@ _PLAIN: Final = ("msgpack",)
 
 
 @contextmanager
-def connected(address: str) -> Iterator["Cluster"]:
+def connected(address: str, patience_s: float = PATIENCE_S) -> Iterator["Cluster"]:
     """Connect to a scheduler, at an address that begins with `tcp://` or `tls://`, and wait until it has a worker.
 
     Raises ClusterError if either is impossible, ConfigError if Dask is not installed.
@@ -62,7 +62,7 @@ def connected(address: str) -> Iterator["Cluster"]:
     with pickles.refused() as refused:
         try:
             with _client(partial(Client, set_as_default=False, deserializers=_PLAIN), address) as client:
-                yield Cluster(client, address, refused)
+                yield Cluster(client, address, refused, patience_s)
         except Exception as error:
             if refused:
                 raise _of_pickle(address, refused[0]) from error
@@ -77,7 +77,7 @@ def _client(connect: Any, address: str) -> Iterator[Any]:
         yield client
     finally:
         with suppress(OSError, TimeoutError, RuntimeError):
-            client.close(timeout=_POLL_S)
+            client.close(timeout=POLL_S)
 
 
 def _connection(connect: Any, address: str) -> Any:
@@ -165,10 +165,14 @@ class _Running(Generic[Key]):
 class Cluster:
     """A connected scheduler and its workers. `refused` gets what pickles from there named."""
 
-    def __init__(self, client: Any, address: str, refused: Sequence[str] = ()) -> None:
+    def __init__(
+        self, client: Any, address: str, refused: Sequence[str] = (), patience_s: float = PATIENCE_S,
+        poll_s: float = POLL_S,
+    ) -> None:  # fmt: skip
         self._client = client
         self._address = address
         self._refused = refused
+        self._patience_s, self._poll_s = patience_s, poll_s
         self._require_workers()
         self._require_python()
 
@@ -214,7 +218,7 @@ class Cluster:
         flow = _Flow[Key](executor, iter(calls), expected_bytes, _AHEAD * self.threads())
         try:
             while flow.fill():
-                done, _ = wait(flow.running, timeout=_POLL_S, return_when=FIRST_COMPLETED)
+                done, _ = wait(flow.running, timeout=self._poll_s, return_when=FIRST_COMPLETED)
                 if self._refused:
                     raise self._gone()
                 if not done:
@@ -236,18 +240,18 @@ class Cluster:
 
     def _require_workers(self) -> None:
         """Wait for a worker if there is none. Raises ClusterError if none joins, or a pickle is refused meanwhile."""
-        left_s = PATIENCE_S
+        left_s = self._patience_s
         while not self._threads():
             if self._refused:  # which tells why there is none
                 raise self._gone()
             if left_s <= 0:
                 raise ClusterError(
-                    f"cluster: the scheduler {self._address} has no worker, and none joined within {PATIENCE_S:g} s; "
-                    f"start some, and check the logs of those that exited; {_REMEDY}"
+                    f"cluster: the scheduler {self._address} has no worker, and none joined within "
+                    f"{self._patience_s:g} s; start some, and check the logs of those that exited; {_REMEDY}"
                 )
             with self._asking(), suppress(TimeoutError):
-                self._client.wait_for_workers(1, timeout=min(_POLL_S, left_s))
-            left_s -= _POLL_S
+                self._client.wait_for_workers(1, timeout=min(self._poll_s, left_s))
+            left_s -= self._poll_s
 
     def _require_python(self) -> None:
         """Refuse workers on another version of Python, which could not unpickle the calls. Raises ClusterError."""

@@ -81,9 +81,10 @@ class _MarketRows(NamedTuple):
 
 
 class ComparedRows:
-    """The rows of the markets (ids) to compare."""
+    """The rows of the markets (ids) to compare: `most` of them, so not those of the markets that have most."""
 
-    def __init__(self, ids: Iterable[str]) -> None:
+    def __init__(self, ids: Iterable[str], most: int = MOST_ROWS) -> None:
+        self._most = most
         self.rows: dict[str, list[_Row]] = {market_id: [] for market_id in ids}
         self._count = 0
 
@@ -94,7 +95,7 @@ class ComparedRows:
             return
         held.append(row)
         self._count += 1
-        if self._count > MOST_ROWS:
+        if self._count > self._most:
             largest = max(self.rows, key=lambda market_id: len(self.rows[market_id]))
             self._count -= len(self.rows.pop(largest))
 

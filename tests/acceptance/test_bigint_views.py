@@ -12,7 +12,8 @@ from psycopg.errors import InsufficientPrivilege
 from generator.source.relations import RELATIONS
 from tests.support.commands import run
 from tests.support.postgres import Server
-from tests.support.sites.builds import ROOT, build_now, make_config
+from tests.support.project import ROOT
+from tests.support.sites.builds import build_now, make_config
 from tests.support.sites.views import SQL, VIEWS, ExistingSite, apply
 
 EXISTING: Final = ROOT / "tests" / "support" / "exchange_schema.sql"

@@ -18,7 +18,8 @@ import pytest
 
 from generator.api import keys
 from generator.api.contract import Variant
-from tests.support.sites.builds import ROOT, build_now, files, make_config
+from tests.support.project import ROOT
+from tests.support.sites.builds import build_now, files, make_config
 from tests.support.sites.rows import (
     insert_category,
     insert_fill,
@@ -28,8 +29,6 @@ from tests.support.sites.rows import (
     insert_point,
     market_id,
 )
-
-pytestmark = [pytest.mark.every_limit, pytest.mark.workers]
 
 GOLDEN = {"core": ROOT / "tests" / "golden", "extended": ROOT / "tests" / "golden_extended"}
 KEYS = "keys.txt"

@@ -16,7 +16,7 @@ from generator.markets.row_validation import pause_reason
 from generator.source.relations import RELATIONS
 from tests.support.commands import run
 from tests.support.postgres import Server
-from tests.support.sites.builds import ROOT
+from tests.support.project import ROOT
 from tests.support.sites.views import READER, VIEWS, ExistingSite, apply
 
 EXISTING: Final = ROOT / "tests" / "support" / "existing_schema.sql"

@@ -9,7 +9,7 @@ import pytest
 from psycopg.errors import InsufficientPrivilege
 
 from tests.support.postgres import PASSWORD, Server
-from tests.support.sites.builds import ROOT
+from tests.support.project import ROOT
 from tests.support.sites.views import HARDENING, READER, VIEWS
 
 EXISTING: Final = ROOT / "tests" / "support" / "existing_schema.sql"

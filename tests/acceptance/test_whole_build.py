@@ -127,7 +127,6 @@ def test_what_the_contract_leaves_open_holds_no_other_properties_either(publishe
     assert {frozenset(item_) for page in pages for item_ in page} == {frozenset(item)}
 
 
-@pytest.mark.every_limit
 def test_the_manifest_names_every_file_and_no_other(demo_output: Path, published: dict[str, bytes]) -> None:
     recorded = Manifest.model_validate_json((demo_output / "manifest.json").read_bytes())
     generations = {keys.generation_prefix(name, made.generation): made for name, made in recorded.lists().items()}

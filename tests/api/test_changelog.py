@@ -12,7 +12,8 @@ from generator.api.openapi import document as openapi
 from generator.config.downloads import Archive, Dumps
 from generator.config.settings import Config
 from tests.api.reader_contract import breaks, complaints, promises
-from tests.support.sites.builds import ROOT, VARIANTS
+from tests.support.project import ROOT
+from tests.support.sites.builds import VARIANTS
 
 #: What readers were promised when `make bless` last accepted it, by variant and place; and how many entries there were
 #: then, with a digest of them.

@@ -25,8 +25,9 @@ from generator.api.openapi import meanings
 from generator.api.openapi import schemas as openapi_schemas
 from generator.demo.database import seed
 from tests.support.edges.cases import faults
+from tests.support.project import ROOT
 from tests.support.readers import search
-from tests.support.sites.builds import AS_OF, ROOT, build_now, files, make_config
+from tests.support.sites.builds import AS_OF, build_now, files, make_config
 
 VARIANTS = get_args(Variant)
 SHOW_FILLS = ("PublicMarketListItem", "PublicMarketDetailMarket", "PublicMarketSignal")

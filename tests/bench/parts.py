@@ -8,7 +8,7 @@ from typing import Final
 
 from tests.bench import machine
 from tests.bench.runner import Options, Runner, opened
-from tests.support.sites.builds import ROOT
+from tests.support.project import ROOT
 
 Part = Callable[[Runner], Iterator[str]]
 _FOLDER: Final = ROOT / ".bench"

@@ -23,7 +23,8 @@ from tests.bench.buckets import Buckets, Counts
 from tests.bench.runner import Command, Runner, say
 from tests.bench.runner import product as product_command
 from tests.bench.tables import TOOK, Goal, Measured, figures, ratio, table, walls
-from tests.support.sites.builds import NOW, ROOT, files
+from tests.support.project import ROOT
+from tests.support.sites.builds import NOW, files
 from tests.support.sites.rows import insert_order
 from tests.support.stores.s3.server import BUCKET
 

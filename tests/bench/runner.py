@@ -23,7 +23,7 @@ from typing import Final, TypeVar
 import pytest
 
 from tests.bench.tables import Measured
-from tests.support.sites.builds import ROOT
+from tests.support.project import ROOT
 
 _T = TypeVar("_T")
 

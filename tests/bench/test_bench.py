@@ -12,7 +12,8 @@ from tests.bench import change, record
 from tests.bench.__main__ import PARTS
 from tests.bench.runner import Options, opened, same_files
 from tests.bench.tables import Goal, Measured, ratio, shown, walls
-from tests.support.sites.builds import ROOT, make_config
+from tests.support.project import ROOT
+from tests.support.sites.builds import make_config
 
 #: How much smaller the sites of a part are than for its published figures; `change` has a test of its own.
 SCALES = {"build": 0.01, "publish": 0.1, "record": 0.05, "serving": 0.1, "layouts": 0.002, "search": 0.005}

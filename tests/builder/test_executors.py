@@ -25,8 +25,6 @@ from tests.support.sites.rows import (
     market_id,  # fmt: skip
 )
 
-pytestmark = pytest.mark.workers
-
 MARKETS = 130
 
 

@@ -42,9 +42,10 @@ from tests.support.faults import (
     processes_of,
     state_of,
 )
+from tests.support.project import ROOT
 from tests.support.readers.search import is_match
 from tests.support.readers.searching_reader import SearchingReader
-from tests.support.sites.builds import ROOT, files, lasting
+from tests.support.sites.builds import files, lasting
 from tests.support.sites.rows import market_id
 from tests.support.stores import records
 from tests.support.waiting import PATIENCE_S, wait_until

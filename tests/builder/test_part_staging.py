@@ -36,7 +36,8 @@ from generator.tree import files, fingerprints
 from generator.tree.fingerprints import Made
 from generator.tree.folder import Output, locked
 from tests.support.deaths import dying
-from tests.support.sites.builds import AS_OF, ROOT, VARIANTS, lasting, make_config, tells_of_earlier_builds
+from tests.support.project import ROOT
+from tests.support.sites.builds import AS_OF, VARIANTS, lasting, make_config, tells_of_earlier_builds
 from tests.support.sites.builds import files as every_file
 from tests.support.sites.rows import insert_fill, insert_market, insert_order, insert_point, market_id
 

@@ -30,7 +30,6 @@ def test_check_says_what_the_search_index_will_take(tmp_path: Path, database: sq
     assert findings(tmp_path, search="title") == [], "the core variant has no search"
 
 
-@pytest.mark.every_limit
 def test_check_says_what_one_changed_market_costs(tmp_path: Path, database: sqlite3.Connection) -> None:
     insert_market(database, 1)
     insert_market(database, 2, status="resolved", resolution="YES", resolved_at="2026-01-15 00:00:00.000000")

@@ -44,7 +44,6 @@ def test_the_summary_line_reads_exactly_so() -> None:
 
 
 @pytest.mark.campaign(short=0)
-@pytest.mark.every_limit
 def test_a_first_build_names_relations_without_rows_and_else_the_summary_line_is_all_that_is_printed(
     tmp_path: Path, database: sqlite3.Connection
 ) -> None:
@@ -70,7 +69,6 @@ def test_a_first_build_names_relations_without_rows_and_else_the_summary_line_is
     )
 
 
-@pytest.mark.every_limit
 def test_the_report_says_what_was_built_and_quarantined() -> None:
     content = json.loads(report().encoded())
     assert content["asOf"] == NOW
@@ -135,7 +133,6 @@ def test_a_run_with_changes_or_new_findings_rewrites_the_report() -> None:
     assert deleting.says_more_than(report().encoded())
 
 
-@pytest.mark.every_limit
 def test_a_build_reports_its_counts_and_every_bad_row(tmp_path: Path, database: sqlite3.Connection) -> None:
     insert_market(database, 1)
     insert_market(database, 2, approval="pending")

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tests.support.sites.builds import ROOT
+from tests.support.project import ROOT
 from tests.support.sites.publishing import PublishedSite
 from tests.support.stores.s3.behaviour import Fault
 

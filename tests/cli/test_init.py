@@ -22,7 +22,8 @@ from generator.wording import escaped
 from tests.acceptance.test_sqlite_views import ROWS, TABLES
 from tests.support import commands
 from tests.support.programs import require
-from tests.support.sites.builds import AS_OF, ROOT
+from tests.support.project import ROOT
+from tests.support.sites.builds import AS_OF
 
 DATABASES: Final = ("postgresql", "sqlite", "socialpredict")
 EDGES: Final = ("nginx", "cloudflare", "cloudfront")

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.support.commands import run
-from tests.support.sites.builds import ROOT
+from tests.support.project import ROOT
 from tests.support.sites.publishing import PublishedSite, hour
 from tests.support.sites.rows import market_id
 
@@ -38,13 +38,6 @@ def test_json_logs_are_a_line_per_stage_with_its_duration_and_counts(published_s
     assert {line["level"] for line in (built, published)} == {"result"}
     assert (built["markets"], built["written"]) == (11, stages["place"]["written"])
     assert (published["markets"], published["uploaded"]) == (11, stages["upload"]["uploaded"])
-
-
-def test_text_logs_show_the_stages_with_v(published_site: PublishedSite) -> None:
-    assert "stage" not in published_site.done("build", "--as-of", hour(1)).stderr
-    log = published_site.done("build", "--as-of", hour(2), "-v").stderr
-    assert "INFO: stage over stage=read duration_ms=" in log
-    assert " markets=11 hidden=1\n" in log
 
 
 def test_warnings_and_errors_are_json_too(published_site: PublishedSite) -> None:

@@ -13,7 +13,7 @@ import pytest
 from generator import __version__
 from tests.support import commands
 from tests.support.programs import require
-from tests.support.sites.builds import ROOT
+from tests.support.project import ROOT
 
 INSTALL: Final = (ROOT / "docs/install.md").read_text("utf-8")
 #: What a shell runs to show what Tab would: after the line of the docs, for words that begin in a certain way.

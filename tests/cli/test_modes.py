@@ -13,7 +13,8 @@ from generator.builder.preflight import BuildCheck
 from generator.cli.main import main
 from generator.demo.database import seed
 from tests.support import commands
-from tests.support.sites.builds import AS_OF, ROOT, Silent, make_config
+from tests.support.project import ROOT
+from tests.support.sites.builds import AS_OF, Silent, make_config
 
 PUBLIC_URL = "https://api.example.com"
 

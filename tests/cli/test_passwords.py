@@ -6,7 +6,6 @@ from typing import NoReturn
 import psycopg
 import pytest
 
-from generator.source import connection
 from tests.support.sites.publishing import PublishedSite
 
 VARIABLE = "PUBLIC_MARKETS_SOURCE__URL"
@@ -47,10 +46,10 @@ def test_no_command_repeats_the_password_with_the_driver(
 def test_an_unexpected_error_does_not_show_the_password_either(
     published_site: PublishedSite, verbose: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def broken(*_: object) -> NoReturn:
+    def broken(*_: object, **__: object) -> NoReturn:
         raise RuntimeError("never seen: S3cr@t  Part'/x")
 
-    monkeypatch.setattr(connection, "_engine", broken)
+    monkeypatch.setattr(psycopg, "connect", broken)
     monkeypatch.setenv(VARIABLE, f"postgresql://reader:{ENCODED}@db.example/site")
     (published_site.folder / "config.yaml").touch()
     result = published_site.run("plan", *verbose)

@@ -143,18 +143,6 @@ def test_on_a_terminal_nobody_who_is_sure_is_asked(published_site: PublishedSite
     assert b"Remove" not in shown
 
 
-@pytest.mark.campaign(short=0)
-def test_progress_is_shown_on_a_terminal_only(published_site: PublishedSite) -> None:
-    published_site.edit(1, question="Else?")
-    code, printed, shown = on_terminal(published_site, "rebuild", "--as-of", hour(1))
-    assert code == 0
-    assert b"rendering" in shown
-    assert b"publishing" in shown
-    assert b"100%" in shown
-    assert [line.split()[0] for line in printed.splitlines()] == ["built", "published"]
-    published_site.check()
-
-
 def test_a_relative_target_is_below_the_working_directory(published_site: PublishedSite) -> None:
     published_site.target = "./www"
     assert command(published_site, "publish").returncode == 0

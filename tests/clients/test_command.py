@@ -14,8 +14,8 @@ from public_markets_client import command, models, tables
 from public_markets_client.decoding import decoded
 from tests.clients.conftest import DemoSite
 from tests.clients.encoding import encoded
+from tests.support.project import ROOT
 from tests.support.readers.change_feed import Answer, serving
-from tests.support.sites.builds import ROOT
 
 #: Four bytes a token.
 MOST_BYTES: Final = 1_500 * 4

@@ -42,8 +42,8 @@ from public_markets_client.requester import MOST_BYTES
 from tests.downloads import states
 from tests.downloads.states import IDS, Feed, State
 from tests.support.campaigns import rounds
+from tests.support.project import ROOT
 from tests.support.readers.change_feed import HEAD, Answer, ChangeFeedSite, serving
-from tests.support.sites.builds import ROOT
 
 FIRST = states.state({one: [("question", '"Snow?"'), ("prob", "0.1"), ("volume", "1e22")] for one in IDS[:9]})
 SECOND = states.state({one: [("question", '"Snow?"'), ("prob", "1e-7"), ("volume", "1e22")] for one in IDS[1:10]})

@@ -12,7 +12,8 @@ from generator.api.openapi import document
 from public_markets_client import models
 from public_markets_client.decoding import decoded, wire_name
 from tests.clients.encoding import encoded
-from tests.support.sites.builds import NOW, ROOT, make_config
+from tests.support.project import ROOT
+from tests.support.sites.builds import NOW, make_config
 
 MODULE: Final = ROOT / "clients/python/public_markets_client/models.py"
 #: Schemas that the client has no type for: errors become exceptions, and nothing of it reads the others.

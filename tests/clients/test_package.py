@@ -24,9 +24,9 @@ from tests.clients.test_clients import MARKET
 from tests.downloads import states
 from tests.downloads.states import IDS, State
 from tests.support import structure
+from tests.support.project import ROOT
 from tests.support.readers.change_feed import serving
 from tests.support.readers.pages import PAGES, scripts, section
-from tests.support.sites.builds import ROOT
 from tests.test_wheel import ENVIRON, built, done
 
 FOLDER: Final = ROOT / "clients/python"

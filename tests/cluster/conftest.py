@@ -3,7 +3,6 @@
 import importlib
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 from typing import Final
@@ -11,37 +10,14 @@ from typing import Final
 import pytest
 
 from generator.demo.database import seed
-from generator.progress import Span, Stopwatch
 from tests.cluster.sites import ClusterSite
 from tests.support.cluster import Cluster, running
 from tests.support.postgres import Server
 from tests.support.sites.builds import AS_OF
 
 _NUMBERS: Final = count(1)
-MARKETS: Final = 75
-#: The least markets per range: so that a few markets make many ranges.
-FEW: Final = 8
-
-
-@contextmanager
-def _comparable() -> Iterator[None]:
-    """Have builds fork workers, divide few markets into many ranges, and take no time, so that reports are equal."""
-
-    @contextmanager
-    def stage(stopwatch: Stopwatch, name: str) -> Iterator[None]:
-        yield
-        stopwatch.spans[name] = Span(0.0, 0.0)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Stopwatch, "stage", stage)
-        patch.setattr("generator.builder.executors.LEAST", FEW)
-        yield
-
-
-@pytest.fixture(autouse=True)
-def _all_comparable() -> Iterator[None]:
-    with _comparable():
-        yield
+#: Enough for several ranges.
+MARKETS: Final = 120
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -99,8 +75,7 @@ def demo(
     site = ClusterSite(postgres, cluster_database, "demo_0", tmp_path_factory.mktemp("demo"))
     site.rows.copy(demo_rows)
     site.has_gate()
-    with _comparable():
-        site.build(None, "forked")
+    site.build(None, "forked")
     yield site
     site.rows.connection.close()
 

@@ -27,6 +27,8 @@ _WRITTEN: Final = re.compile(rb"\b1[0-9]{18}\b")
 _PROBED: Final = re.compile(rb'"probedAt":"[^"]+"')
 _OWN_DIGEST: Final = re.compile(rb'"digest":"[0-9a-f]{64}"')
 _DIGEST: Final = re.compile(rb"\b[0-9a-f]{24}\b")
+#: How long a build took, in its report and on its page.
+_TOOK: Final = re.compile(rb'"seconds":\s*\{[^}]*\}|<dt>Duration</dt>.*?</div>')
 _URL: Final = "PUBLIC_MARKETS_SOURCE__URL"
 _WAITING: Final = "FROM pg_stat_activity WHERE datname = %s AND wait_event_type = 'Lock' AND wait_event = 'advisory'"
 
@@ -162,13 +164,6 @@ def local_ports(pid: int) -> set[int]:
     return {_port(found[1]) for found in _sockets() if f"socket:[{found[9]}]" in own}
 
 
-def has_unread(port: int, running: Running) -> bool:
-    """Whether a command has sent something to a local port that nobody has read yet."""
-    own = local_ports(running.pid)
-    unread = ((found, int(found[4].partition(":")[2], 16)) for found in _sockets() if _port(found[1]) == port)
-    return any(size and _port(found[2]) in own for found, size in unread)
-
-
 def _sockets() -> Iterator[list[str]]:
     """Every TCP socket of this machine: the words of its line in proc(5)."""
     return (line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:])
@@ -179,19 +174,24 @@ def _port(address: str) -> int:
 
 
 def everything(output: Path) -> dict[str, bytes]:
-    """Every file, but for the place of the folder, which nginx's configuration has, and when files were written.
+    """Every file, but for the place of the folder, which nginx's configuration has, and for when and how fast it was
+    made.
 
     What details were made of has such times, in shards that are named after their digests: these are numbered.
     """
     place = str(output).encode()
     found = {key: body.replace(place, b"OUTPUT") for key, body in files(output, "").items() if key != ".lock"}
-    known = {key: body if key.startswith("v1/") else _WRITTEN.sub(b"0", body) for key, body in found.items()}
+    known = {key: body if key.startswith("v1/") else _timeless(body) for key, body in found.items()}
     if names.FINGERPRINTS in known:
         known[names.FINGERPRINTS] = _OWN_DIGEST.sub(b"", known[names.FINGERPRINTS])
     shards = sorted(known.pop(key) for key in found if key.startswith(names.FINGERPRINT_SHARDS))
     if shards:
         known[names.FINGERPRINTS] = _DIGEST.sub(b"0", known[names.FINGERPRINTS])
     return known | {f"{names.FINGERPRINT_SHARDS}{number}": body for number, body in enumerate(shards)}
+
+
+def _timeless(body: bytes) -> bytes:
+    return _TOOK.sub(b"", _WRITTEN.sub(b"0", body))
 
 
 def assert_same(one: Mapping[str, bytes], other: Mapping[str, bytes]) -> None:

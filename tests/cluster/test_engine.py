@@ -16,7 +16,8 @@ from generator.errors import ClusterError
 from generator.program import this_program
 from tests.support.waiting import PATIENCE_S
 
-SIZE: Final = 1_000
+#: Of a result: so large that fewer may wait than the workers could take.
+SIZE: Final = 4_000_000
 CALLS: Final = 60
 THREADS: Final = 8
 _others_are_done: Final = Event()
@@ -63,8 +64,11 @@ class Slow:
 class Hostile(Client):
     """Its texts would control a terminal."""
 
+    python = "\x1b]0;"
+
     def get_versions(self) -> dict[str, Any]:
-        return super().get_versions() | {"workers": {"\x1b[2J": {"host": {"python": "\x1b]0;"}}}}
+        versions = super().get_versions()
+        return versions | {"workers": {"\x1b[2J": {"host": {"python": self.python}}}} if self.python else versions
 
     def run(self, *_: Any) -> dict[str, object]:
         raise OSError("\x1b[2J")
@@ -76,11 +80,11 @@ class Hostile(Client):
 
 
 class Deserted(Client):
-    """Loses its workers once calls were sent; then the scheduler sends a pickle that is refused."""
+    """Loses its workers once calls were sent; then the scheduler may send a pickle that is refused."""
 
-    def __init__(self, refused: list[str]) -> None:
+    def __init__(self, refused: list[str], told: str = "") -> None:
         super().__init__(1)
-        self._refused = refused
+        self._refused, self._told = refused, told
         self._has_calls = False
         self.waits = 0
 
@@ -94,7 +98,7 @@ class Deserted(Client):
     def wait_for_workers(self, _: int, *, timeout: float) -> None:
         self.waits += 1
         assert timeout <= engine.PATIENCE_S
-        self._refused.append("distributed.scheduler.KilledWorker")
+        self._refused += [self._told] if self._told else []
         raise TimeoutError
 
 
@@ -105,10 +109,7 @@ def cluster() -> Iterator[Cluster]:
 
 
 @pytest.mark.parametrize("expected_bytes", [SIZE, 2 * SIZE])
-def test_no_more_results_wait_than_there_is_room_for(
-    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, expected_bytes: int
-) -> None:
-    monkeypatch.setattr(engine, "WAITING_BYTES", 5 * 2 * SIZE)
+def test_no_more_results_wait_than_there_is_room_for(cluster: Cluster, expected_bytes: int) -> None:
     sent = 0
 
     def calls() -> Iterator[tuple[int, Call]]:
@@ -121,10 +122,7 @@ def test_no_more_results_wait_than_there_is_room_for(
     assert max(on_their_way) * SIZE <= engine.WAITING_BYTES
 
 
-def test_results_that_are_greater_than_expected_leave_room_for_fewer(
-    cluster: Cluster, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(engine, "WAITING_BYTES", 3 * SIZE)
+def test_results_that_are_greater_than_expected_leave_room_for_fewer(cluster: Cluster) -> None:
     sent = 0
 
     def calls() -> Iterator[tuple[int, Call]]:
@@ -133,11 +131,10 @@ def test_results_that_are_greater_than_expected_leave_room_for_fewer(
             yield sent, Call(SIZE)
 
     on_their_way = [sent - place for place, _ in enumerate(cluster.results(calls(), 1))]
-    assert max(on_their_way[CALLS // 2 :]) <= 3
+    assert max(on_their_way[CALLS // 2 :]) * SIZE <= engine.WAITING_BYTES
 
 
-def test_a_slow_call_does_not_hold_up_the_others(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine, "_POLL_S", PATIENCE_S)
+def test_a_slow_call_does_not_hold_up_the_others(cluster: Cluster) -> None:
     _others_are_done.clear()
     calls: list[tuple[int, Callable[[], bytes]]] = [(0, Slow()), *((number, Call(1)) for number in range(1, CALLS))]
     order = []
@@ -149,11 +146,11 @@ def test_a_slow_call_does_not_hold_up_the_others(cluster: Cluster, monkeypatch: 
     assert order[-1] == 0
 
 
-def test_texts_of_a_scheduler_do_not_reach_the_terminal_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_texts_of_a_scheduler_do_not_reach_the_terminal_as_they_are() -> None:
     with Hostile(1) as client:
         with pytest.raises(ClusterError, match=r"runs Python  \]0;, but") as told:
             Cluster(client, "tcp://scheduler")
-        monkeypatch.setattr(Hostile, "get_versions", Client.get_versions)
+        client.python = ""
         cluster = Cluster(client, "tcp://scheduler")
         with pytest.raises(ClusterError) as raised:
             cluster.everywhere(Call(1))
@@ -162,11 +159,17 @@ def test_texts_of_a_scheduler_do_not_reach_the_terminal_as_they_are(monkeypatch:
     assert [str(found.value).isprintable() for found in (told, raised, arrived)] == [True] * 3
 
 
-def test_a_pickle_that_is_refused_while_no_worker_is_left_ends_the_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine, "_POLL_S", 0.01)
+@pytest.mark.parametrize(
+    ("told", "waits", "sentence"),
+    [
+        pytest.param("distributed.scheduler.KilledWorker", 1, "went away", id="a pickle is refused"),
+        pytest.param("", 3, "the scheduler tcp://scheduler has no worker, and none joined within 0.03 s", id="nothing"),
+    ],
+)
+def test_waiting_for_a_worker_ends(told: str, waits: int, sentence: str) -> None:
     refused = list[str]()
-    with Deserted(refused) as client:
-        cluster = Cluster(client, "tcp://scheduler", refused)
-        with pytest.raises(ClusterError, match="went away"):
+    with Deserted(refused, told) as client:
+        cluster = Cluster(client, "tcp://scheduler", refused, patience_s=0.03, poll_s=0.01)
+        with pytest.raises(ClusterError, match=sentence):
             next(cluster.results([(1, Call(1))], 1))
-        assert client.waits == 1
+        assert waits <= client.waits <= waits + 1

@@ -13,18 +13,15 @@ from urllib.parse import quote
 import dask
 import pytest
 
-from generator.cluster import engine
 from generator.program import this_program
-from generator.source.reader import Reader
 from generator.tree.folder import locked
 from tests.cluster.relay import relayed
-from tests.cluster.sites import ClusterSite, assert_same, everything, has_unread
+from tests.cluster.sites import ClusterSite, assert_same, everything
 from tests.support.cluster import Cluster, running
 from tests.support.commands import Running
 from tests.support.edges.servers import free_port
 from tests.support.postgres import PASSWORD, Server
-from tests.support.sites.builds import ROOT
-from tests.support.waiting import wait_until
+from tests.support.project import ROOT
 
 LATER: Final = "2026-01-31T13:00:00.000Z"
 _URL: Final = "PUBLIC_MARKETS_SOURCE__URL"
@@ -91,20 +88,6 @@ def test_a_scheduler_that_is_killed_while_workers_render(
 
 
 @pytest.mark.campaign(short=0)
-def test_a_scheduler_that_is_killed_while_it_is_asked_for_its_workers(
-    unchanged: ClusterSite, worker_environ: Mapping[str, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(engine, "_POLL_S", 0.05)
-    with running(worker_environ, workers=1) as cluster, unchanged.held():
-        begun = begin(unchanged, cluster.address)
-        unchanged.worker_at_gate(cluster, begun)
-        os.kill(cluster.scheduler.pid, signal.SIGSTOP)
-        wait_until(lambda: has_unread(cluster.port, begun))
-        cluster.scheduler.kill()
-        assert f"the scheduler {cluster.address} went away" in sentence(begun)
-
-
-@pytest.mark.campaign(short=0)
 def test_an_interrupt_while_workers_render(unchanged: ClusterSite, workers: Cluster) -> None:
     with unchanged.held():
         begun = begin(unchanged, workers.address, is_fresh=True)
@@ -118,25 +101,6 @@ def test_an_interrupt_while_workers_render(unchanged: ClusterSite, workers: Clus
 
 
 # ── workers ───────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-@pytest.mark.campaign(short=0)
-def test_a_scheduler_without_workers(unchanged: ClusterSite, odd: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine, "PATIENCE_S", 0.2)
-    assert f"the scheduler {odd.address} has no worker" in sentence(begin(unchanged, odd.address))
-
-
-@pytest.mark.campaign(short=0)
-def test_workers_that_all_die(
-    unchanged: ClusterSite, odd: Cluster, worker_environ: Mapping[str, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(engine, "PATIENCE_S", 0.2)
-    monkeypatch.setattr(engine, "_POLL_S", 0.2)
-    odd.joined(odd.begin(worker_environ))
-    with unchanged.held():
-        begun = begin(unchanged, odd.address)
-        unchanged.worker_at_gate(odd, begun).kill()
-        assert f"the scheduler {odd.address} has no worker" in sentence(begun)
 
 
 @pytest.mark.campaign(short=0)
@@ -196,16 +160,6 @@ def test_the_transaction_that_exports_the_snapshot_is_ended_while_workers_render
         unchanged.worker_at_gate(workers, begun)
         unchanged.cut_off(begun)
     assert sentence(begun).endswith("run again")
-
-
-@pytest.mark.campaign(short=0)
-def test_a_snapshot_of_a_transaction_that_has_ended(
-    unchanged: ClusterSite, workers: Cluster, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with unchanged.rows.connection.transaction():
-        ((stale,),) = unchanged.execute("SELECT pg_export_snapshot()")
-    monkeypatch.setattr(Reader, "instant", lambda _: stale)
-    assert "snapshot" in sentence(begin(unchanged, workers.address))
 
 
 @pytest.mark.campaign(short=0)

@@ -7,11 +7,10 @@ from typing import Final
 
 import pytest
 
-from generator.cluster import engine
 from tests.cluster.sites import ClusterSite
 from tests.support import commands
 from tests.support.cluster import Cluster, running
-from tests.support.sites.builds import ROOT
+from tests.support.project import ROOT
 
 #: Replaces what a worker runs; `{run}` is what it does with each call. The process that unpickles an `Attack` notes its
 #: own number.
@@ -60,9 +59,8 @@ def change(program: Path, run: str) -> None:
 @pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("attack", ATTACKS)
 def test_a_pickle_from_a_worker_runs_no_code_on_the_coordinator(
-    demo: ClusterSite, odd: Cluster, program: Path, attack: str, monkeypatch: pytest.MonkeyPatch
+    demo: ClusterSite, odd: Cluster, program: Path, attack: str
 ) -> None:
-    monkeypatch.setattr(engine, "_POLL_S", 0.2)
     mark = program / "attacked"
     change(program, _WORKER.format(mark=mark, run=ATTACKS[attack]))
     odd.joined(odd.begin({"PUBLIC_MARKETS_SOURCE__URL": demo.rows.url}, program))
@@ -75,10 +73,7 @@ def test_a_pickle_from_a_worker_runs_no_code_on_the_coordinator(
 
 
 @pytest.mark.campaign(short=0)
-def test_the_pickle_with_which_dask_gives_up_a_task_is_told_as_what_it_means(
-    demo: ClusterSite, program: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(engine, "_POLL_S", 0.2)
+def test_the_pickle_with_which_dask_gives_up_a_task_is_told_as_what_it_means(demo: ClusterSite, program: Path) -> None:
     change(program, "\ndef run(*_):\n    import os; os._exit(1)\n")
     own = {"PUBLIC_MARKETS_SOURCE__URL": demo.rows.url}
     with running(own, workers=0, scheduler={"DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "0"}) as cluster:

@@ -1,8 +1,7 @@
 """A build on a cluster leaves the same bytes as one with forked workers, whatever happens to the workers."""
 
-from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
-from typing import Any, Final
+from typing import Final
 
 import pytest
 
@@ -118,22 +117,3 @@ def test_a_worker_that_loses_the_database_in_the_middle_of_a_range_tries_again(
     ended = running.wait()
     assert ended.returncode == 0, ended.stderr
     assert_like_forked(demo, "lost")
-
-
-@pytest.mark.campaign(short=0)
-def test_a_range_that_runs_twice_changes_no_byte(
-    demo: ClusterSite, workers: Cluster, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    once = engine.Cluster.results
-
-    def twice(cluster: engine.Cluster, calls: Iterable[tuple[Any, Any]], expected_bytes: int) -> Iterator[Any]:
-        """Run every call twice, and return the later result."""
-        seen = set()
-        doubled = (((number, key), call) for number, (key, call) in enumerate(calls) for _ in range(2))
-        for (number, key), result in once(cluster, doubled, expected_bytes):
-            if number in seen:
-                yield key, result
-            seen.add(number)
-
-    monkeypatch.setattr(engine.Cluster, "results", twice)
-    assert_same(demo.build(workers.address, "twice"), everything(demo.output("forked")))

@@ -16,7 +16,8 @@ from tests.source.native import Postgres, assert_same_files
 from tests.support import commands
 from tests.support.edges.servers import free_port, mortal
 from tests.support.postgres import Server
-from tests.support.sites.builds import NOW, ROOT
+from tests.support.project import ROOT
+from tests.support.sites.builds import NOW
 from tests.support.waiting import wait_until
 from tests.test_cluster_docs import ROLES, configured, environment, make_certificates
 
@@ -91,12 +92,11 @@ def test_a_client_without_a_certificate_of_the_cluster_is_refused_and_told_what_
 
 
 @pytest.mark.campaign(short=0)
-def test_a_client_with_a_certificate_is_served(encrypted: Encrypted, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engine, "PATIENCE_S", 0.1)
+def test_a_client_with_a_certificate_is_served(encrypted: Encrypted) -> None:
     with (
         configured(encrypted.environ["client"]),
         pytest.raises(ClusterError, match="has no worker"),
-        engine.connected(encrypted.address),
+        engine.connected(encrypted.address, patience_s=0.1),
     ):
         pass
 

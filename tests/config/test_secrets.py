@@ -8,7 +8,7 @@ import pytest
 
 from generator.errors import ConfigError
 from tests.config.folder import Folder
-from tests.support.sites.builds import ROOT
+from tests.support.project import ROOT
 
 SECRET = "hunter2"  # noqa: S105 - the password that must never show
 WITH_PASSWORD = f"postgresql://reader:{SECRET}@db.example/markets"

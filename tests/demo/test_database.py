@@ -14,7 +14,7 @@ import pytest
 
 from generator.demo.database import METADATA, seed
 from generator.errors import SourceError
-from tests.support.sites.builds import ROOT
+from tests.support.project import ROOT
 
 AS_OF = datetime(2026, 1, 31, 12, tzinfo=UTC)
 RELATIONS = {

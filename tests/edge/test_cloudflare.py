@@ -1,12 +1,11 @@
 """The Cloudflare Worker in real workerd, with R2, cache and rate limit: over HTTP, as readers meet it."""
 
-import gzip
 import json
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from http import HTTPStatus
-from itertools import pairwise, repeat
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,13 +13,12 @@ import pytest
 
 from generator.api import contract, cursors, keys
 from generator.api.contract import Variant
-from generator.edge import cloudflare, responses, router
+from generator.edge import responses, router
 from generator.search.generation import BLOCK_SIZES
-from tests.support.edges.cases import CHANGED_RULES_BY_VARIANT, Case, change_rule, on_the_wire
-from tests.support.edges.cloudflare import RunningWorker, are_some_wrong, as_handed_over, mismatches, serving, write
+from tests.support.edges.cases import Case, on_the_wire
+from tests.support.edges.cloudflare import RunningWorker, as_handed_over, mismatches, serving, write
 from tests.support.edges.servers import Answer
-from tests.support.edges.serving import walk
-from tests.support.sites.builds import NO_LIMITS, OTHER_BUILDS, VARIANTS, Outputs, make_config
+from tests.support.sites.builds import NO_LIMITS, OTHER_BUILDS, Outputs, make_config
 from tests.support.waiting import wait_until
 
 #: Of the table's cases; a few more are answered by workerd itself.
@@ -139,38 +137,7 @@ def test_methods_that_workerd_does_not_know_never_reach_the_worker(worker: Runni
         assert worker.ask(case.target, case.method).status == (500 if case.method == "CONNECT" else 501)
 
 
-@pytest.mark.campaign(short=0)
-@pytest.mark.parametrize(
-    ("variant", "rule", "mutation"),
-    [*CHANGED_RULES_BY_VARIANT[1::3], ("core", "missing(found.key)", "fixed(404)")],
-)
-def test_a_changed_rule_is_noticed(  # noqa: PLR0917 - three are a table's columns
-    variant: Variant, rule: str, mutation: str, demo_folder: Path, outputs: Outputs, tmp_path: Path
-) -> None:
-    output = outputs(variant)
-    settings = make_config(demo_folder, **NO_LIMITS, **VARIANTS[variant])
-    wrangler = write(settings, tmp_path)
-    change_rule(tmp_path / cloudflare.WORKER, rule, mutation)
-    # Most rules of the core show in answers without an object, for which the bucket can stay empty.
-    cases = [case for case in on_the_wire(output) if case.method not in UNKNOWN_METHODS]
-    cases = as_handed_over(cases, router.render(settings), tmp_path, output)
-    asked = [case for case in cases if variant == "extended" or case.status != HTTPStatus.OK]
-    with serving(wrangler, output) as running:
-        running.put(sorted(wanted(asked, output)))
-        assert are_some_wrong(running, asked, output)
-
-
 # ── objects ───────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-@pytest.mark.campaign(short=0)
-def test_a_walk_is_the_list_as_the_files_have_it(worker: RunningWorker, demo_output: Path) -> None:
-    files = [json.loads((demo_output / key).read_bytes()) for key in walked_keys(demo_output)]
-    status, sort = WALKED.split("/")
-    found = walk(worker.client, repeat(WALK_LIMIT), status=status, sort=sort)
-    assert len(files) > 10
-    assert found == [item["id"] for file in files for item in file["items"]]
-    assert len(found) == len(set(found)) == manifest(demo_output)["current"][WALKED]["count"]
 
 
 @pytest.mark.parametrize("mark", ["{}", "W/{}", '"other", {}', '"other",W/{}', "*"])
@@ -190,25 +157,6 @@ def test_a_reader_who_has_another_object_gets_this_one(worker: RunningWorker) ->
     assert re.fullmatch('"[0-9a-f]{32}"', etag)
     for other in ('"other"', etag.strip('"'), f'"{etag}"', ""):
         assert worker.ask(target, if_none_match=other).body == first.body
-
-
-def test_head_is_get_without_a_body(worker: RunningWorker) -> None:
-    for target in (list_target(), list_target(limit=0), f"/{keys.MARKETS}/{NOWHERE}", "/"):
-        get, head = worker.ask(target), worker.ask(target, "HEAD")
-        assert (head.status, head.body) == (get.status, b"")
-        unsized = {name: value for name, value in get.headers.items() if name != "content-length"}
-        assert {name: value for name, value in head.headers.items() if name != "content-length"} == unsized
-
-
-def test_nothing_keeps_cloudflare_from_compressing(worker: RunningWorker, demo_output: Path) -> None:
-    # workerd leaves that to Cloudflare's network, which compresses JSON unless an answer forbids it.
-    answer = worker.ask(list_target(), accept_encoding="gzip, br")
-    encoding = answer.headers.get("content-encoding")
-    body = gzip.decompress(answer.body) if encoding == "gzip" else answer.body
-    assert encoding in (None, "gzip")
-    assert body == (demo_output / keys.first_page(WALKED, WALK_LIMIT)).read_bytes()
-    assert answer.headers["content-type"].startswith("application/json")
-    assert "no-transform" not in answer.headers["cache-control"]
 
 
 def test_a_missing_page_is_a_400_and_a_missing_market_a_404(worker: RunningWorker, demo_output: Path) -> None:

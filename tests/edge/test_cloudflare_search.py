@@ -1,7 +1,7 @@
 """Searches by the Worker in real workerd: what they cost, what it keeps of them, and what ends that."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from http import HTTPStatus
@@ -18,7 +18,6 @@ from generator.publish import invalidation
 from generator.search import buckets
 from generator.tree.layouts import LAYOUTS
 from tests.support.edges.cloudflare import NODE_FOLDER, RunningWorker, serving, write
-from tests.support.edges.edge_sites import NO_RULE, Rule
 from tests.support.edges.servers import Answer
 from tests.support.readers import lists, search
 from tests.support.readers.search import InQuickjs, Market, Objects
@@ -93,16 +92,14 @@ class Worker:
 
 
 @contextmanager
-def counted(folder: Path, rule: Rule = NO_RULE) -> Iterator[Worker]:
-    """A Worker that counts, in whose script `rule` is replaced."""
+def counted(folder: Path) -> Iterator[Worker]:
+    """A Worker that counts."""
     config = settings(folder)
     lists.write(config.output / keys.BUILD, contract.encode({"asOf": NOW}))
     wrangler = write(config, folder)
     script = folder / cloudflare.WORKER
     text = script.read_text("utf-8")
     assert text.count("export default {") == 1
-    assert rule == NO_RULE or text.count(rule[0]) == 1, "the rule has another text"
-    text = text.replace(*rule)
     text = text.replace("caches.default", "counted").replace("export default {", "const worker = {")
     script.write_text(text + (NODE_FOLDER / "counted.js").read_text("utf-8"), "utf-8")
     with serving(wrangler, config.output) as site:
@@ -145,10 +142,8 @@ def items(answers: Sequence[Answer]) -> list[bytes]:
 
 @cache
 def costly(layout: str, first: int = 0) -> Objects:
-    """The MARKETS from the first on, sorted in one way; every line of the index has a bucket of its own."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(contract, "SORTS", ("new",))
-        return search.objects(MARKETS[first:], layout, buckets.Sizes(target=1))
+    """The MARKETS from the first on; every line of the index has a bucket of its own."""
+    return search.objects(MARKETS[first:], layout, buckets.Sizes(target=1))
 
 
 @pytest.mark.campaign(short=0)
@@ -234,24 +229,3 @@ def test_a_purge_after_a_withdrawal_ends_the_copies_of_searches_and_of_lists(wor
     after = [worker.ask(query) for query in queries]
     assert not any(b"zyzzyva" in answer.body for answer in after)
     assert [answer.status for answer in after] == [HTTPStatus.OK] * 3 + [HTTPStatus.BAD_REQUEST] * 3
-
-
-# ── broken variants ───────────────────────────────────────────────────────────────────────────────────────────────
-
-BROKEN: Final[tuple[tuple[Rule, Callable[[Worker], None]], ...]] = (
-    (("CACHE_ROOT + LISTS + '/' + ", "CACHE_ROOT + "),
-     test_a_purge_after_a_withdrawal_ends_the_copies_of_searches_and_of_lists),
-    (("digest(JSON.stringify(found.search))", "digest(found.search.asked.q)"),
-     test_spellings_of_a_search_share_a_copy_and_other_searches_have_their_own),
-    (("asked.q = foldedText", "foldedText"), test_spellings_of_a_search_share_a_copy_and_other_searches_have_their_own),
-    ((">= 24) break;", ">= 48) break;"),
-     lambda worker: test_the_costliest_searches_stay_within_what_a_worker_may_ask_for(worker, "chunks")),
-    (("if (search.isAnew) throw", "throw"), test_a_search_of_an_index_that_ends_meanwhile_begins_anew),
-)  # fmt: skip
-
-
-@pytest.mark.campaign(short=0)
-@pytest.mark.parametrize(("rule", "check"), BROKEN, ids=[rule for (rule, _), _ in BROKEN])
-def test_a_broken_rule_is_noticed(rule: Rule, check: Callable[[Worker], None], tmp_path: Path) -> None:
-    with counted(tmp_path, rule) as worker, pytest.raises(AssertionError):
-        check(worker)

@@ -1,28 +1,24 @@
 """CloudFront in the layout `chunks`: its function on requests to the origin, run by Node, reads a real S3 server."""
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from http import HTTPStatus
-from itertools import count, product
 from pathlib import Path
 
 import pytest
 
-from generator.api import contract, cursors, keys
+from generator.api import cursors, keys
 from generator.api.contract import Variant
-from generator.config.settings import Config, Publish
+from generator.config.settings import Publish
 from generator.tree import chunks, pages
-from tests.edge.test_cloudfront import is_red, mutated
-from tests.support.campaigns import sample
-from tests.support.edges.cases import CHANGED_SEARCH_RULES, MOST_READS, Case, http_mismatch, requests, searches
+from tests.support.edges.cases import Case, http_mismatch, requests
 from tests.support.edges.cloudflare import node
 from tests.support.edges.cloudfront import CHUNKED, Answer, CloudFront, distribution
-from tests.support.edges.windows import LISTS, damaged_chunks, damaged_heads, damaged_indexes, made_up
+from tests.support.edges.windows import made_up
 from tests.support.readers import lists, search
 from tests.support.readers.search import Market
 from tests.support.readers.search_cases import CASES, MARKETS
-from tests.support.readers.search_walks import AFTER, LATER, Query, Walk
 from tests.support.sites.builds import VARIANTS, Outputs
 from tests.support.stores.s3.bucket import Conditions
 from tests.support.stores.s3.server import S3Server
@@ -72,90 +68,7 @@ def test_every_case_of_the_table(variant: Variant, store: S3Server, outputs: Out
     assert store.count("GetObject") > 200
 
 
-@pytest.mark.campaign(short=0)
-@pytest.mark.parametrize(
-    ("before", "after"),
-    [
-        ("while (found && found.read)", "if (found && found.read)"),
-        ("error.$metadata.httpStatusCode === 404", "false"),
-        ("return null;\n  if (parts[2] ===", "return null;\n  if (parts[3] ==="),
-        ("answer(400,", "answer(404,"),
-        ("'sha256'", "'sha1'"),
-        ("...COMMON, ", ""),
-        ("parseInt(parts[4], 10)", "parseInt(parts[4], 10) + 1"),
-    ],
-)
-def test_a_mutation_turns_the_table_red(
-    before: str, after: str, store: S3Server, outputs: Outputs, tmp_path: Path
-) -> None:
-    output = outputs("core", "chunks")
-    edge = distribution(CHUNKED, output, tmp_path, store)
-    mutant = replace(edge, origin_request=mutated(edge.origin_request, before, after))
-    assert is_red(lambda: mismatches(mutant, output))
-
-
-@pytest.mark.campaign(short=0)
-# Instead of the first rule another: the function in front has changed the case already.
-@pytest.mark.parametrize(("rule", "changed"), [*CHANGED_SEARCH_RULES[1:], ("end: ''", "end: '!'")])
-def test_a_changed_rule_of_a_search_turns_the_table_red(
-    rule: str, changed: str, store: S3Server, outputs: Outputs, tmp_path: Path
-) -> None:
-    output = outputs("extended", "chunks")
-    edge = distribution(CHUNKED.model_copy(update={"variant": "extended"}), output, tmp_path, store)
-    mutant = replace(edge, origin_request=mutated(edge.origin_request, rule, changed))
-    assert is_red(lambda: mismatches(mutant, output, searches(output)))
-
-
 # ── pages ─────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-@pytest.mark.campaign(short=0)
-@pytest.mark.parametrize("config", [CHUNKED, IN_BUCKET])
-def test_every_window_is_the_page_that_it_must_be(config: Config, store: S3Server, tmp_path: Path) -> None:
-    generations = lists.put(tmp_path / "output", LISTS.values())
-    edge = distribution(config, tmp_path / "output", tmp_path, store)
-    windows = [
-        (name, limit, position)
-        for name, one in LISTS.items()
-        for limit in sample((7, 99, 100), 2)
-        for position in range(0, max(1, len(one.items)), limit)
-    ]
-    places = [cursors.mint(name, generations[name], at) if at else None for name, _, at in windows]
-    found = ask(edge, *((name, limit, place) for (name, limit, _), place in zip(windows, places, strict=True)))
-    assert len(found) > 50
-    for (name, limit, position), answer in zip(windows, found, strict=True):
-        assert answer.status == HTTPStatus.OK, (name, limit, position, answer)
-        assert answer.body == lists.page(LISTS[name], generations[name], position, limit), (name, limit, position)
-        assert answer.headers["cache-control"] == (keys.immutable_control(config) if position else keys.MUTABLE)
-    assert len({answer.headers["etag"] for answer in found}) == len(found)
-    assert store.count("GetObject") <= MOST_READS * len(found)
-
-
-def test_what_is_gone_is_a_400_and_what_is_damaged_a_503(store: S3Server, tmp_path: Path) -> None:
-    edge = distribution(CHUNKED, tmp_path, tmp_path, store)
-    put(store, keys.BUILD, b"{}")
-    harms: list[tuple[Callable[[chunks.Generation], str], Callable[[chunks.Generation], list[bytes]]]] = [
-        (lambda made: keys.index(made.list_name, made.name), damaged_indexes),
-        (lambda made: keys.chunk(made.list_name, made.chunks[1]), damaged_chunks),
-    ]
-    asked, wanted = [], []
-    for place, damages in harms:
-        for number in range(5):
-            made = chunks.Generation(made_up("all/new", 250, f"{damages.__name__} {number}"))
-            for key, body in made.objects():
-                put(store, key, body)
-            put(store, place(made), damages(made)[number])
-            if number == 4:
-                store.bucket.delete(place(made))
-            wanted.append(400 if number == 4 else 503)
-            asked.append((made.list_name, 100, cursors.mint(made.list_name, made.name, 200)))
-    damaged = chunks.Generation(made_up("all/volume", 250))
-    put(store, keys.head("all/volume"), damaged_heads(damaged)[2])
-    found = ask(edge, *asked, ("all/volume", 20, None), ("all/ended", 20, None))
-    assert [answer.status for answer in found] == [*wanted, 503, 503]
-    refusals = [answer.body for answer in found if answer.status == 400]
-    assert refusals == [contract.encode(contract.invalid("cursor.gone"))] * 2
-    assert {answer.headers["cache-control"] for answer in found if answer.status == 503} == {"no-store"}
 
 
 def test_pages_of_the_other_layout_pass_and_a_site_may_move(store: S3Server, tmp_path: Path) -> None:
@@ -223,29 +136,3 @@ def test_searches_are_answered_behind_the_function_and_go_on_when_the_site_is_re
     for (case, _), answer in zip(again, search_pages(edge, *(query for _, query in again)), strict=True):
         shown = search.items_of([{"body": answer.body.decode()}])
         assert shown == case.items(MARKETS)[case.limit : 2 * case.limit], case
-
-
-@pytest.mark.campaign(short=0)
-def test_searches_are_walked_to_their_end_while_the_site_is_republished(store: S3Server, tmp_path: Path) -> None:
-    queries = (Query("war"), Query("war", "open", "new", "crypto"), Query("選挙"), Query("be", "archive", "volume"))
-    walks = [Walk(replace(query, limit=limit)) for query, limit in product(queries, (1, 5, 20, 100))]
-    for number in count():
-        edge = searched(store, [MARKETS, AFTER, LATER][number % 3], tmp_path)
-        begun = [one for one in walks if not one.is_over()]
-        if not begun:
-            break
-        for one, answer in zip(begun, search_pages(edge, *(one.target() for one in begun)), strict=True):
-            one.take(answer.status, answer.body)
-    assert number > 20
-    for one in walks:
-        assert one.items() == one.query.items(MARKETS), one.query
-
-
-def test_what_cannot_be_searched_is_refused(store: S3Server, tmp_path: Path) -> None:
-    edge = searched(store, MARKETS, tmp_path)
-    cursor = json.loads(search_pages(edge, "q=the&limit=3")[0].body)["nextCursor"]
-    refused = ["q=", "q=-", "q=%F0%9F%99%82", f"q={'x' * 101}", f"q={'%F0%9F%99%82' * 101}", "q=a&q=b"]
-    for answer in search_pages(edge, *refused):
-        assert [detail["path"] for detail in json.loads(answer.body)["details"]] == [["q"]]
-    for answer in search_pages(edge, f"q=will&limit=3&cursor={cursor}", f"q=the&sort=new&cursor={cursor}"):
-        assert contract.SEARCH_ERRORS["cursor.foreign"].encode() in answer.body

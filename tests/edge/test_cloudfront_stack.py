@@ -93,14 +93,6 @@ def test_cfn_lint_has_nothing_to_say(tmp_path: Path) -> None:
     assert cfn_lint(templates, tmp_path) == (0, "")
 
 
-@pytest.mark.campaign(short=0)
-def test_cfn_lint_would_have_something_to_say(tmp_path: Path) -> None:
-    template = rendered(PLAIN)["template.yaml"]
-    status, findings = cfn_lint([template, template.replace("http2and3", "http9")], tmp_path)
-    assert status
-    assert "'http9' is not one of" in findings
-
-
 def cfn_lint(templates: Sequence[str], folder: Path) -> tuple[int, str]:
     """What it says of all of them; most of its time it takes to start."""
     program = require("cfn-lint", Path(sys.executable).parent, reason="the stack's template is not checked")

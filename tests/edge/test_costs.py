@@ -1,7 +1,6 @@
 """What a long request costs a router: no more than its length, and next to nothing if it is too long."""
 
 import json
-import re
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlencode
@@ -15,15 +14,11 @@ from generator.edge import router
 from generator.edge.local.js_router import provide_digest
 from tests.support.edges.engines import ENGINES, NOWHERE
 from tests.support.edges.growth import LONG, SHORT, grows_no_faster, repeated
-from tests.support.edges.servers import connected, folder_for_anybody, free_port, nginx
-from tests.support.sites.builds import build_now, make_config
 
 MARKETS: Final = f"/{keys.MARKETS}"
 SEARCHING: Final = Config(variant="extended", layout="chunks")
 #: Room for what sites and campaigns add to a URL: a path before `v1`, unknown parameters.
 SLACK: Final = 1_000
-
-_PEAK: Final = re.compile(r"VmHWM:\s+([0-9]+) kB")
 
 #: Counts the characters that native functions on texts look at, and what a loop asks them for.
 _COUNTED: Final = """
@@ -129,26 +124,3 @@ def test_the_longest_honest_request_is_read_with_room_to_spare(tmp_path: Path) -
     (found,) = ENGINES["quickjs"](router.render(SEARCHING), [("GET", MARKETS, query)], tmp_path, NOWHERE)
     # Nothing is published here, so no more can be said than that each parameter was read.
     assert json.loads(found["settled"]["body"])["details"][0]["path"] == ["cursor"]
-
-
-def memory_of_workers(folder: Path) -> int:
-    """The most memory that the workers of a running nginx have had, in KiB."""
-    master = (folder / "nginx.pid").read_text().strip()
-    workers = Path(f"/proc/{master}/task/{master}/children").read_text().split()
-    peaks = [_PEAK.search(Path(f"/proc/{worker}/status").read_text()) for worker in workers]
-    assert peaks
-    return sum(int(peak[1]) for peak in peaks if peak)
-
-
-@pytest.mark.campaign(short=0)
-def test_a_request_of_8_kb_of_letters_sent_as_they_are_takes_the_memory_of_one_of_1_kb(demo_folder: Path) -> None:
-    with folder_for_anybody() as folder:
-        (folder / "markets.db").write_bytes((demo_folder / "markets.db").read_bytes())
-        port, used = free_port(), []
-        build_now(make_config(folder, base_url=f"http://127.0.0.1:{port}", rate_limit__requests=1_000_000))
-        with nginx(folder / "output", port), connected(port) as client:
-            for length, status in ((SHORT, 200), (LONG, 400)):
-                target = f"{MARKETS}?x={'é' * (length // 2)}"
-                assert {client.send("GET", target).status for _ in range(10)} == {status}
-                used.append(memory_of_workers(folder / "output" / "edge" / "nginx"))
-    assert used[1] - used[0] < 4 * 1024

@@ -16,7 +16,8 @@ from generator.edge import deployment
 from generator.tree.layouts import LAYOUTS
 from tests.support.edges.cases import http_mismatch, on_the_wire
 from tests.support.edges.servers import connected, folder_for_anybody, free_port, nginx
-from tests.support.sites.builds import NO_LIMITS, ROOT, VARIANTS, build_now, make_config
+from tests.support.project import ROOT
+from tests.support.sites.builds import NO_LIMITS, VARIANTS, build_now, make_config
 from tests.support.sites.rows import create_database, insert_market, market_id
 from tests.support.stores.bucket import behind_nginx, bucket
 
@@ -58,7 +59,6 @@ def objects() -> Iterator[Path]:
         yield folder
 
 
-@pytest.mark.every_limit
 @pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("variant", VARIANTS)

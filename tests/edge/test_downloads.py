@@ -4,7 +4,7 @@ import gzip
 import hashlib
 import json
 import random
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from http.client import HTTPConnection
 from typing import Final
@@ -210,53 +210,6 @@ def test_documents_are_compressed_as_others_are(edge: EdgeSite) -> None:
 
 
 # ── broken variants ───────────────────────────────────────────────────────────────────────────────────────────────
-
-#: Each shows in some answer.
-RULES: Final = (
-    ("nginx", "max_ranges 1;", "max_ranges 0;"),
-    ("nginx", "_file @unread_gone;", "_file =503;"),
-    ("nginx", '_file = "")', '_file = "none")'),
-    ("nginx", "error_page 416 /-/416;", ""),
-    ("nginx", ", no-transform", ""),
-    ("bucket", "proxy_set_header Range $http_range;", ""),
-    ("bucket", "proxy_set_header If-Range $http_if_range;", ""),
-    ("bucket", "error_page 403 404 = @gone;", ""),
-    ("worker", "if (!whole || !isOutside(range, whole.size)) throw error;", "throw error;"),
-    ("worker", "range ? { range: range } : {}", "{}"),
-    ("worker", "const isSame = !given.has('If-Range') ||", "const isSame = true ||"),
-    ("worker", "if (known && isKnown(known.httpEtag,", "if (known && isKnown('',"),
-    ("worker", "'accept-ranges': 'bytes',", ""),
-    ("worker", "if (isAsked && known === null) return null;", ""),
-)
-
-
-def wrong(edge: EdgeSite) -> list[str]:
-    """What the tests above find wrong."""
-    checks: dict[str, Callable[[], None]] = {
-        "whole": lambda: test_a_file_is_sent_as_it_is(edge, NDJSON),
-        "range": lambda: test_a_range_is_a_part_of_the_file(edge, "bytes=0-9", 0, 10),
-        "outside": lambda: test_a_range_outside_the_file_is_a_416_in_json(edge, f"bytes={SIZE}-"),
-        "known": lambda: test_a_reader_who_has_the_file_gets_304(edge),
-        "other": lambda: test_a_range_of_another_file_is_the_whole_of_this_one(edge),
-        "gone": lambda: test_a_file_that_is_gone_is_not_found(edge, "HEAD", {}),
-        "named": lambda: test_what_is_not_named_like_a_file_is_not_found(edge),
-    }
-    found = []
-    for name, check in checks.items():
-        try:
-            check()
-        except (AssertionError, KeyError, ValueError):
-            found.append(name)
-    return found
-
-
-@pytest.mark.campaign(short=0)
-@pytest.mark.parametrize(("name", "rule", "changed"), [*RULES, *((name, "", "") for name in EDGES)])
-def test_a_changed_rule_is_noticed(name: str, rule: str, changed: str) -> None:
-    with edge_site(name, "chunks", rule=(rule, changed), dumps__parquet="true") as running:
-        lists.write(running.output / NDJSON, BYTES)
-        running.upload([NDJSON])
-        assert bool(wrong(running)) == bool(rule)
 
 
 @pytest.mark.campaign(short=0)

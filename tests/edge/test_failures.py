@@ -1,10 +1,9 @@
 """What readers get when a store fails or refuses: the contract's 503, and never a 400 or 404 that blames them."""
 
-import http.client
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, closing, contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import pytest
@@ -20,7 +19,6 @@ from tests.support.edges.cases import without_cache
 from tests.support.edges.servers import Answer, Client, connected, folder_for_anybody, free_port, nginx
 from tests.support.sites.builds import AS_OF, NO_LIMITS, build_now, make_config
 from tests.support.stores.bucket import Fault, behind_nginx, bucket
-from tests.support.waiting import PATIENCE_S
 
 MARKETS = f"/{keys.MARKETS}"
 FIRST = keys.first_page("open/popular", 20)
@@ -208,64 +206,6 @@ def test_nginx_knows_what_its_bucket_does_not_have(absent: int, built: Path) -> 
         assert client.send("GET", gone).body == contract.encode(contract.invalid("cursor.gone"))
 
 
-# ── broken variants ───────────────────────────────────────────────────────────────────────────────────────────────
-
-
-@contextmanager
-def changed(path: Path, rule: str, instead: str) -> Iterator[None]:
-    whole = path.read_text("utf-8")
-    assert whole.count(rule) in (1, 2, 3), "the public server, the inner one and the location of files may have it"
-    path.write_text(whole.replace(rule, instead), "utf-8")
-    try:
-        yield
-    finally:
-        path.write_text(whole, "utf-8")
-
-
-@pytest.mark.campaign(short=1)
-@pytest.mark.parametrize(
-    ("name", "rule", "instead", "failure"),
-    [
-        ("bucket.conf", "proxy_intercept_errors on;", "", 500),
-        ("nginx.js", "if (isObject(reply)) use();\n      else", "use();\n    if (false)", 403),
-        ("nginx.js", "if (isObject(reply)) use();\n      else", "use();\n    if (false)", 404),
-    ],
-)
-def test_a_rule_about_failing_buckets_that_is_removed_is_noticed(
-    name: str, rule: str, instead: str, failure: int, built: Path
-) -> None:
-    with (
-        changed(built / "output" / "edge" / "nginx" / name, rule, instead),
-        before_bucket(built, lambda _: failure) as client,
-    ):
-        found = [client.send("GET", target) for target in (*targets(built / "output"), NOWHERE)]
-    assert not all(is_json(answer, 503) for answer in found)
-
-
-@pytest.mark.campaign(short=1)
-@pytest.mark.parametrize(
-    ("name", "rule", "instead"),
-    [
-        ("nginx.conf", "error_page 403 500 502", "error_page 500 502"),
-        ("nginx.js", "proceed(r, decidedInFull(r));", "send(r, missing(decidedInFull(r).key));"),
-        ("nginx.js", "found.isMiss = true;", ""),
-    ],
-)
-def test_a_rule_about_unreadable_files_that_is_removed_is_noticed(
-    name: str, rule: str, instead: str, built: Path
-) -> None:
-    port, _ = ports(built)
-    output = built / "output"
-    with changed(output / "edge" / "nginx" / name, rule, instead), nginx(output, port), connected(port) as client:
-        with unreadable(output / FIRST):
-            page = client.send("GET", MARKETS)
-        with unreadable(output / keys.DETAILS):
-            closed = client.send("GET", NOWHERE)
-        with moved(output / contract.API_VERSION):
-            gone = client.send("GET", NOWHERE)
-    assert not all(is_json(answer, 503) for answer in (page, closed, gone))
-
-
 # ── the local server ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -297,17 +237,3 @@ def test_serve_does_not_blame_readers_for_files_that_it_may_not_read(
     monkeypatch.setattr(Path, "read_bytes", denied)
     for target in targets(output):
         assert is_json(Answer(*asked(app, target)), 503), target
-
-
-@pytest.mark.campaign(short=0)
-def test_what_a_reader_sends_after_a_request_never_reaches_a_bucket_whose_connections_others_use(built: Path) -> None:
-    output, (port, store) = built / "output", ports(built)
-    file = next((output / contract.API_VERSION / keys.DUMPS).rglob("*.gz")).relative_to(output).as_posix()
-    wanted = (*targets(output), f"{MARKETS}?q=a", f"/{file}")
-    with bucket(output, store), nginx(output, port, "bucket.conf"), connected(port) as client:
-        for target in wanted:
-            with closing(http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_S)) as connection:
-                # Its first bytes would be taken for the next request, by a store that expects no body.
-                connection.request("GET", target, body=b"x")
-                assert connection.getresponse().status == 200, target
-        assert {client.send("GET", target).status for target in wanted * 2} == {200}

@@ -1,13 +1,9 @@
 """The rendered nginx configuration, run as it stands by a real nginx."""
 
-import gzip
-import json
 import socket
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from datetime import timedelta
-from itertools import repeat
 from pathlib import Path
 from typing import Final
 
@@ -19,10 +15,10 @@ from generator.edge import nginx as nginx_values
 from generator.edge import responses
 from generator.stores.directory import Directory
 from generator.stores.store import If
-from tests.support.edges.cases import CHANGED_RULES_BY_VARIANT, change_rule, http_mismatch, on_the_wire
+from tests.support.edges.cases import http_mismatch, on_the_wire
 from tests.support.edges.servers import Answer, Client, connected, folder_for_anybody, free_port, nginx
-from tests.support.edges.serving import ids, in_order, page, target, walk
-from tests.support.sites.builds import AS_OF, CHUNKED, NO_LIMITS, OTHER_BUILDS, VARIANTS, build_now, make_config
+from tests.support.edges.serving import page, target
+from tests.support.sites.builds import CHUNKED, NO_LIMITS, OTHER_BUILDS, build_now, make_config
 from tests.support.waiting import PATIENCE_S, wait_until
 
 CASES: Final[Mapping[Variant, int]] = {"core": 660, "extended": 820}
@@ -66,7 +62,6 @@ def test_every_case_of_the_table(output: Path, client: Client) -> None:
     assert mismatches(output, client) == []
 
 
-@pytest.mark.every_limit
 @pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("build", OTHER_BUILDS)
 def test_every_case_of_other_builds(build: str, demo_folder: Path) -> None:
@@ -76,52 +71,6 @@ def test_every_case_of_other_builds(build: str, demo_folder: Path) -> None:
         connected(port) as client,
     ):
         assert mismatches(output, client) == []
-
-
-@pytest.mark.campaign(short=0)
-@pytest.mark.parametrize(("variant", "rule", "changed"), CHANGED_RULES_BY_VARIANT[0::3])
-def test_a_changed_rule_is_noticed(variant: Variant, rule: str, changed: str, demo_folder: Path) -> None:
-    with built(demo_folder / "markets.db", **VARIANTS[variant]) as (output, port):
-        change_rule(output / "edge" / nginx_values.FOLDER / nginx_values.SCRIPT, rule, changed)
-        with nginx(output, port), connected(port) as client:
-            assert 0 < len(mismatches(output, client)) < CASES[variant]
-
-
-#: Of pages that are cut; each shows in answers that have them.
-CUT_RULES: Final = (
-    ("proceed(r, cut(found, texts, digest))", "send(r, fixed(404))"),
-    ("if (reply.status === 403 || reply.status === 404) return null;", ""),
-    ("r.return(reply.status, reply.body);", "r.return(200, reply.body);"),
-)
-
-
-@pytest.mark.campaign(short=0)
-@pytest.mark.parametrize(("rule", "changed"), CUT_RULES)
-def test_a_changed_rule_of_pages_that_are_cut_is_noticed(rule: str, changed: str, demo_folder: Path) -> None:
-    with built(demo_folder / "markets.db", **CHUNKED) as (output, port):
-        change_rule(output / "edge" / nginx_values.FOLDER / nginx_values.SCRIPT, rule, changed)
-        with nginx(output, port), connected(port) as client:
-            assert 0 < len(mismatches(output, client)) < CASES["core"]
-
-
-@pytest.mark.campaign(short=0)
-def test_a_running_nginx_goes_along_when_its_site_moves_to_the_other_layout_and_back(demo_folder: Path) -> None:
-    with built(demo_folder / "markets.db") as (output, port), nginx(output, port), connected(port) as client:
-        url = f"http://127.0.0.1:{port}"
-
-        def rebuild(hours: int, **settings: str) -> None:
-            as_of = AS_OF + timedelta(hours=hours)
-            build_now(make_config(output.parent, base_url=url, **NO_LIMITS, **settings), as_of)
-
-        started = [page(client, status="all", sort="new", limit=7)]
-        for hours, (settings, letter) in enumerate((({}, "p"), (CHUNKED, "c"), ({}, "p"), (CHUNKED, "c")), start=1):
-            rebuild(hours, **settings)
-            wait_until(lambda letter=letter: page(client, limit=7)["nextCursor"][10] == letter)  # type: ignore[misc]
-            started.append(page(client, status="all", sort="new", limit=7))
-        whole = in_order(output.parent / "markets.db", "all", "new")
-        for first in started:
-            rest = walk(client, repeat(7), first["nextCursor"], status="all", sort="new")
-            assert ids(first) + rest == whole
 
 
 @pytest.mark.campaign(short=0)
@@ -139,32 +88,6 @@ def test_the_reads_that_a_page_needs_are_no_requests_of_the_reader(demo_folder: 
         assert [client.send("GET", later).status for _ in range(30)].count(200) in (20, 21)
 
 
-def test_a_walk_with_every_limit_shows_each_market_once(output: Path, client: Client) -> None:
-    whole = json.loads(client.send("GET", f"{MARKETS}?limit=100").body)
-    assert whole["nextCursor"] is None
-    assert len(whole["items"]) > 50
-    for limit in (1, 7, 20, 64, 99):
-        items, target = [], f"{MARKETS}?limit={limit}"
-        while True:
-            page = json.loads(client.send("GET", target).body)
-            items += page["items"]
-            if page["nextCursor"] is None:
-                break
-            target = f"{MARKETS}?limit={limit}&cursor={page['nextCursor']}"
-        assert items == whole["items"]
-
-
-@pytest.mark.campaign(short=0)
-def test_a_new_build_is_soon_visible(demo_folder: Path) -> None:
-    with built(demo_folder / "markets.db") as (output, port), nginx(output, port), connected(port) as client:
-        before = client.send("GET", f"/{keys.BUILD}").body
-        settings = make_config(output.parent, base_url=f"http://127.0.0.1:{port}", **NO_LIMITS)
-        build_now(settings, AS_OF + timedelta(hours=1))
-        after = (output / keys.BUILD).read_bytes()
-        assert before != after
-        wait_until(lambda: client.send("GET", f"/{keys.BUILD}").body == after)
-
-
 def test_what_was_replaced_within_a_second_is_sent_again(output: Path, client: Client) -> None:
     store, path, body = Directory(output), output / keys.OPENAPI, (output / keys.OPENAPI).read_bytes()
     etags, seconds = list[str](), [0, 1]
@@ -180,21 +103,6 @@ def test_what_was_replaced_within_a_second_is_sent_again(output: Path, client: C
     assert client.send("GET", f"/{keys.OPENAPI}", If_None_Match=etags[-1]).status == 304
     assert client.send("GET", f"/{keys.OPENAPI}", If_None_Match=etags[-2]).status == 200
     store.put(keys.OPENAPI, body, If.ALWAYS)
-
-
-def test_what_is_unchanged_is_not_sent_again(client: Client) -> None:
-    first = client.send("GET", MARKETS)
-    again = client.send("GET", MARKETS, If_None_Match=first.headers["etag"])
-    assert (again.status, again.body) == (304, b"")
-    assert responses.COMMON.items() <= again.headers.items()
-    assert again.headers["cache-control"] == keys.MUTABLE
-
-
-def test_objects_are_compressed_for_those_who_ask(client: Client) -> None:
-    plain, packed = client.send("GET", MARKETS), client.send("GET", MARKETS, Accept_Encoding="gzip")
-    assert packed.headers["content-encoding"] == "gzip"
-    assert gzip.decompress(packed.body) == plain.body
-    assert packed.headers["vary"] == plain.headers["vary"] == "Accept-Encoding"
 
 
 def test_a_range_is_no_reason_to_send_a_part(client: Client) -> None:
@@ -227,11 +135,6 @@ def test_the_whole_url_in_the_request_line_is_as_good_as_its_path(client: Client
     assert (
         client.send("GET", f"http://127.0.0.1{MARKETS}?limit=3").body == client.send("GET", f"{MARKETS}?limit=3").body
     )
-
-
-def test_a_body_is_no_reason_to_hang(client: Client) -> None:
-    assert client.send("POST", MARKETS, Content_Length="0").status == 405
-    assert client.send("POST", MARKETS, Content_Length="5000", Expect="100-continue").status in (400, 405)
 
 
 @pytest.fixture

@@ -19,8 +19,9 @@ from generator.edge import deployment
 from generator.edge import nginx as nginx_values
 from tests.support.edges.servers import Answer, folder_for_anybody, free_port, nginx, nobody_owning, temporary_folders
 from tests.support.programs import require
+from tests.support.project import ROOT
 from tests.support.readers.lists import write
-from tests.support.sites.builds import AS_OF, ROOT, build_now, make_config
+from tests.support.sites.builds import AS_OF, build_now, make_config
 from tests.support.sites.rows import create_database, insert_market, market_id
 from tests.support.waiting import PATIENCE_S
 

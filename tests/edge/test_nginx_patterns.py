@@ -1,7 +1,5 @@
 """The patterns that nginx tries before it counts a request: their steps grow with the length of what was sent."""
 
-from functools import partial
-from itertools import product
 from typing import Final
 
 import pytest
@@ -10,14 +8,7 @@ from generator.config.downloads import Dumps
 from generator.config.settings import Config, Publish
 from generator.edge import deployment, nginx
 from tests.support.edges import patterns
-from tests.support.edges.growth import grows_no_faster
 
-#: What the patterns look for, over and over.
-_HOSTILE: Final = (
-    "/v1/dumps/", "/v1/changes/", "/v1/feeds/", "/v1/llms.txt", "/api/v1/", "/", ".", ".json", ".ndjson.gz",
-    "?q", "&q", "&", "GET /v1/changes/", "1.3 ", "1", "a", "[",
-)  # fmt: skip
-_STARTS: Final = ("", "/v1/feeds/", "GET /v1/changes/", "1.3 ")
 _SITES: Final = {
     "files": Config(dumps=Dumps(parquet=True)),
     "full histories": Config(dumps=Dumps(parquet=True, histories="full")),
@@ -43,16 +34,3 @@ def test_nginx_tries_patterns_that_are_anchored_and_have_one_unbounded_part_at_m
     assert len(found) >= 3
     assert [one for one in found if not one.startswith("^")] == []
     assert [one for one in found if patterns.unbounded_parts(one) > 1] == []
-
-
-@pytest.mark.parametrize("site", _SITES)
-def test_nginx_tries_patterns_in_steps_in_proportion_to_the_length_of_what_was_sent(site: str) -> None:
-    for pattern, start, text in product(patterns_of(_SITES[site]), _STARTS, _HOSTILE):
-        assert grows_no_faster(partial(patterns.steps, pattern, start), text), pattern
-
-
-@pytest.mark.campaign(short=0)
-def test_steps_are_counted() -> None:
-    assert patterns.unbounded_parts(r"^/(?:[a+]\*x)+[^/]*y{2,}$") == 3
-    assert not grows_no_faster(partial(patterns.steps, "/v1/dumps/.*[.]gz$", ""), "/v1/dumps/")
-    assert grows_no_faster(partial(patterns.steps, "^/v1/dumps/.*[.]gz$", ""), "/v1/dumps/")

@@ -18,16 +18,6 @@ from tests.support.edges.cases import on_the_wire
 from tests.support.sites.builds import Outputs
 
 GENERATION: Final = "p" + "0" * 19
-#: Rules of the usual targets, each with a change that a request shows.
-RULES: Final = (
-    ("r.method !== 'GET' && r.method !== 'HEAD'", "false"),
-    ("+page[4] > 100", "false"),
-    ("!== page[5]", "=== ''"),
-    ("[1-9][0-9]{0,8}))?$/", "[0-9]{1,9}))?$/"),
-    ("[0-9a-f]{12})$/", "[0-9a-f]{12})/"),
-    ('"first/" + page[4]', "'first/20'"),
-    ("!target.startsWith(PATH)", "false"),
-)
 _RUN: Final = """
 function compare(targets) {
   return JSON.stringify(targets.map(function (target) {
@@ -43,12 +33,11 @@ function compare(targets) {
 """
 
 
-def script(layout: str, rule: tuple[str, str] = ("", "")) -> str:
-    """nginx's script as a plain one, with a change."""
+def script(layout: str) -> str:
+    """nginx's script as a plain one."""
     config = Config.model_validate({"layout": layout})
     (text,) = (file.text for file in deployment.render(config) if file.name == "edge/nginx/nginx.js")
-    assert text.count(rule[0]) >= 1
-    text = re.sub(r"^(import|export) [^\n]*$", "", text.replace(*rule), flags=re.MULTILINE)
+    text = re.sub(r"^(import|export) [^\n]*$", "", text, flags=re.MULTILINE)
     end = json.dumps('"nextCursor":"' + cursors.mint("all/new", GENERATION, 40) + '"}')
     # The digest is Python's.
     return (
@@ -98,12 +87,6 @@ def test_what_is_usual_is_decided_as_the_router_decides_it(layout: str, outputs:
     usual = [one for one in found if one is not None]
     assert len(usual) >= (60 if layout == "pages" else 8)
     assert [one for one in usual if one["found"] != one["wanted"]] == []
-
-
-@pytest.mark.parametrize("rule", RULES)
-def test_a_changed_rule_of_usual_targets_is_noticed(rule: tuple[str, str], outputs: Outputs) -> None:
-    found = compared(script("pages", rule), targets(outputs, "pages"))
-    assert [one for one in found if one is not None and one["found"] != one["wanted"]]
 
 
 def test_an_engine_that_keeps_the_script_answers_each_request_anew() -> None:

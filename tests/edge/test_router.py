@@ -160,14 +160,6 @@ MUTATED: Final[Mapping[tuple[str, Variant], tuple[str, Mapping[str, tuple[str, s
 }
 
 
-#: Every build in the engine that costs least; in the full tier others show that they can fail, too.
-ENGINES_OF_MUTATED: Final = [
-    *(pytest.param("quickjs", build, marks=pytest.mark.campaign) for build in MUTATED),
-    pytest.param("njs", ("chunks", "core"), marks=pytest.mark.campaign(short=0)),
-    pytest.param("node", ("pages", "extended"), marks=pytest.mark.campaign(short=0)),
-]
-
-
 #: Every build in the engine that costs least, one of each layout in the others.
 SHORT: Final = (
     *product(["quickjs"], LAYOUTS, CORES),
@@ -252,24 +244,21 @@ def test_no_rule_against_damage_is_superfluous(tmp_path: Path) -> None:
 
 
 @pytest.mark.campaign(short=0)
-@pytest.mark.parametrize(
-    ("engine", "build"), ENGINES_OF_MUTATED, ids=lambda one: one if isinstance(one, str) else "-".join(one)
-)
+@pytest.mark.parametrize(("layout", "variant"), MUTATED)
 def test_the_table_notices_every_changed_rule(
-    engine: str, build: tuple[str, Variant], outputs: Outputs, windows: Windows, tmp_path: Path
+    layout: str, variant: Variant, outputs: Outputs, windows: Windows, tmp_path: Path
 ) -> None:
-    layout, variant = build
     output = outputs(variant, layout)
     (core, mutations), unnoticed, searched = MUTATED[layout, variant], [], {*searches(output)}
     cases = [case for case in requests(output) if case not in searched]
     for name, (rule, changed) in sample(mutations.items(), 8):
         assert core.count(rule) == 1, f"{name}: the core has no such text"
         try:
-            results = ENGINES[engine](core.replace(rule, changed), sent(cases), tmp_path, output)
+            results = in_quickjs(core.replace(rule, changed), sent(cases), tmp_path, output)
             if any(mismatch(case, result) for case, result in zip(cases, results, strict=True)):
                 continue
             # The lists of the build are too short for what follows.
-            if shows_all(windows, ENGINES[engine](core.replace(rule, changed), [*windows[1]], tmp_path, windows[0])):
+            if shows_all(windows, in_quickjs(core.replace(rule, changed), [*windows[1]], tmp_path, windows[0])):
                 unnoticed.append(name)
         except RuntimeError:
             continue  # the engine gave up on a case, which is a failure of the harness, too
@@ -289,17 +278,15 @@ def test_without_search_a_q_is_refused_with_the_reason(layout: Literal["pages", 
 
 
 @pytest.mark.campaign(short=0)
-@pytest.mark.parametrize(("engine", "layout"), [*product(ENGINES, LAYOUTS)])
-def test_the_table_notices_every_changed_rule_of_a_search(
-    engine: str, layout: str, outputs: Outputs, tmp_path: Path
-) -> None:
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_the_table_notices_every_changed_rule_of_a_search(layout: str, outputs: Outputs, tmp_path: Path) -> None:
     output = outputs("extended", layout)
     core = (CORES if layout == "pages" else CHUNKED)["extended"]
     cases = searches(output)
     assert len(cases) > 60
     for rule, changed in CHANGED_SEARCH_RULES:
         assert core.count(rule) == 1, f"the core has no {rule}"
-        results = ENGINES[engine](core.replace(rule, changed), sent(cases), tmp_path, output)
+        results = in_quickjs(core.replace(rule, changed), sent(cases), tmp_path, output)
         assert any(mismatch(case, result) for case, result in zip(cases, results, strict=True)), rule
 
 

@@ -2,10 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from http import HTTPStatus
-from itertools import cycle
 from typing import Final
 from urllib.parse import quote
 
@@ -16,14 +13,12 @@ from generator.config.settings import Config
 from generator.edge import responses
 from generator.search import buckets
 from tests.support.campaigns import full_tier
-from tests.support.edges.cases import CHANGED_SEARCH_RULES
-from tests.support.edges.edge_sites import EDGES, EdgeSite, edge_site
+from tests.support.edges.edge_sites import EdgeSite, edge_site
 from tests.support.edges.servers import Answer
 from tests.support.edges.serving import MARKETS as PATH
 from tests.support.readers import search
 from tests.support.readers.search import Market
 from tests.support.readers.search_cases import CASES, MARKETS
-from tests.support.readers.search_walks import Query
 from tests.support.waiting import wait_until
 
 #: Each edge in one layout: test_layout_change.py has both of all.
@@ -37,28 +32,6 @@ def edge(request: pytest.FixtureRequest) -> Iterator[EdgeSite]:
     with edge_site(name, layout, variant="extended", search="title") as running:
         running.put_objects(search.objects(MARKETS, layout))
         yield running
-
-
-@pytest.mark.campaign(short=0)
-@pytest.mark.parametrize(("name", "rule"), [*zip(cycle(EDGES), CHANGED_SEARCH_RULES)])
-def test_a_broken_rule_turns_the_table_red(name: str, rule: tuple[str, str]) -> None:
-    with edge_site(name, "chunks", rule=rule, variant="extended", search="title") as running:
-        running.put_objects(search.objects(MARKETS, "chunks"))
-        assert any(is_wrong(running, case) for case in CASES)
-
-
-def is_wrong(edge: EdgeSite, case: Query) -> bool:
-    """Whether the first two pages are not those of the naive search."""
-    answers = [ask(edge, case.target())]
-    if answers[0].status == HTTPStatus.OK and (cursor := json.loads(answers[0].body)["nextCursor"]):
-        answers.append(ask(edge, case.target(cursor)))
-    if {answer.status for answer in answers} != {HTTPStatus.OK}:
-        return True
-    return items([answer.body for answer in answers]) != case.items(MARKETS)[: len(answers) * case.limit]
-
-
-def cursor_of(answer: Answer) -> str:
-    return str(json.loads(answer.body)["nextCursor"])
 
 
 def ask(edge: EdgeSite, query: str, **headers: str) -> Answer:
@@ -122,19 +95,6 @@ def test_other_words_and_other_lists_have_other_etags(edge: EdgeSite) -> None:
     queries = ("q=the", "q=will", "q=the&limit=5", "q=the&status=closed", "q=the&sort=new", "q=the&category=crypto")
     assert len({ask(edge, query).headers["etag"] for query in queries}) == len(queries)
     assert ask(edge, "q=THE").headers["etag"] == ask(edge, "q=the").headers["etag"]
-
-
-@pytest.mark.campaign(short=0)
-def test_a_walk_goes_on_while_other_markets_are_published(edge: EdgeSite) -> None:
-    case = Query("the", limit=9)
-    first = ask(edge, case.target())
-    later: Mapping[str, str] = search.objects([*MARKETS[9:], Market(("the new one",), rank=60)], edge.layout)
-    edge.put_objects(later)
-    rest = walk(edge, case.target(), json.loads(first.body)["nextCursor"])
-    assert items([first.body, *rest]) == case.items(MARKETS)
-    wait_until(lambda: ask(edge, case.target()).body != first.body)
-    edge.put_objects(search.objects(MARKETS, edge.layout))
-    wait_until(lambda: ask(edge, case.target()).body == first.body)
 
 
 def test_without_an_index_a_search_is_refused(edge: EdgeSite) -> None:
@@ -225,31 +185,3 @@ def test_a_withdrawal_interrupts_no_search(edge: EdgeSite) -> None:
 
 
 # ── headers ───────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-@pytest.mark.campaign(short=0)
-def test_the_headers_of_a_search_are_the_same_on_every_edge(edge: EdgeSite) -> None:
-    objects = search.objects(MARKETS, edge.layout)
-    first = "q=the&status=all&limit=5"
-    for query in (first, f"{first}&cursor={cursor_of(ask(edge, first))}", "q=nothing", "q=%C3%A9l"):
-        answer, wanted = ask(edge, query), CORE.walk(objects, query)[0]
-        etag = wanted["headers"]["etag"]
-        assert answer.body.decode() == wanted["body"]
-        assert answer.headers["etag"].removeprefix("W/") == etag
-        assert {**wanted["headers"], "etag": ""}.items() <= {**answer.headers, "etag": ""}.items()
-        assert bool(answer.headers.get("x-as-of")) == ("cursor" not in query and edge.edge != "bucket")
-        assert parsedate_to_datetime(answer.headers["last-modified"]) <= datetime.now(UTC)
-        varying = ("date", "content-length", "transfer-encoding")
-        fixed = {name: value for name, value in answer.headers.items() if name not in varying}
-        head = edge.client.send("HEAD", f"{PATH}?{query}")
-        assert (head.status, head.body) == (HTTPStatus.OK, b"")
-        assert {name: value for name, value in head.headers.items() if name not in varying} == fixed
-        part = ask(edge, query, Range="bytes=0-9", If_Range=answer.headers["etag"])
-        assert (part.status, part.body) == (HTTPStatus.OK, answer.body)
-        for known in (etag, f"W/{etag}", f'"other", W/{etag}', "*"):
-            for method in ("GET", "HEAD"):
-                again = edge.client.send(method, f"{PATH}?{query}", If_None_Match=known)
-                assert (again.status, again.body) == (HTTPStatus.NOT_MODIFIED, b""), (method, known)
-                assert {again.headers[name] for name in ("cache-control", "etag")} <= {*fixed.values()}
-        for unknown in ('"other"', 'W/"other"'):
-            assert ask(edge, query, If_None_Match=unknown).body == answer.body

@@ -24,7 +24,6 @@ from tests.support.edges.windows import (
     damaged_heads,
     damaged_indexes,
     made_up,
-    near_borders,
     refused,
     walk,
 )
@@ -74,20 +73,6 @@ def test_a_reader_may_change_the_limit_at_every_request_and_gets_as_many_items(e
         for limits in (cycle([20, 100]), cycle([100, 7, 1, 33]), *repeat(iter(lambda: dice.randint(1, 100), 0), 3)):
             walked += walk(edge, one, limits)
     assert walked > 50
-
-
-@pytest.mark.campaign(short=0)
-def test_a_page_may_begin_and_end_anywhere_around_a_border(edge: EdgeSite, generations: dict[str, str]) -> None:
-    asked = 0
-    for name in some(edge, ("all/activity", "all/new", "open/ended", "open/volume"), 2):
-        one = LISTS[name]
-        for position in near_borders(one):
-            for limit in some(edge, (1, 2, 99, 100), 2):
-                place = cursors.mint(name, generations[name], position)
-                expected = lists.page(one, generations[name], position, limit)
-                assert edge.ask(name, limit, place).body == expected, (name, position, limit)
-                asked += 1
-    assert asked >= 40
 
 
 @pytest.mark.campaign(short=0)

@@ -15,7 +15,7 @@ from generator.publish import record
 from generator.publish.lease import Lease
 from generator.publish.record import Published
 from generator.tree.manifest import Manifest
-from tests.support.sites.builds import ROOT
+from tests.support.project import ROOT
 from tests.support.stores.places import open_bucket, use_credentials
 from tests.support.stores.s3.behaviour import APPLIED_BUT_FAILED, DROPPED, Fault
 from tests.support.stores.s3.bucket import Conditions

@@ -244,7 +244,6 @@ def test_a_plan_is_printed_in_execution_order() -> None:
     assert set(made.touched()) == {DETAIL, keys.SNAPSHOT, keys.BUILD, keys.error(405)}
 
 
-@pytest.mark.every_limit
 def test_a_generation_is_counted_by_its_pages() -> None:
     step = GenerationStep(LIST, Current(generation="p1", count=21, bytes=9), Reason.NEW)
     assert step.objects == len([*step.object_keys()]) == sum(20 // limit for limit in range(1, 101))

@@ -12,7 +12,8 @@ from generator.api import keys
 from generator.publish import apply
 from generator.stores.directory import Directory
 from generator.tree import families
-from tests.support.sites.builds import ROOT, files
+from tests.support.project import ROOT
+from tests.support.sites.builds import files
 from tests.support.sites.publishing import EVERY, OPEN, PublishedSite, Walk, hour
 from tests.support.sites.rows import insert_fx_member, insert_market, market_id
 from tests.support.stores.s3.behaviour import SLOW_DOWN

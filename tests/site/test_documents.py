@@ -7,7 +7,6 @@ from functools import cmp_to_key
 from pathlib import Path
 from typing import Any
 
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -85,7 +84,6 @@ columns = st.fixed_dictionaries(
 catalogs = st.dictionaries(st.integers(0, 2**32 - 1), columns, max_size=26)
 
 
-@pytest.mark.every_limit
 @settings(deadline=None, max_examples=12, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(catalogs, st.randoms(use_true_random=False))
 def test_the_pages_of_every_walk_are_exactly_the_sorted_list(rows: dict[int, dict[str, Any]], rng: Any) -> None:
@@ -167,7 +165,6 @@ def test_feeds_can_be_left_out(tmp_path: Path) -> None:
     assert b"/feeds/" not in found[keys.SITE_INDEX] + found[keys.LLMS]
 
 
-@pytest.mark.every_limit
 def test_there_is_a_first_page_for_every_limit() -> None:
     lists = documents.lists(catalog(public_market(1), public_market(2)), ())
     (newest,) = (item_list for item_list in lists if item_list.name == "open/new")

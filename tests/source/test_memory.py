@@ -11,7 +11,8 @@ from typing import Final
 import pytest
 
 from tests.source.native import Postgres, detail
-from tests.support.sites.builds import AS_OF, ROOT
+from tests.support.project import ROOT
+from tests.support.sites.builds import AS_OF
 from tests.support.sites.rows import (
     create_database,
     insert_market,

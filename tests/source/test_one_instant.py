@@ -90,7 +90,6 @@ def test_postgresql_shows_a_build_one_instant(
 
 
 @pytest.mark.campaign(short=0)
-@pytest.mark.workers
 def test_processes_share_an_instant_of_postgresql_and_a_server_that_lets_in_only_one_is_read_by_one(
     tmp_path: Path, make_postgres: Callable[..., Postgres], database: sqlite3.Connection
 ) -> None:

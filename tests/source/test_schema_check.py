@@ -150,7 +150,6 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.mark.campaign(short=0)
-@pytest.mark.every_limit
 def test_the_command_ends_with_what_a_build_will_make(folder: Path, database: sqlite3.Connection) -> None:
     insert_market(database, 1)
     insert_market(database, 2, approval="pending")

@@ -96,7 +96,6 @@ def test_check_names_markets_alone_where_what_is_joined_with_them_cannot_be_know
     ]
 
 
-@pytest.mark.workers
 def test_a_build_names_the_relation(database_url: str, database: sqlite3.Connection, tmp_path: Path) -> None:
     for number in range(100, 100 + executors.LEAST):
         insert_market(database, number)  # for a second part, so that the message comes from a worker

@@ -91,7 +91,8 @@ def pytest_report_header() -> str:
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Say which files took longest; what all workers do counts together."""
-    seconds, tests = Counter[str](), Counter[str]()
+    seconds: dict[str, float] = defaultdict(float)
+    tests = Counter[str]()
     for reports in terminalreporter.stats.values():
         for report in reports:
             if isinstance(report, pytest.TestReport):
@@ -103,7 +104,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.write_line(
             f"{sum(seconds.values()):7.1f} s {sum(tests.values()):5} tests in {len(seconds)} files"
         )
-        for file, taken in seconds.most_common(SLOWEST):
+        for file, taken in sorted(seconds.items(), key=lambda item: -item[1])[:SLOWEST]:
             terminalreporter.write_line(f"{taken:7.1f} s {tests[file]:5} {file}")
 
 

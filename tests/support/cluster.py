@@ -19,7 +19,7 @@ import pytest
 
 from tests.support.edges.servers import free_port, mortal
 from tests.support.postgres import Server
-from tests.support.sites.builds import ROOT
+from tests.support.project import ROOT
 from tests.support.waiting import wait_until
 
 #: The number of workers in `workers`.

@@ -21,7 +21,7 @@ from typing import Any, Final
 from generator.cli.main import main
 from generator.tree import pages
 from tests.support import limits, loaded
-from tests.support.sites.builds import ROOT
+from tests.support.project import ROOT
 
 #: What takes longer hangs.
 _TIMEOUT_S: Final = 120

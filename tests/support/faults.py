@@ -24,7 +24,8 @@ from generator.tree.families import object_keys
 from generator.tree.folder import Output
 from generator.tree.manifest import Manifest
 from generator.tree.pages import size_at
-from tests.support.sites.builds import AS_OF, ROOT
+from tests.support.project import ROOT
+from tests.support.sites.builds import AS_OF
 from tests.support.sites.rows import create_database, insert_market, market_id, tell_row_versions
 from tests.support.waiting import PATIENCE_S, wait_until
 

@@ -18,7 +18,7 @@ import pytest
 from generator import __version__
 from tests.support.edges.serving import mind_interrupts
 from tests.support.programs import require, unavailable
-from tests.support.sites.builds import ROOT
+from tests.support.project import ROOT
 
 #: A bare Debian, which `make test-deps` makes.
 DEBIAN: Final = Path("/var/cache/public-markets-tests/debian.tar")

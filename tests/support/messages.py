@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from generator.errors import PublicMarketsError
-from tests.support.sites.builds import ROOT
+from tests.support.project import ROOT
 
 VALUE: Final = "…"
 #: Functions and methods whose first argument, or `text`, is for the operator.

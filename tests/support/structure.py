@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from tests.support.sites.builds import ROOT
+from tests.support.project import ROOT
 
 #: Longer functions and modules are listed.
 LONG_FUNCTION: Final = 50

@@ -13,8 +13,6 @@ from generator.api import cursors, keys
 from generator.tree.generation import ItemList
 from generator.tree.pages import LIMITS, Generation, page_count, page_keys, read, size_at
 
-pytestmark = pytest.mark.every_limit
-
 LIST = "all/popular"
 
 

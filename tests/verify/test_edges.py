@@ -48,7 +48,6 @@ def require_nothing_wrong(url: str, sample: int = 4) -> None:
 
 
 @pytest.mark.campaign(short=0)
-@pytest.mark.every_limit
 @pytest.mark.parametrize(("kind", "name"), CASES)
 def test_nothing_is_wrong_with_a_site_on_an_edge(demo_folder: Path, tmp_path: Path, name: str, kind: str) -> None:
     layout, settings, _ = SITES[kind]
@@ -63,7 +62,6 @@ def test_nothing_is_wrong_with_a_site_on_an_edge(demo_folder: Path, tmp_path: Pa
 
 
 @pytest.mark.campaign(short=0)
-@pytest.mark.every_limit
 @pytest.mark.parametrize(("variant", "layout"), [("core", "chunks"), ("extended", "pages")])
 def test_nothing_is_wrong_with_a_site_behind_cloudfront(
     demo_folder: Path, tmp_path: Path, variant: str, layout: str
@@ -85,7 +83,6 @@ _NEW_FILLS: Final = (
 
 
 @pytest.mark.campaign(short=0)
-@pytest.mark.every_limit
 @pytest.mark.parametrize(("name", "kind"), [("worker", "chunks, extended"), ("serve", "pages, core")])
 def test_a_site_that_is_built_and_taken_from_while_it_is_verified_is_not_accused(
     demo_folder: Path, tmp_path: Path, name: str, kind: str

@@ -1,6 +1,7 @@
 """`verify` compares full histories with details, and finds rows that are missing, differ, or are of withdrawn ones."""
 
 import io
+import sys
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 from generator.api.downloads import DumpHead
 from generator.downloads import parquet, record_files, records
 from generator.downloads.records import Records
-from generator.verify import parquet_files, period_files
+from generator.verify import period_files
 from generator.verify.mismatches import Verdict
 from tests.bench import databases
 from tests.support.edges.serving import UNLIMITED, served
@@ -128,14 +129,14 @@ def test_rows_that_are_not_those_of_details_are_named(folder: Path, proxy: Proxy
 def test_without_numpy_files_are_compared_by_their_digests_and_markets(
     folder: Path, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(parquet_files, "find_spec", lambda _: None)
-    assert in_parquet(proxy.url) == []
     head = DumpHead.found_by(lambda key: (folder / "output" / key).read_bytes())
     assert head
     table, change, text, verdict = FLAWS["a market is withdrawn"]
     file, body = head.periods(table)[-1], io.BytesIO()
     rows = np.concatenate([*record_files.rows(io.BytesIO((folder / "output" / file.key).read_bytes()), table)])
     record_files.written(body.write, [change(rows)], table)
+    monkeypatch.setitem(sys.modules, "numpy", None)
+    assert in_parquet(proxy.url) == []
     put_in_place(proxy, file, body.getvalue())
     found = in_parquet(proxy.url)
     assert [one for one in found if text in one.text and one.verdict == verdict], found
@@ -143,13 +144,12 @@ def test_without_numpy_files_are_compared_by_their_digests_and_markets(
 
 def held(numbers: list[int]) -> period_files.ComparedRows:
     """What is collected of these markets, in this order, by a row of each."""
-    found = period_files.ComparedRows(map(str, range(3)))
+    found = period_files.ComparedRows(map(str, range(3)), most=5)
     for number in numbers:
         found.add({parquet.OWNER: str(number), "timestamp": "2026-01-01T00:00:00Z"})
     return found
 
 
-def test_the_markets_with_most_rows_are_not_compared_if_there_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(period_files, "MOST_ROWS", 5)
+def test_the_markets_with_most_rows_are_not_compared_if_there_are_too_many() -> None:
     assert {key: len(rows) for key, rows in held([0, 1, 1, 1, 2, 9]).rows.items()} == {"0": 1, "1": 3, "2": 1}
     assert {key: len(rows) for key, rows in held([0, 1, 1, 1, 2, 2, 1, 2, 0]).rows.items()} == {"0": 2, "2": 3}

@@ -231,7 +231,6 @@ def test_a_bad_membership_takes_its_market_along(tmp_path: Path) -> None:
     assert result.reasons("fx_members") == {market_id(20): ["market_id: the market is a member of a family already"]}
 
 
-@pytest.mark.every_limit
 def test_an_empty_database_gives_thirty_empty_lists(tmp_path: Path) -> None:
     result = built(tmp_path, lambda _: None)
     assert result.stderr == ""

@@ -21,7 +21,8 @@ from generator.builder.report import Report
 from generator.config.settings import Config
 from generator.site.catalog import Catalog
 from generator.tree import files as names
-from tests.support.sites.builds import AS_OF, NOW, ROOT, build_now, make_config
+from tests.support.project import ROOT
+from tests.support.sites.builds import AS_OF, NOW, build_now, make_config
 from tests.support.sites.rows import insert_market, market_id, public_market
 
 #: dist/rapidoc-min.js of rapidoc 9.3.8 on npm: `npm pack rapidoc@9.3.8`.

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tests.support.programs import require, unavailable
-from tests.support.sites.builds import ROOT
+from tests.support.project import ROOT
 
 FOLDER: Final = "clients/typescript"
 SOURCE: Final = ROOT / FOLDER

@@ -18,7 +18,7 @@ from tests.clients.typescript.changing_site import MARKETS, ChangingSite, changi
 from tests.clients.typescript.programs import NAME, OPENAPI, PACKAGE, SOURCE, build, copy_source, deno, node
 from tests.conftest import Shared
 from tests.support.programs import require
-from tests.support.sites.builds import ROOT
+from tests.support.project import ROOT
 
 ADDRESS: Final = "http://127.0.0.1:8000"
 DOCS: Final = ("docs/client-typescript.md", "clients/typescript/README.md")

@@ -1,29 +1,24 @@
 """What `public-markets serve`, run as a process, answers over HTTP."""
 
 import gzip
-import random
 import sqlite3
 from collections.abc import Mapping
-from itertools import cycle, repeat
 from pathlib import Path
 from typing import Final
 
 import pytest
 
-from generator.api.contract import SORTS, STATUS_FILTERS, Variant
-from generator.edge import deployment, responses
-from tests.support.edges.cases import CHANGED_RULES_BY_VARIANT, change_rule, http_mismatch, on_the_wire
+from generator.api.contract import Variant
+from generator.edge import responses
+from tests.support.edges.cases import http_mismatch, on_the_wire
 from tests.support.edges.servers import Client, connected
 from tests.support.edges.serving import (
     MARKETS,
     OWN_PAGES,
     UNLIMITED,
-    Served,
-    in_order,
     served,
-    walk,
 )
-from tests.support.sites.builds import OTHER_BUILDS, VARIANTS, Outputs, build_now, make_config
+from tests.support.sites.builds import OTHER_BUILDS, Outputs, build_now, make_config
 
 CASES: Final[Mapping[Variant, int]] = {"core": 660, "extended": 820}
 
@@ -50,39 +45,6 @@ def test_every_case_of_other_builds(build: str, outputs: Outputs) -> None:
     output = outputs(*build.split("-"))
     with served(output.parent, *UNLIMITED) as server, connected(server.port) as client:
         assert mismatches(output, client) == []
-
-
-@pytest.mark.campaign(short=0)
-@pytest.mark.parametrize(("variant", "rule", "changed"), CHANGED_RULES_BY_VARIANT[2::3])
-def test_a_changed_rule_is_noticed(
-    variant: Variant, rule: str, changed: str, demo_folder: Path, tmp_path: Path
-) -> None:
-    (tmp_path / "markets.db").write_bytes((demo_folder / "markets.db").read_bytes())
-    build_now(make_config(tmp_path, **VARIANTS[variant]))
-    change_rule(tmp_path / "output" / deployment.ROUTER, rule, changed)
-    with served(tmp_path, *UNLIMITED) as server, connected(server.port) as client:
-        assert 0 < len(mismatches(tmp_path / "output", client)) < CASES[variant]
-
-
-@pytest.mark.campaign(short=0)
-def test_every_list_is_walked_in_the_databases_order(demo_folder: Path, client: Client) -> None:
-    lengths = []
-    for status in STATUS_FILTERS:
-        for sort in SORTS:
-            expected = in_order(demo_folder / "markets.db", status, sort)
-            for limit in (7, 20, 33, 100):
-                assert walk(client, repeat(limit), status=status, sort=sort) == expected, (status, sort, limit)
-            lengths.append(len(expected))
-    assert len(lengths) == 30
-    assert max(lengths) > 120
-    assert walk(client, repeat(1), sort="new") == in_order(demo_folder / "markets.db", "open", "new")
-
-
-def test_a_reader_may_change_the_limit_at_every_request(demo_folder: Path, client: Client) -> None:
-    expected = in_order(demo_folder / "markets.db", "all", "volume")
-    dice = random.Random(1)  # noqa: S311 - no secret
-    for limits in (cycle([20, 100]), cycle([100, 7, 1, 33]), iter(lambda: dice.randint(1, 100), 0)):
-        assert walk(client, limits, status="all", sort="volume") == expected
 
 
 def test_what_is_unchanged_is_not_sent_again(client: Client) -> None:
@@ -120,22 +82,6 @@ def test_head_is_get_without_the_body(client: Client, path: str, encoding: str) 
     assert (head.status, head.body) == (full.status, b"")
     assert {**head.headers, "date": ""} == {**full.headers, "date": ""}
     assert full.headers["content-length"] == str(len(full.body))
-
-
-def test_any_page_may_read_every_answer_of_the_api(client: Client, server: Served) -> None:
-    etag = client.send("GET", MARKETS).headers["etag"]
-    found = [
-        client.send("GET", MARKETS),
-        client.send("GET", MARKETS, If_None_Match=etag),
-        client.send("GET", f"{MARKETS}?limit=0"),
-        client.send("GET", "/nowhere"),
-        client.send("DELETE", MARKETS),
-        client.send("OPTIONS", MARKETS, Origin="https://example.org", Access_Control_Request_Method="GET"),
-        client.send("GET", "/ x"),
-    ]
-    assert [answer.status for answer in found] == [200, 304, 400, 404, 405, 204, 400]
-    for answer in found:
-        assert responses.COMMON.items() <= answer.headers.items(), answer
 
 
 def test_browsers_never_guess_the_type_of_a_page(client: Client) -> None:

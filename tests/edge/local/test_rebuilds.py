@@ -9,7 +9,7 @@ from typing import Final
 
 import pytest
 
-from generator.api import contract, keys
+from generator.api import contract
 from tests.support.edges.servers import connected
 from tests.support.edges.serving import MARKETS, UNLIMITED, ids, in_order, page, served, target, walk
 from tests.support.sites.builds import AS_OF, build_now, make_config
@@ -56,14 +56,6 @@ def test_a_walk_whose_generation_was_purged_has_to_start_again(folder: Path) -> 
         gone = client.send("GET", target(limit=5, cursor=cursor))
         assert (gone.status, gone.body) == (400, contract.encode(contract.invalid("cursor.gone")))
         assert walk(client, repeat(5)) == in_order(folder / "markets.db", "open", "popular")
-
-
-@pytest.mark.campaign(short=0)
-def test_a_list_without_a_first_page_is_unavailable(folder: Path) -> None:
-    (folder / "output" / keys.first_page("open/popular", 20)).unlink()
-    with served(folder) as server, connected(server.port) as client:
-        broken = client.send("GET", MARKETS)
-    assert (broken.status, broken.body) == (503, contract.encode(contract.FIXED_ERRORS[503]))
 
 
 @pytest.mark.campaign(short=0)

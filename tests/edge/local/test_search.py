@@ -20,11 +20,6 @@ from tests.support.readers import lists, search
 from tests.support.readers.search import Market
 from tests.support.sites.builds import NO_LIMITS, NOW, make_config
 
-#: Searches that are none, as they stand in a request target.
-RUBBISH: Final = (
-    "", "%00", "%00%00-%00", "%", "%4", "%C3%28", "%ED%A0%80", "%F4%90%80%80", "%FF", "%E9lection", "+", "&q=will",
-    "%F0%9F%99%82", "x" * 101, "%C3%A9" * 101, "x" * 3_900, "%F0%9F%99%82" * 325, "will" + "&q=will" * 550,
-)  # fmt: skip
 SITE: Final = [Market((f"Will the élan of {number} last?",), rank=number) for number in range(30)]
 #: Kinds of damage that are no content: nothing is there, or a link to itself.
 LOST, LOOP = b"lost", b"loop"
@@ -74,14 +69,6 @@ class Local:
 @pytest.fixture
 def local(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> Local:
     return Local(tmp_path, caplog)
-
-
-def test_rubbish_is_refused(local: Local) -> None:
-    local.start(search="title")
-    local.hold(search.objects(SITE))
-    for q in RUBBISH:
-        assert local.refusal(f"q={q}") == (contract.SEARCH_ERRORS["q"],), q[:50]
-    assert local.ask("q=%00will%00the").status == 200
 
 
 def test_without_an_index_there_is_no_search_whatever_the_setting_says(local: Local) -> None:

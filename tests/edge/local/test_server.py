@@ -3,18 +3,15 @@
 import random
 import socket
 import struct
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from generator.api import contract
 from tests.support.commands import run
-from tests.support.edges.cases import http_mismatch, on_the_wire
 from tests.support.edges.servers import connected
 from tests.support.edges.serving import (
     MARKETS,
-    OWN_PAGES,
     UNLIMITED,
     Served,
     exchange,
@@ -22,21 +19,6 @@ from tests.support.edges.serving import (
     served,
 )
 from tests.support.waiting import PATIENCE_S, wait_until
-
-
-@pytest.mark.campaign(short=0)
-def test_many_readers_at_once_get_what_each_asked_for(demo_output: Path, server: Served) -> None:
-    cases = [case for case in on_the_wire(demo_output) if (case.method, case.path) not in OWN_PAGES][::4]
-
-    def read(number: int) -> list[str]:
-        own = random.Random(number).sample(cases, len(cases))  # noqa: S311 - no secret
-        with connected(server.port) as client:
-            found = [(case, client.send(case.method, case.target)) for case in own]
-        checked = [http_mismatch(case, one.status, one.headers, one.body, demo_output) for case, one in found]
-        return [problem for problem in checked if problem]
-
-    with ThreadPoolExecutor(16) as readers:
-        assert [problem for problems in readers.map(read, range(16)) for problem in problems] == []
 
 
 @pytest.mark.campaign(short=0)

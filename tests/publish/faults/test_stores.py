@@ -231,6 +231,7 @@ def small_disk(folder: Path, kilobytes: int) -> Iterator[Path]:
 
 
 @pytest.mark.campaign
+@pytest.mark.usefixtures("few_limits")
 def test_a_full_disk_leaves_the_published_site_intact(scene: Scene, tmp_path: Path) -> None:
     old = scene.site("a", 0)
     new = scene.site("b", 1, **{f"m{number}": {"question": "長" * 1_500 + "?"} for number in (1, 2, 3)})

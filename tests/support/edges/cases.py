@@ -28,18 +28,6 @@ from tests.support.edges.placeholders import Build
 #: An index and two chunks.
 MOST_READS: Final = 3
 
-#: Rules of the core, each with a change that the table must show on whatever runs it.
-CHANGED_RULES: Final = (
-    ("!== 'HEAD') return fixed(405)", "!== 'HEAD') return fixed(404)"),
-    (f"> {contract.LIMIT_MAX}", f"> {contract.LIMIT_MAX + 1}"),
-    (".slice(0, CHECK) !== check", ".slice(0, CHECK) === ''"),
-)
-#: Rules that only the extended core has.
-CHANGED_EXTENDED_RULES: Final = (
-    ("'/' + named + '.json'", "'/' + id + '.json'"),
-    ("status + category + '/' + sort", "status + '/' + sort"),
-    ("if (category === null) refused.push('category');", ""),
-)
 #: Rules of a search, which every harness of searches must show, whatever it runs; test_rules.py has more of them.
 CHANGED_SEARCH_RULES: Final = (
     ("point >= 65 && point <= 90 ? point + 32 : point", "point"),
@@ -47,12 +35,6 @@ CHANGED_SEARCH_RULES: Final = (
     ("((states >> state) & 1) === 0", "false"),
     ("if (asked.category !== '') words.push", "if (false) words.push"),
     ("taken.length < search.asked.limit", "taken.length <= search.asked.limit"),
-)
-#: Each with the variant whose core has it. The core is the same on every edge, and test_router.py changes every rule; a
-#: third of them shows that a harness over HTTP can fail, another third in each of the three harnesses.
-CHANGED_RULES_BY_VARIANT: Final[tuple[tuple[Variant, str, str], ...]] = (
-    *(("core", rule, changed) for rule, changed in CHANGED_RULES),
-    *(("extended", rule, changed) for rule, changed in (*CHANGED_EXTENDED_RULES, *CHANGED_SEARCH_RULES)),
 )
 
 

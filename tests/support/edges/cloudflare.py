@@ -21,7 +21,7 @@ from tests.support.edges.cases import Case, faults, http_mismatch
 from tests.support.edges.engines import in_quickjs
 from tests.support.edges.servers import Answer, Client
 from tests.support.programs import require, unavailable
-from tests.support.sites.builds import ROOT
+from tests.support.project import ROOT
 from tests.support.waiting import PATIENCE_S
 
 NODE_FOLDER: Final = ROOT / "tests" / "node"
@@ -173,16 +173,6 @@ def _as_found(case: Case, result: Any) -> Case:
 
 def mismatches(site: RunningWorker, cases: Sequence[Case], output: Path) -> list[str]:
     return [wrong for wrong in _problems(site, cases, output) if wrong]
-
-
-def are_some_wrong(site: RunningWorker, cases: Sequence[Case], output: Path) -> bool:
-    """Whether some answers are wrong and others right; asks until both were seen."""
-    seen = set[bool]()
-    for wrong in _problems(site, cases, output):
-        seen.add(wrong is not None)
-        if len(seen) == 2:
-            return True
-    return False
 
 
 def _problems(site: RunningWorker, cases: Sequence[Case], output: Path) -> Iterator[str | None]:

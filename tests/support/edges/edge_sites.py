@@ -22,9 +22,6 @@ from tests.support.readers import lists
 from tests.support.sites.builds import NO_LIMITS, NOW, make_config
 from tests.support.stores.bucket import bucket
 
-#: A text of the rendered scripts, and what it is changed to.
-Rule: TypeAlias = tuple[str, str]
-NO_RULE: Final = ("", "")
 #: Copies a changed key to a store that is not the folder itself.
 Upload: TypeAlias = Callable[[Iterable[str]], None]
 
@@ -92,34 +89,34 @@ def _nothing(changed: Iterable[str]) -> None:
     """The folder is the store."""
 
 
-def _settings(folder: Path, layout: str, port: int, rule: Rule = NO_RULE, **settings: object) -> Config:
+def _settings(folder: Path, layout: str, port: int, **settings: object) -> Config:
     config = make_config(folder, base_url=f"http://127.0.0.1:{port}", layout=layout, **NO_LIMITS, **settings)
     for file in deployment.render(config):
-        lists.write(config.output / file.name, file.text.replace(*rule).encode())
+        lists.write(config.output / file.name, file.text.encode())
     lists.write(config.output / keys.BUILD, contract.encode({"asOf": NOW}))
     return config
 
 
-def _settings_without_cache(folder: Path, layout: str, port: int, rule: Rule, **settings: object) -> Config:
+def _settings_without_cache(folder: Path, layout: str, port: int, **settings: object) -> Config:
     """The same, but what tests change shows at once. test_nginx_cache.py has the cache."""
-    config = _settings(folder, layout, port, rule, **settings)
+    config = _settings(folder, layout, port, **settings)
     without_cache(config.output / deployment.FOLDER / nginx_values.FOLDER)
     return config
 
 
 @contextmanager
 def _nginx(
-    layout: str, folder: Path, rule: Rule, rendered: Callable[..., Config] = _settings_without_cache, **settings: str
+    layout: str, folder: Path, rendered: Callable[..., Config] = _settings_without_cache, **settings: str
 ) -> Iterator[EdgeSite]:
     port = free_port()
-    output = rendered(folder, layout, port, rule, **settings).output
+    output = rendered(folder, layout, port, **settings).output
     with nginx(output, port), connected(port) as client:
         yield EdgeSite("nginx", layout, output, client, _nothing)
 
 
 @contextmanager
 def _bucket(
-    layout: str, folder: Path, rule: Rule, rendered: Callable[..., Config] = _settings_without_cache, **settings: str
+    layout: str, folder: Path, rendered: Callable[..., Config] = _settings_without_cache, **settings: str
 ) -> Iterator[EdgeSite]:
     port, store = free_port(), free_port()
     place = {
@@ -128,25 +125,23 @@ def _bucket(
         # Where nothing purged the copies, they would be kept for minutes only.
         "publish__cloudfront_distribution": "E2EXAMPLE",
     }
-    output = rendered(folder, layout, port, rule, **place, **settings).output
+    output = rendered(folder, layout, port, **place, **settings).output
     with bucket(output, store), nginx(output, port, "bucket.conf"), connected(port) as client:
         yield EdgeSite("bucket", layout, output, client, _nothing)
 
 
 @contextmanager
-def _serve(layout: str, folder: Path, rule: Rule, **settings: str) -> Iterator[EdgeSite]:
-    output = _settings(folder, layout, 8000, rule, **settings).output
+def _serve(layout: str, folder: Path, **settings: str) -> Iterator[EdgeSite]:
+    output = _settings(folder, layout, 8000, **settings).output
     given = [part for name, value in settings.items() for part in ("--set", f"{name.replace('__', '.')}={value}")]
     with served(folder, *UNLIMITED, "--set", f"layout={layout}", *given) as server, connected(server.port) as client:
         yield EdgeSite("serve", layout, output, client, _nothing)
 
 
 @contextmanager
-def _worker(layout: str, folder: Path, rule: Rule, **settings: str) -> Iterator[EdgeSite]:
-    config = _settings(folder, layout, 8000, rule, **settings)
+def _worker(layout: str, folder: Path, **settings: str) -> Iterator[EdgeSite]:
+    config = _settings(folder, layout, 8000, **settings)
     wrangler = cloudflare.write(config, folder)
-    if rule != NO_RULE:
-        change_rule(folder / edge_cloudflare.WORKER, *rule)
     # Nothing from the cache, or what tests change would show after half a minute. test_cloudflare.py has it.
     change_rule(folder / edge_cloudflare.WORKER, "return caches.default.match(CACHE_ROOT + key);", "return null;")
     if config.can_search:
@@ -179,8 +174,8 @@ CACHED: Final = tuple(_CACHED)
 
 
 @contextmanager
-def edge_site(name: str, layout: str, *, rule: Rule = NO_RULE, **settings: str) -> Iterator[EdgeSite]:
-    """The edge, rendered for a layout and other settings, with an empty store; `rule` is replaced in its scripts."""
+def edge_site(name: str, layout: str, **settings: str) -> Iterator[EdgeSite]:
+    """The edge, rendered for a layout and other settings, with an empty store."""
     with ExitStack() as stack:
         folder = stack.enter_context(folder_for_anybody())
-        yield stack.enter_context({**_STARTS, **_CACHED}[name](layout, folder, rule, **settings))
+        yield stack.enter_context({**_STARTS, **_CACHED}[name](layout, folder, **settings))

@@ -16,7 +16,7 @@ from typing import Any, Final
 from generator.api import keys
 from generator.api.contract import STATES_OF_FILTER, Sort, StatusFilter
 from tests.support.edges.servers import Client
-from tests.support.sites.builds import ROOT
+from tests.support.project import ROOT
 from tests.support.waiting import PATIENCE_S
 
 MARKETS: Final = f"/{keys.MARKETS}"

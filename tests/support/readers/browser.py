@@ -10,7 +10,7 @@ from typing import Any, Final, Literal
 from playwright.sync_api import Browser, Page, Request, Route, sync_playwright
 
 from tests.support.programs import require, unavailable
-from tests.support.sites.builds import ROOT
+from tests.support.project import ROOT
 from tests.support.waiting import PATIENCE_S
 
 AXE: Final = ROOT / "tests/node/node_modules/axe-core/axe.min.js"

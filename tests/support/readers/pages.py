@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Final
 
-from tests.support.sites.builds import ROOT
+from tests.support.project import ROOT
 
 PROGRAM: Final = "public-markets"
 PAGES: Final[dict[str, str]] = {

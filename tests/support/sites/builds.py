@@ -25,7 +25,6 @@ from generator.source.reader import open_reader
 from generator.tree.scratch import scratch_of
 from tests.support.readers import parquet
 
-ROOT: Final = Path(__file__).parents[3]
 AS_OF: Final = datetime(2026, 1, 31, 12, tzinfo=UTC)
 #: `AS_OF` on the wire.
 NOW: Final = "2026-01-31T12:00:00.000Z"

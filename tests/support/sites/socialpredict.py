@@ -14,7 +14,8 @@ from itertools import cycle
 from typing import Any, Final
 from uuid import UUID
 
-from tests.support.sites.builds import AS_OF, ROOT
+from tests.support.project import ROOT
+from tests.support.sites.builds import AS_OF
 
 SCHEMA: Final = ROOT / "tests" / "support" / "socialpredict_schema.sql"
 CANARY: Final = "CANARY"

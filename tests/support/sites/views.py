@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from tests.support.postgres import PASSWORD, Server
-from tests.support.sites.builds import ROOT
+from tests.support.project import ROOT
 
 SQL: Final = ROOT / "templates" / "sql"
 VIEWS: Final = SQL / "postgresql-views.sql"

@@ -59,29 +59,31 @@ def named_shards(objects: Mapping[str, bytes]) -> set[str]:
     return {f"{SHARDS}{name}" for name in record.decoded(root).named_shards()}
 
 
-#: Markets per shard in tests: few, so that small sites have several.
-_SMALL: Final = {"LEAST": 0, "_MARKETS": 2, "_FEWEST": 1, "_MOST": 6}
-#: The same for a manifest in a folder.
-_MEAN: Final = 3
+#: Markets per shard in tests: few, so that small sites have several; the last is of a manifest in a folder.
+_SMALL: Final = (
+    (shards, "LEAST", 0), (shards, "_MARKETS", 2), (shards, "_FEWEST", 1), (shards, "_MOST", 6),
+    (row_shards, "_MEAN", 3),
+)  # fmt: skip
 
 
 @contextmanager
 def sharded() -> Iterator[None]:
     """Split even the smallest record and manifest."""
     with pytest.MonkeyPatch.context() as patch:
-        for name, value in _SMALL.items():
-            patch.setattr(shards, name, value)
-        patch.setattr(row_shards, "_MEAN", _MEAN)
+        _split(patch)
         yield
+
+
+def _split(patch: pytest.MonkeyPatch) -> None:
+    for module, name, value in _SMALL:
+        patch.setattr(module, name, value)
 
 
 def are_sharded() -> bool:
     """Whether even the smallest are split now."""
-    return _SMALL["LEAST"] == shards.LEAST
+    return shards.number(1) > 0
 
 
 def prepare() -> None:
     """Split even the smallest record and manifest, in all commands that a process forks."""
-    for name, value in _SMALL.items():
-        setattr(shards, name, value)
-    vars(row_shards)["_MEAN"] = _MEAN
+    _split(pytest.MonkeyPatch())

@@ -84,8 +84,7 @@ class Behaviour:
         known = {field.name for field in fields(self)}
         if unknown := values.keys() - known:
             raise ValueError(f"no such behaviour: {', '.join(sorted(unknown))}")
-        for name, value in values.items():
-            setattr(self, name, value)
+        vars(self).update(values)
 
 
 class Lots:

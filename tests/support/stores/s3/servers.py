@@ -22,7 +22,7 @@ import pytest
 from botocore.config import Config
 
 from tests.support.edges.servers import mortal
-from tests.support.sites.builds import ROOT
+from tests.support.project import ROOT
 from tests.support.stores import radosgw as ceph
 from tests.support.stores.s3.server import BUCKET, S3Server
 from tests.support.waiting import PATIENCE_S
