@@ -17,6 +17,7 @@ from generator.builder.content_guards import LEAST, ContentGuards
 from generator.builder.guards import BuildOverrides
 from generator.builder.preparation import Clock
 from generator.builder.run import build
+from generator.cli.build import overrides_of
 from generator.config.settings import Config
 from generator.config.shape import shaping
 from generator.demo.database import seed
@@ -26,6 +27,7 @@ from generator.markets.detail import Book, Detail, Level
 from generator.markets.fills import Fill
 from generator.markets.row_validation import ExtendedFields
 from tests.support.campaigns import rounds
+from tests.support.commands import run
 from tests.support.sites import replay
 from tests.support.sites.builds import AS_OF, NOW, Silent, build_now, make_config
 from tests.support.sites.builds import files as every_file
@@ -48,6 +50,7 @@ QUICK: Final = {
     "variant": "extended",
     "search": "off",
 }
+SETTINGS: Final = [f"--set={key.replace('__', '.')}={value}" for key, value in QUICK.items()]
 MARKETS: Final = 60
 
 # ── views that break ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -135,6 +138,39 @@ def test_a_view_that_breaks_is_refused_with_three_examples_unless_its_own_option
     assert files_of(folder) == before
     built(folder, option)
     assert files_of(folder) != before
+
+
+def command(folder: Path, *words: str) -> tuple[int, str]:
+    """Run it; return its exit code and what it says."""
+    done = run(*words, *SETTINGS, cwd=folder)
+    return done.returncode, done.stdout + done.stderr
+
+
+@pytest.mark.campaign(short=0)
+def test_the_options_of_the_command_line_let_it_through(folder: Path) -> None:
+    break_view(folder, "fills")
+    with closing(sqlite3.connect(folder / "markets.db")) as database:
+        show(database, "markets", **MIRRORED, question="question || '!'")
+    assert command(folder, "build", "--as-of", NOW)[0] == 3
+    assert command(folder, "build", "--as-of", NOW, *(f"--allow-{name}" for name in OPTIONS))[0] == 0
+    names = ("allow_invalid", "full", "purge_retired", *(f"allow_{name}" for name in OPTIONS))
+    for name in OPTIONS:
+        given = dict.fromkeys(names, False) | {f"allow_{name}": True}
+        assert overrides_of(given) == BuildOverrides(**{name: True})
+
+
+@pytest.mark.campaign(short=0)
+def test_dry_runs_say_the_same_as_the_build(folder: Path) -> None:
+    break_view(folder, "markets")
+    _, refusal = command(folder, "build", "--as-of", NOW)
+    refusal = refusal.removeprefix("error: ")
+    assert refusal.count("\n") == 4
+    code, said = command(folder, "rebuild", "--dry-run", "--as-of", NOW, "--set=publish.target=./store", "--allow-demo")
+    assert (code, said.endswith(f"error: {refusal}")) == (3, True), said
+    code, said = command(folder, "plan", "--as-of", NOW)
+    assert (code, f"`public-markets build` would refuse: {refusal}" in said) == (0, True), said
+    code, said = command(folder, "check", "--allow-demo")
+    assert (code, f"error: {refusal}" in said) == (1, True), said
 
 
 @pytest.mark.campaign(short=0)

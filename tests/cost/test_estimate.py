@@ -22,6 +22,8 @@ from generator.tree.pages import LIMITS, Generation, page_count
 from tests.support.sites.builds import make_config
 from tests.support.sites.publishing import PREFIX, PublishedSite, hour
 
+pytestmark = pytest.mark.every_limit
+
 HUNDREDS = Site((ListSize("open/new", 1_000, 300_000), ListSize("all/new", 250, 75_000)), objects=55, bytes=500_000)
 
 

@@ -14,6 +14,8 @@ from generator.publish.lease import Lease
 from generator.stores.store import If
 from tests.publish.faults.scene import Scene, check_whole, record_of
 from tests.support.faults import fast_folder
+from tests.support.sites.publishing import PublishedSite
+from tests.support.sites.rows import market_id
 from tests.support.stores.places import use_credentials
 from tests.support.stores.records import named_shards, sharded
 from tests.support.stores.s3.server import S3Server
@@ -119,3 +121,27 @@ def test_verifying_with_a_lost_shard_remembers_what_killed_publishers_may_still_
     published = record_of(scene.objects())
     assert published
     assert [entry.touched for entry in published.abandoned] == [("v1/llms.txt",)]
+
+
+@pytest.mark.campaign(short=0)
+@pytest.mark.parametrize("error", [ValueError("a bug"), StoreError("damaged")], ids=["bug", "damage"])
+@pytest.mark.parametrize("references", [[market_id(1)], [market_id(1), "some-slug"]], ids=["id", "id and slug"])
+def test_a_takedown_blocks_markets_whatever_happens_while_it_reads_the_record(
+    published_site: PublishedSite, monkeypatch: pytest.MonkeyPatch, error: Exception, references: list[str]
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise error
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Lease, "read", fail)
+        result = published_site.run("takedown", *references)
+    assert result.exit_code == 1
+    assert str(error) in result.stderr
+    assert market_id(1) in json.loads(published_site.stored()["blocked.json"])["markets"]
+    assert market_id(1) in published_site.run("takedown").stdout
+    if len(references) == 1:
+        assert published_site.traces(1, output=True) == [
+            key for key in published_site.traces(1) if key.startswith("store ")
+        ]
+    published_site.done("publish")
+    assert published_site.traces(1) == []

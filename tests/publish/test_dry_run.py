@@ -11,7 +11,7 @@ from generator.api import keys
 from tests.support.campaigns import every_pair
 from tests.support.kills import dying_before
 from tests.support.readers.followed import quick
-from tests.support.sites.publishing import PREFIX, PublishedSite, copy_output, hour
+from tests.support.sites.publishing import FX, PREFIX, PublishedSite, copy_output, hour
 from tests.support.sites.rows import market_id
 from tests.support.stores.s3.wire import Request
 
@@ -189,3 +189,17 @@ def test_a_dry_run_says_what_names_each_row_as_its_own_report_is_gone(published_
         "WARNING: markets: 2 remarks: question is empty",
         "`public-markets check --all` names each",
     ]
+
+
+@pytest.mark.campaign(short=0)
+@pytest.mark.parametrize("command", ["publish", "rebuild"])
+def test_a_dry_run_leaves_out_markets_that_were_blocked_on_another_machine(
+    published_site: PublishedSite, command: str
+) -> None:
+    published_site.done("takedown", market_id(FX), output="elsewhere")
+    before, output = published_site.stored(), state(published_site.folder / "output")
+    result = published_site.done(command, "--dry-run")
+    assert keys.detail(market_id(FX)) not in result.stdout
+    assert "would publish 10 markets" in result.stdout
+    assert (published_site.stored(), state(published_site.folder / "output")) == (before, output)
+    assert result.stderr == published_site.done(command).stderr

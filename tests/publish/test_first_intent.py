@@ -149,3 +149,26 @@ def test_a_takedown_that_finds_the_record_damaged_after_the_deletion_lets_go_of_
         take_down(store, config, market_id(3), *details(3))
     assert 0 < len(store.early) < LIMIT
     assert root_of(store).work is None
+
+
+@pytest.mark.campaign(short=0)
+def test_as_few_requests_come_before_the_deletion_on_a_large_site_as_on_a_small_one(tmp_path: Path) -> None:
+    requests, numbers = [], []
+    for size in (50, 2_000):
+        config = make_config(tmp_path, output=tmp_path / str(size), layout="chunks")
+        store = Watched(tmp_path / f"store of {size}")
+        with sharded():
+            publish_site(sites.make(config, {number: {} for number in range(1, size + 1)}, 0), store)
+            numbers.append(len([*store.keys(SHARDS)]))
+            requests.append(take_down(store, config, market_id(6), keys.detail(market_id(6))))
+    assert numbers[0] < numbers[1] // 10
+    assert requests[0] == requests[1]
+    assert 0 < len(requests[0]) < LIMIT
+
+
+def test_without_a_record_both_details_of_a_market_are_deleted(slugged: tuple[Watched, Config]) -> None:
+    store, config = slugged
+    Path(store.name, record.KEY).unlink()
+    with pytest.raises(StoreError, match="the details of blocked markets were deleted"):
+        take_down(store, config, market_id(3), *details(3))
+    assert not any(Path(store.name, key).exists() for key in details(3))

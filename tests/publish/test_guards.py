@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import time
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 from generator.api import keys
 from generator.config import demo
 from tests.support.sites.builds import files
-from tests.support.sites.publishing import FX, PublishedSite, hour, tamper
+from tests.support.sites.publishing import FX, OPEN, PublishedSite, hour, tamper
 from tests.support.sites.rows import market_id
 
 
@@ -346,3 +347,69 @@ def test_a_missing_target_is_reported(published_site: PublishedSite) -> None:
     for command in ("publish", "rebuild"):
         sentence = published_site.refused(1, command)
         assert sentence.startswith("publish.target: is not set; set it to s3://bucket/prefix or a ")
+
+
+@pytest.mark.parametrize("options", [(), ("--dry-run",)])
+def test_another_sites_bucket_is_refused_before_anything_is_built(
+    published_site: PublishedSite, options: tuple[str, ...]
+) -> None:
+    blocked_elsewhere(published_site, 1)
+    before = contents(published_site)
+    sentence = published_site.refused(3, "rebuild", "--as-of", hour(1), *options, base_url="https://other.example")
+    assert "publish.target holds the site" in sentence
+    assert contents(published_site) == before
+
+
+@pytest.mark.parametrize("option", [(), ("--verify",)])
+def test_a_record_of_a_newer_format_is_refused(published_site: PublishedSite, option: tuple[str, ...]) -> None:
+    future = json.loads(published_site.stored()["manifest.json"]) | {"format": 2, "shards": 7}
+    published_site.put("manifest.json", json.dumps(future).encode())
+    assert published_site.refused(1, "publish", *option) == (
+        "s3://markets/api: manifest.json: format 2, this program knows 1; upgrade this program"
+    )
+
+
+@pytest.mark.campaign(short=0)
+@pytest.mark.parametrize("step", ["detail", "page", "document", "first page"])
+@pytest.mark.parametrize("harm", ["missing", "altered"])
+def test_a_file_altered_since_the_build_is_refused(published_site: PublishedSite, step: str, harm: str) -> None:
+    published_site.edit(1, question="Else?")
+    published_site.done("build", "--as-of", hour(1))
+    built = published_site.built()
+    new = sorted(key for key in built.keys() - published_site.objects().keys() if keys.is_immutable(key))
+    assert new
+    key = {
+        "detail": keys.detail(market_id(1)),
+        "page": new[len(new) // 2],
+        "document": keys.SNAPSHOT,
+        "first page": keys.first_page("open/new", 2),
+    }[step]
+    if harm == "missing":
+        Path("output", key).unlink()
+    else:
+        tamper(Path("output", key), built[key] + b" ")
+    sentence = published_site.refused(3, "publish")
+    assert sentence.endswith(": missing or altered since it was built; run `public-markets build` again")
+    assert sentence.startswith("output/v1/")
+    assert sentence.split(":")[0].removeprefix("output/") in key
+    if step == "page":
+        # A build never rewrites a generation's files, unless its folder is missing.
+        shutil.rmtree(Path("output", *Path(key).parts[:-2]))
+    published_site.done("build", "--as-of", hour(1))
+    assert published_site.built() == built
+
+
+def test_a_loss_within_the_limit_is_allowed(published_site: PublishedSite) -> None:
+    hide(published_site, FX)
+    published_site.done("build", "--as-of", hour(1))
+    published_site.refused(3, "publish", guards__max_shrink="0.09")
+    published_site.done("publish", guards__max_shrink="0.091")
+    published_site.check()
+
+
+@pytest.mark.campaign(short=0)
+def test_markets_that_were_taken_down_do_not_count_as_lost(published_site: PublishedSite) -> None:
+    published_site.done("takedown", *map(market_id, OPEN[:4]))
+    hide(published_site, FX)
+    published_site.done("rebuild", "--as-of", hour(1))
+    published_site.check()

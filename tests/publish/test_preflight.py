@@ -58,6 +58,7 @@ def test_a_healthy_store_is_reported_with_what_is_published(published_site: Publ
     assert published_site.stored() == before, "the probe deletes its object"
 
 
+@pytest.mark.every_limit
 def test_the_last_line_names_the_target(published_site: PublishedSite) -> None:
     checked = published_site.done("check")
     assert checked.stdout.splitlines()[-1] == (

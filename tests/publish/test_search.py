@@ -27,3 +27,10 @@ def test_a_walk_goes_on_while_the_site_is_published(searched: PublishedSite) -> 
     rest = edge.walk(Reads(searched), f"{query}&cursor={json.loads(first['body'])['nextCursor']}")
     assert [item["id"] for item in json.loads(rest[0]["body"])["items"]] == [market_id(2)]
     assert found(searched, "committee", "&sort=volume") == [market_id(3), market_id(1)]
+
+
+@pytest.mark.campaign(short=0)
+def test_an_unchanged_rebuild_writes_nothing(searched: PublishedSite) -> None:
+    before = searched.objects()
+    searched.done("rebuild", "--as-of", hour(1))
+    assert searched.objects() == before

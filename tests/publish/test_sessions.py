@@ -280,3 +280,47 @@ def test_after_a_publish_that_was_killed_steps_show_nothing_but_what_readers_may
 
 
 # ── dry runs ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.campaign(short=0)
+def test_no_serial_names_two_states_after_a_folder_was_restored(published_site: PublishedSite) -> None:
+    """Twice from the same copy; its builds are newer than what is published."""
+    serials = Serials()
+    copy_output(published_site.folder / "output", published_site.folder / "backup")
+    sessions = {serials.look(published_site)}
+    published_site.edit(1, volume=50.0)
+    published_site.done("rebuild", "--as-of", hour(1))
+    serials.look(published_site)
+    for time in (2, 4):
+        copy_output(published_site.folder / "backup", published_site.folder / f"restored-{time}")
+        for later in (time, time + 1):
+            published_site.edit(1, volume=50.0 + later)
+            published_site.done("rebuild", "--as-of", hour(later), output=f"restored-{time}")
+            sessions.add(serials.look(published_site))
+        assert (head(published_site)["serial"], len(head(published_site)["steps"])) == (2, 1)
+    assert len(sessions) == 3
+
+
+@pytest.mark.campaign(short=0)
+def test_no_serial_names_two_states_where_a_folder_has_two_targets(published_site: PublishedSite) -> None:
+    """Nor does a step to one of them show what only the other was shown, such as a preview."""
+    serials, prefixes = Serials(), (PREFIX, "second/")
+
+    def publish(number: int) -> str:
+        target = published_site.target.replace(PREFIX, prefixes[number])
+        published_site.done("publish", publish__target=target)
+        body = published_site.server.bucket.get(prefixes[number] + CHANGES).body
+        return serials.note(json.loads(body))
+
+    publish(1)
+    for time in range(1, 8):
+        published_site.edit(1, question="Regretted text?" if time == 3 else "Corrected text?", volume=50.0 + time)
+        published_site.done("build", "--as-of", hour(time))
+        if time in (1, 2, 5):
+            session = publish(0)
+            assert publish(1) == session
+        elif time == 3:
+            assert publish(1) == session
+        elif time == 7:
+            assert publish(0) == session
+    assert showing(b"Regretted", published_site.objects()) == []

@@ -1,19 +1,30 @@
-"""Which files below a folder a block opens, by Python's audit events."""
+"""Which files below a folder a block opens, by Python's audit events, in this process and in those that it forks."""
 
+import os
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Final
 
-_OPENED: Final = set[str]()
-_NOTING: Final = list[str]()  # the folder whose files are noted, if any
+
+@dataclass(frozen=True)
+class _Noting:
+    """The folder whose files are noted, and the file of notes, which forked processes share."""
+
+    folder: str
+    notes: int
+
+
+_NOTING: Final = list[_Noting]()
 
 
 def _note(event: str, arguments: tuple[object, ...]) -> None:
-    if event == "open" and _NOTING and str(arguments[0]).startswith(_NOTING[0]):
-        _OPENED.add(str(arguments[0]))
+    if event == "open" and _NOTING and str(arguments[0]).startswith(_NOTING[0].folder):
+        os.write(_NOTING[0].notes, f"{str(arguments[0]).removeprefix(_NOTING[0].folder)}\n".encode())
 
 
 @cache
@@ -27,10 +38,11 @@ def opened_below(folder: Path) -> Iterator[list[str]]:
     """The names of the files, each once, in order; the list is filled when the block ends."""
     _begin()
     found = list[str]()
-    _OPENED.clear()
-    _NOTING.append(f"{folder}/")
-    try:
-        yield found
-    finally:
-        _NOTING.clear()
-    found += sorted(path.removeprefix(f"{folder}/") for path in _OPENED)
+    with tempfile.TemporaryFile() as notes:
+        _NOTING.append(_Noting(f"{folder}/", notes.fileno()))
+        try:
+            yield found
+        finally:
+            _NOTING.clear()
+        notes.seek(0)
+        found += sorted({*notes.read().decode().splitlines()})
