@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from pathlib import Path
 from queue import SimpleQueue
+from threading import Lock
 from typing import Any, Final
 
 import pytest
@@ -29,6 +30,7 @@ from coverage import Coverage, CoverageData
 
 ROOT: Final = Path(__file__).parents[1]
 KEPT: Final = ROOT / ".mutants"
+_WRITING: Final = Lock()
 #: How long the tests of a fault may run, in seconds: those of `make test`, and the campaigns.
 PATIENCE_S: Final = {"short": 60, "campaigns": 300}
 
@@ -65,10 +67,20 @@ class Fault:
 def faults(path: str, source: str) -> Iterator[Fault]:
     """Every fault of a file, of those that one line can have."""
     lines = source.splitlines()
-    for node in ast.walk(ast.parse(source)):
+    for node in _run(ast.parse(source)):
         for begin, end, instead in _changes(node):
             if begin[0] == end[0]:
                 yield Fault(path, begin[0], begin[1], end[1], instead, lines[begin[0] - 1])
+
+
+def _run(node: ast.AST) -> Iterator[ast.AST]:
+    """A node and all below it but types, which nothing runs."""
+    yield node
+    for name, value in ast.iter_fields(node):
+        if name not in ("annotation", "returns"):
+            for child in value if isinstance(value, list) else [value]:
+                if isinstance(child, ast.AST):
+                    yield from _run(child)
 
 
 def _changes(node: ast.AST) -> Iterator[tuple[tuple[int, int], tuple[int, int], str]]:
@@ -175,10 +187,11 @@ class Checkout:
         finally:
             path.write_text(source, "utf-8")
             self._trees.put(tree)
-        self.found.setdefault(fault.name, {})[tier] = end
-        self._results.write_text(json.dumps(self.found, indent=1))
-        sys.stdout.write(f"{self.commit[:8]} {tier}: {end}: {fault.name}\n")
-        sys.stdout.flush()
+        with _WRITING:
+            self.found.setdefault(fault.name, {})[tier] = end
+            self._results.write_text(json.dumps(self.found, indent=1))
+            sys.stdout.write(f"{self.commit[:8]} {tier}: {end}: {fault.name}\n")
+            sys.stdout.flush()
 
     def has_found(self, fault: Fault) -> bool:
         return any(end.startswith("found") for end in self.found.get(fault.name, {}).values())
@@ -186,7 +199,7 @@ class Checkout:
 
 def _first_failure(tree: Path, tests: Sequence[str], tier: str) -> str:
     """How the tests end: `found by` a test, `survived`, or `survived so far` when time is up."""
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "--tb=no", "-p", "no:cacheprovider", "-p", "no:randomly"]
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "--tb=no", "-p", "no:cacheprovider"]
     command += ["-m", "campaign"] if tier == "campaigns" else []
     with subprocess.Popen(
         [*command, *tests], cwd=tree, env=_environment(tree, tier), text=True,
