@@ -18,7 +18,6 @@ from generator.builder.inspection.history import (
     SHOWN_DAYS,
     CalibrationBucket,
     DayVolume,
-    HistoryFigures,
     Move,
 )
 from generator.site.catalog import Catalog
@@ -142,7 +141,7 @@ class _File(NamedTuple):
 
 
 class Tables:
-    """Files of these periods for each table, without rows; `read` holds the folders of the files that were read."""
+    """Files of these periods for each table, without rows."""
 
     def __init__(self, as_of: str, **periods: Sequence[str]) -> None:
         files = {
@@ -164,48 +163,19 @@ class Tables:
         self.read += [key.removeprefix(keys.chunk(keys.DUMPS, "")).rpartition("/")[0] for key in object_keys]
         yield from ()
 
-    def figures(self, page: bytes | None = None, program: str = "this") -> HistoryFigures:
-        """The figures, after which `read` is of them alone."""
-        self.read.clear()
-        return history.figures(self.head, Catalog([], as_of=NOW, hidden=0), self.rows, page, program)
-
-
-def page_of(figures: HistoryFigures) -> bytes:
-    """What a page holds of them."""
-    tag = f'<script type="application/json" id="candles" data-seal="{figures.seal}">'
-    return b"<main>" + tag.encode() + figures.candles.encoded() + b"</script>"
+    def read_for_figures(self) -> list[str]:
+        """The folders of the files that are read for a page, in order."""
+        history.figures(self.head, Catalog([], as_of=NOW, hidden=0), self.rows, None, "this")
+        return self.read
 
 
 def test_only_files_of_periods_that_are_shown_are_read_and_of_closes_all() -> None:
     periods = ("2024", "2025", "2026-01", "2026-02")
     tables = Tables("2026-02-01T00:30:00.000Z", candles_day=periods, candles_hour=periods[2:], closes=periods)
-    tables.figures()
-    assert tables.read == [
+    assert tables.read_for_figures() == [
         *(f"candles/day/period={period}" for period in ("2025", "2026-01", "2026-02")),
         *(f"candles/hour/period={period}" for period in ("2026-01", "2026-02")),
         *(f"closes/period={period}" for period in periods),
     ]
     tables = Tables("2026-02-02T00:30:00.000Z", candles_day=["2025-10", "2025-11"], candles_hour=periods[2:])
-    tables.figures()
-    assert tables.read == ["candles/day/period=2025-11", "candles/hour/period=2026-02"]
-
-
-def test_what_a_page_has_of_the_same_files_is_taken_over() -> None:
-    tables = Tables(AS_OF, candles_day=["2026-01"], candles_hour=["2026-01"])
-    first = tables.figures()
-    assert len(tables.read) == 2
-    assert tables.figures(page_of(first)) == first
-    assert tables.read == []
-    for page, program in (
-        (page_of(first), "another"),
-        (page_of(first).replace(b"[]", b"[0]", 1), "this"),
-        (b"", "this"),
-    ):
-        assert tables.figures(page, program).candles == first.candles
-        assert len(tables.read) == 2
-    later = Tables(AS_OF.replace("12:", "13:"), candles_day=["2026-01"], candles_hour=["2026-01"])
-    later.figures(page_of(first))
-    assert len(later.read) == 2, "the last hour is another"
-    fewer = Tables(AS_OF, candles_day=["2026-01"])
-    fewer.figures(page_of(first))
-    assert fewer.read == ["candles/day/period=2026-01"]
+    assert tables.read_for_figures() == ["candles/day/period=2025-11", "candles/hour/period=2026-02"]

@@ -115,6 +115,9 @@ def test_candles_are_read_again_only_if_they_changed(site: Config) -> None:
     with read(site) as tables:
         build_now(site)
     assert (tables, place.stat().st_ino) == (["closes"], before)
+    with read(site) as tables:
+        build_now(site, AS_OF + timedelta(hours=1))
+    assert tables == ["candles/day", "candles/hour", "closes"], "the last 24 hours are others"
 
 
 @pytest.mark.parametrize("damage", ["gone", "altered", "of another program"])
@@ -201,6 +204,3 @@ def test_a_site_that_thins_its_histories_again_has_neither_page_nor_its_files(si
     assert not (site.output / "vendor/plot").exists()
     assert (site.output / files.RENDERER).is_file()
     assert files.HISTORY not in (site.output / files.INSPECTION).read_text("utf-8")
-
-
-# ── in a browser ──────────────────────────────────────────────────────────────────────────────────────────────────
