@@ -18,6 +18,7 @@ from generator.builder.inspection.history import (
     SHOWN_DAYS,
     CalibrationBucket,
     DayVolume,
+    HistoryFigures,
     Move,
 )
 from generator.site.catalog import Catalog
@@ -42,11 +43,6 @@ def test_a_bucket_has_the_mean_probability_of_its_markets_and_the_share_that_res
     assert (low, high) == (CalibrationBucket(0.0, 0.1, 1, 0.0, 0.0), CalibrationBucket(0.9, 1.0, 1, 1.0, 1.0))
     assert (middle.low, middle.high, middle.markets) == (0.3, 0.4, 3)
     assert (middle.prob, middle.yes) == pytest.approx((0.35, 1 / 3))
-
-
-@pytest.mark.parametrize("resolution", ["CANCEL", None])
-def test_markets_that_did_not_resolve_yes_or_no_do_not_count(resolution: Resolution | None) -> None:
-    assert history.calibration([("a", 0.5)], {"a": resolution}) == []
 
 
 def test_neither_a_market_without_a_probability_then_nor_one_that_is_not_published_counts() -> None:
@@ -141,7 +137,7 @@ class _File(NamedTuple):
 
 
 class Tables:
-    """Files of these periods for each table, without rows."""
+    """Files of these periods for each table, without rows; `read` holds the folders of the files that were read."""
 
     def __init__(self, as_of: str, **periods: Sequence[str]) -> None:
         files = {
@@ -163,19 +159,25 @@ class Tables:
         self.read += [key.removeprefix(keys.chunk(keys.DUMPS, "")).rpartition("/")[0] for key in object_keys]
         yield from ()
 
-    def read_for_figures(self) -> list[str]:
-        """The folders of the files that are read for a page, in order."""
-        history.figures(self.head, Catalog([], as_of=NOW, hidden=0), self.rows, None, "this")
-        return self.read
+    def figures(self) -> HistoryFigures:
+        return history.figures(self.head, Catalog([], as_of=NOW, hidden=0), self.rows, None, "this")
 
 
 def test_only_files_of_periods_that_are_shown_are_read_and_of_closes_all() -> None:
     periods = ("2024", "2025", "2026-01", "2026-02")
     tables = Tables("2026-02-01T00:30:00.000Z", candles_day=periods, candles_hour=periods[2:], closes=periods)
-    assert tables.read_for_figures() == [
+    tables.figures()
+    assert tables.read == [
         *(f"candles/day/period={period}" for period in ("2025", "2026-01", "2026-02")),
         *(f"candles/hour/period={period}" for period in ("2026-01", "2026-02")),
         *(f"closes/period={period}" for period in periods),
     ]
     tables = Tables("2026-02-02T00:30:00.000Z", candles_day=["2025-10", "2025-11"], candles_hour=periods[2:])
-    assert tables.read_for_figures() == ["candles/day/period=2025-11", "candles/hour/period=2026-02"]
+    tables.figures()
+    assert tables.read == ["candles/day/period=2025-11", "candles/hour/period=2026-02"]
+
+
+def test_a_page_of_other_files_or_of_another_hour_is_of_other_candles() -> None:
+    later, files = AS_OF.replace("12:", "13:"), {"candles_day": ["2026-01"], "candles_hour": ["2026-01"]}
+    tables = [Tables(AS_OF, **files), Tables(later, **files), Tables(AS_OF, candles_day=["2026-01"])]
+    assert len({one.figures().seal for one in tables}) == len(tables)

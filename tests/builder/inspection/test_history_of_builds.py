@@ -115,9 +115,6 @@ def test_candles_are_read_again_only_if_they_changed(site: Config) -> None:
     with read(site) as tables:
         build_now(site)
     assert (tables, place.stat().st_ino) == (["closes"], before)
-    with read(site) as tables:
-        build_now(site, AS_OF + timedelta(hours=1))
-    assert tables == ["candles/day", "candles/hour", "closes"], "the last 24 hours are others"
 
 
 @pytest.mark.parametrize("damage", ["gone", "altered", "of another program"])
