@@ -57,20 +57,6 @@ def walkable(count: int) -> Walkable:
     return Walkable(count)
 
 
-@pytest.mark.parametrize("count", [0, 1, 2, 19, 20, 21, 99, 100, 101, 230])
-def test_a_walk_with_one_limit_is_exactly_the_list(count: int) -> None:
-    walk = walkable(count)
-    for limit in LIMITS:
-        items, text = walk.first(limit)
-        seen, sizes = items, [len(items)]
-        while text is not None:
-            items, text = walk.page(limit, walk.position(text))
-            seen, sizes = seen + items, [*sizes, len(items)]
-        assert seen == walk.items
-        assert len(sizes) == max(1, -(-count // limit))
-        assert {*sizes[:-1]} <= {limit}
-
-
 @settings(deadline=None, max_examples=150)
 @given(st.integers(0, 330), st.lists(st.integers(1, 100), min_size=1, max_size=12))
 @example(330, [20, 100])
