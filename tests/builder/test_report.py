@@ -210,9 +210,7 @@ def test_withdrawn_markets_are_one_line_however_many(tmp_path: Path, database: s
     build_now(make_config(tmp_path))
     database.execute("UPDATE markets SET is_listed = 0 WHERE id > ?", [market_id(10)])
     made = build_now(make_config(tmp_path), shrink=True)
-    assert made.findings() == [
-        f"withdrawn: 30 markets are no longer public (such as {market_id(11)})",
-    ]
+    assert made.findings() == [f"withdrawn: 30 markets are no longer public (such as {market_id(11)})"]
     assert len(made.markets.withdrawn) == 30
 
 

@@ -35,9 +35,7 @@ def test_the_file_is_one_member_of_gzip_with_all_lines(state: State) -> None:
 
 
 @pytest.mark.parametrize(
-    "command",
-    [["gzip", "-dc"], ["node", "--input-type=module", "-e", _BROWSER]],
-    ids=["gzip", "DecompressionStream"],
+    "command", [["gzip", "-dc"], ["node", "--input-type=module", "-e", _BROWSER]], ids=["gzip", "DecompressionStream"]
 )
 @pytest.mark.parametrize("state", [_SEVERAL_GROUPS, {}], ids=["groups", "empty"])
 def test_other_programs_read_it(command: list[str], state: State) -> None:

@@ -249,13 +249,7 @@ def test_the_age_of_what_a_clock_that_was_ahead_retired_counts_from_now() -> Non
     assert retired(settled(built(at("08:01"), OPEN="p2"), {}, right)) == []
 
 
-@pytest.mark.parametrize(
-    ("as_of", "due"),
-    [
-        ("2026-01-31T18:00:00.000Z", False),
-        ("2026-01-31T18:00:00.001Z", True),
-    ],
-)
+@pytest.mark.parametrize(("as_of", "due"), [("2026-01-31T18:00:00.000Z", False), ("2026-01-31T18:00:00.001Z", True)])
 def test_a_retired_generation_is_due_after_its_lifetime(as_of: str, due: bool) -> None:  # noqa: FBT001 - a table's column
     generation = Retired(list=OPEN, generation="p1", count=1, bytes=1, retired_at=at("12:00"))
     assert generation.is_due(as_of, LIFETIME) is due

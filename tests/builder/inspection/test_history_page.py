@@ -10,13 +10,7 @@ from playwright.sync_api import Browser, expect
 from generator.builder.inspection import pages as inspection
 from generator.builder.inspection.downloads import Downloads
 from generator.builder.inspection.excerpts import Excerpts
-from generator.builder.inspection.history import (
-    CalibrationBucket,
-    CandleFigures,
-    DayVolume,
-    HistoryFigures,
-    Move,
-)
+from generator.builder.inspection.history import CalibrationBucket, CandleFigures, DayVolume, HistoryFigures, Move
 from generator.builder.report import Report
 from generator.site.catalog import Catalog
 from generator.tree import files

@@ -29,14 +29,7 @@ from generator.source.address import shape
 from generator.stores.s3 import Bucket, RequestOptions
 from generator.stores.store import BeforeEach, Condition, If, Store, Stored, UnavailableError
 from generator.tree.folder import locked
-from tests.publish.faults.scene import (
-    LEASE_S,
-    PREFIX,
-    Scene,
-    check_known,
-    check_lists,
-    check_whole,
-)
+from tests.publish.faults.scene import LEASE_S, PREFIX, Scene, check_known, check_lists, check_whole
 from tests.publish.faults.sites import LISTS, SiteContent
 from tests.publish.faults.strikes import DiedError, Strike, Watch, label
 from tests.support.faults import GoneError
@@ -438,11 +431,7 @@ BROKEN = {
     "whoever is not sure stops": (Variant(lease=WaitsForNobody), freeze, "is stale"),
     "the intent comes first": (Variant(SaysNothingOfItsIntent), die, "unknown to the record"),
     "no lease is longer than the longest": (Variant(lease=BelievesEveryDeadline), set_clock_right, "4 == 0"),
-    "the lease is looked at every few deletions": (
-        Variant(DeletesWithoutLooking),
-        freeze_while_deleting,
-        "is missing",
-    ),
+    "the lease is looked at every few deletions": (Variant(DeletesWithoutLooking), freeze_while_deleting, "is missing"),
     "a put without an answer is looked up": (Variant(NeverLooksBackAtAPut), lose_answer, "4 == 0"),
     "nothing is cleaned up while in doubt": (Variant(CleansUpWhenUnsure), lose_answer, "is missing"),
     "what was replaced is kept for walks": (Variant(publisher=PurgesRetired), walk, "/1-0/1.json"),
