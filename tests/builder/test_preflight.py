@@ -2,7 +2,9 @@
 
 import re
 import sqlite3
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Final
 
 import pytest
 
@@ -59,60 +61,48 @@ def test_check_warns_of_an_index_that_cloudfront_cannot_read(tmp_path: Path, dat
         assert warning not in findings(tmp_path, **{**EXTENDED, **distribution, **settings})
 
 
-def test_check_says_which_markets_have_a_version(tmp_path: Path, database: sqlite3.Connection) -> None:
-    for number in range(3):
-        insert_market(database, number)
-    assert findings(tmp_path, "detail_version") == [], "few markets are read in no time"
-    database.execute("ALTER TABLE markets ADD COLUMN detail_version")
-    assert findings(tmp_path, "detail_version") == [
-        (
-            "warning: detail_version: is NULL in every market, so each build reads all details; set it, or leave the "
-            "column out"
-        )
-    ]
-    database.execute("UPDATE markets SET detail_version = 1 WHERE id < ?", [market_id(2)])
-    assert findings(tmp_path, "detail_version") == [
-        (
-            "fine: detail_version: 2 of 3 markets have one; builds read their details only when it changes, and the "
-            "others every time"
-        )
-    ]
-    database.execute("DELETE FROM markets")
-    assert findings(tmp_path, "detail_version") == []
+#: What is said of a column of versions after each of these statements.
+OF_DETAILS: Final = {
+    "SELECT 1": "",  # few markets are read in no time
+    "ALTER TABLE markets ADD COLUMN detail_version": (
+        "warning: detail_version: is NULL in every market, so each build reads all details; set it, or leave the "
+        "column out"
+    ),
+    f"UPDATE markets SET detail_version = 1 WHERE id < '{market_id(2)}'": (
+        "fine: detail_version: 2 of 3 markets have one; builds read their details only when it changes, and the "
+        "others every time"
+    ),
+    "DELETE FROM markets": "",
+}
+OF_ROWS: Final = {
+    "ALTER TABLE markets ADD COLUMN market_version DEFAULT 1": (
+        "warning: market_version: has no effect, as markets has no detail_version; add that column, or leave this "
+        "one out"
+    ),
+    "ALTER TABLE markets ADD COLUMN detail_version": (
+        "warning: market_version: no market has both this and detail_version, so each build reads all rows; set "
+        "them, or leave the column out"
+    ),
+    "UPDATE markets SET detail_version = 1": (
+        "fine: market_version: builds read the rows of 3 of 3 markets only when it changes"
+    ),
+    f"UPDATE markets SET market_version = NULL WHERE id = '{market_id(2)}'": (
+        "fine: market_version: builds read the rows of 2 of 3 markets only when it changes, and those of the "
+        "others every time"
+    ),
+    "DELETE FROM markets": "",
+}
 
 
-def test_check_says_of_which_markets_rows_are_read_only_when_they_changed(
-    tmp_path: Path, database: sqlite3.Connection
+@pytest.mark.parametrize(("column", "said"), [("detail_version", OF_DETAILS), ("market_version", OF_ROWS)])
+def test_check_says_which_markets_have_a_version(
+    tmp_path: Path, database: sqlite3.Connection, column: str, said: Mapping[str, str]
 ) -> None:
     for number in range(3):
         insert_market(database, number)
-    database.execute("ALTER TABLE markets ADD COLUMN market_version DEFAULT 1")
-    assert findings(tmp_path, "market_version") == [
-        (
-            "warning: market_version: has no effect, as markets has no detail_version; add that column, or leave this "
-            "one out"
-        )
-    ]
-    database.execute("ALTER TABLE markets ADD COLUMN detail_version")
-    assert findings(tmp_path, "market_version") == [
-        (
-            "warning: market_version: no market has both this and detail_version, so each build reads all rows; set "
-            "them, or leave the column out"
-        )
-    ]
-    database.execute("UPDATE markets SET detail_version = 1")
-    assert findings(tmp_path, "market_version") == [
-        "fine: market_version: builds read the rows of 3 of 3 markets only when it changes"
-    ]
-    database.execute("UPDATE markets SET market_version = NULL WHERE id = ?", [market_id(2)])
-    assert findings(tmp_path, "market_version") == [
-        (
-            "fine: market_version: builds read the rows of 2 of 3 markets only when it changes, and those of the "
-            "others every time"
-        )
-    ]
-    database.execute("DELETE FROM markets")
-    assert findings(tmp_path, "market_version") == []
+    for statement, finding in said.items():
+        database.execute(statement)
+        assert findings(tmp_path, column) == [finding] * bool(finding)
 
 
 def test_check_says_what_versions_would_save(tmp_path: Path, database: sqlite3.Connection) -> None:

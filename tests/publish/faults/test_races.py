@@ -4,7 +4,7 @@
 import random
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from datetime import timedelta
@@ -39,10 +39,9 @@ from tests.publish.faults.scene import (
 from tests.publish.faults.sites import SiteContent, secret
 from tests.publish.faults.strikes import ANY, DiedError, DiesAfter, Strike, Victims, Watch, label
 from tests.support.campaigns import every_pair, rounds, sample
-from tests.support.faults import GoneError, Walk, expected_keys, fast_folder
+from tests.support.faults import GoneError, Walk, expected_keys
 from tests.support.sites.builds import NOW, Silent
 from tests.support.sites.rows import market_id
-from tests.support.stores.places import use_credentials
 from tests.support.stores.s3.behaviour import (
     APPLIED_BUT_DROPPED,
     APPLIED_BUT_FAILED,
@@ -52,21 +51,8 @@ from tests.support.stores.s3.behaviour import (
     SLOW_DOWN,
     Fault,
 )
-from tests.support.stores.s3.server import S3Server
 from tests.support.stores.s3.wire import Request
 from tests.support.waiting import PATIENCE_S
-
-
-@pytest.fixture(autouse=True)
-def _credentials(monkeypatch: pytest.MonkeyPatch) -> None:
-    use_credentials(monkeypatch)
-
-
-@pytest.fixture
-def scene(tmp_path: Path, s3: S3Server) -> Iterator[Scene]:
-    with fast_folder(tmp_path) as folder:
-        yield Scene(folder, s3)
-
 
 # ── concurrent ────────────────────────────────────────────────────────────────────────────────────────────────────
 
