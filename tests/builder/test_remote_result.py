@@ -97,6 +97,7 @@ def with_(**changes: Any) -> RenderedPart:
         (part(markets=Columns.of([MARKET, MARKET])), "twice"),
         (part(markets=Columns([*Columns.of([MARKET]).values[:-1], []])), "different lengths"),
         (part(details=[READ._replace(size=len(BODY) + 1)]), "too short"),
+        (part(details=[READ._replace(size=-1)]), "too short"),
         (part(details=[READ._replace(size=1)]), "too long"),
         (part(details=[READ._replace(digest=KEPT.digest)]), "digest"),
         (part(details=[READ._replace(body=None)]), "not in place"),
@@ -130,6 +131,7 @@ HELD = HeldRows("v", closed_at=closing(MARKET))
 POINTS = ((FIRST, 1), (SECOND, 1), (FIRST, 2))
 ROWS = records_of(*(point(*one) for one in POINTS))
 SIZE = len(ROWS) // 3
+BACKWARDS = records_of(*((FIRST, f"2026-01-0{day}T00:00:00.000Z", 0.5) for day in (2, 1)))
 JANUARY = SpoolSegment("history", "2026-01", FIRST, SECOND, 0, 2 * SIZE)
 FEBRUARY = SpoolSegment("history", "2026-02", FIRST, FIRST, 2 * SIZE, SIZE)
 
@@ -156,6 +158,7 @@ def test_rows_of_histories_arrive_as_they_were_collected() -> None:
         ((JANUARY._replace(last=FIRST), FEBRUARY), ROWS, "rows of other markets"),
         ((JANUARY, FEBRUARY), ROWS.replace(SECOND.encode(), b"../" * 12), "an id that is"),
         ((JANUARY, FEBRUARY), ROWS[SIZE : 2 * SIZE] + ROWS[:SIZE] + ROWS[2 * SIZE :], "not in order"),
+        ((JANUARY._replace(last=FIRST),), BACKWARDS, "not in order"),
         ((JANUARY._replace(month="NaT"), FEBRUARY), ROWS, "that are none"),
         ((JANUARY, FEBRUARY, FEBRUARY._replace(offset=3 * SIZE)), ROWS, "too short"),
         ((JANUARY, FEBRUARY), records_of((*point(FIRST, 1)[:2], inf)) + ROWS[SIZE:], "infinite"),
@@ -164,6 +167,7 @@ def test_rows_of_histories_arrive_as_they_were_collected() -> None:
         ((JANUARY, FEBRUARY._replace(offset=0)), ROWS, "that are none"),
         ((JANUARY, FEBRUARY._replace(path="/etc/passwd")), ROWS, "that are none"),
         ((JANUARY, FEBRUARY._replace(size=SIZE - 1)), ROWS[:-1], "multiple of"),
+        ((JANUARY, FEBRUARY, FEBRUARY._replace(offset=3 * SIZE, size=0)), ROWS, "that are none"),
         ((JANUARY, FEBRUARY), ROWS + b"x", "too long"),
     ],
 )

@@ -167,7 +167,7 @@ def test_a_mover_leads_to_the_market_on_the_inspection_page_and_both_pages_to_ea
     ("fault", "said"),
     [
         (
-            None,
+            "",
             (
                 "No market has resolved YES or NO that had a probability a week before it closed.",
                 "Nothing was traded in the last 90 days that are over.",
@@ -179,7 +179,7 @@ def test_a_mover_leads_to_the_market_on_the_inspection_page_and_both_pages_to_ea
     ids=["no figures", "a damaged file"],
 )
 def test_words_say_in_place_of_charts_that_there_is_nothing_or_what_is_damaged(
-    tmp_path: Path, wide: Window, fault: str | None, said: tuple[str, ...]
+    tmp_path: Path, wide: Window, fault: str, said: tuple[str, ...]
 ) -> None:
     watched = wide.open(placed(tmp_path, HistoryFigures(as_of=NOW, fault=fault)).as_uri())
     text = watched.page.inner_text("main")

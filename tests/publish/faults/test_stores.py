@@ -2,7 +2,9 @@
 
 import json
 import os
-from collections.abc import Callable, Sequence
+import subprocess
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from itertools import groupby
 from pathlib import Path
@@ -36,7 +38,6 @@ from tests.publish.faults.scene import (
 )
 from tests.publish.faults.sites import LISTS, SiteContent, make, markets, without
 from tests.support.campaigns import rounds
-from tests.support.disks import Disk
 from tests.support.faults import Reader
 from tests.support.sites.builds import NOW, Silent, make_config
 from tests.support.sites.rows import market_id
@@ -211,26 +212,39 @@ def retired(scene: Scene) -> int:
 # ── full disk ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@contextmanager
+def small_disk(folder: Path, kilobytes: int) -> Iterator[Path]:
+    """A separate file system of the given size."""
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={kilobytes}k", "tmpfs", str(folder)]
+    if os.geteuid() != 0 or subprocess.run(mount, check=False, capture_output=True).returncode:
+        pytest.skip("only root can make a small file system")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "-l", str(folder)], check=True)
+
+
 @pytest.mark.campaign
 @pytest.mark.usefixtures("few_limits")
-def test_a_full_disk_leaves_the_published_site_intact(scene: Scene, disk: Disk) -> None:
+def test_a_full_disk_leaves_the_published_site_intact(scene: Scene, tmp_path: Path) -> None:
     old = scene.site("a", 0)
     new = scene.site("b", 1, **{f"m{number}": {"question": "長" * 1_500 + "?"} for number in (1, 2, 3)})
     refusals = []
-    disk.mount("size=1200k")
-    store = NotedDirectory(disk.path / "site")
-    reader = Reader.of_folder(disk.path / "site")
-    publish_site(old, store)
-    for kept in range(0, 160, rounds(40, 10)):  # fills up later and later
-        filler = disk.path / "filler"
-        filler.write_bytes(b"0" * max(0, free(disk.path) - kept * 1024))
-        refusals.append(refusal_of(store, new))
-        store.ahead += timedelta(seconds=LEASE_S + 2)
-        reader.check(old.state, new.state, lists=LISTS)
-        filler.unlink()
-    publish_site(new, store)
-    check_whole(objects_of(store), new)
-    reader.check(new.state, lists=LISTS)
+    with small_disk(tmp_path / "disk", 1_200) as disk:
+        store = NotedDirectory(disk / "site")
+        reader = Reader.of_folder(disk / "site")
+        publish_site(old, store)
+        for kept in range(0, 160, rounds(40, 10)):  # fills up later and later
+            filler = disk / "filler"
+            filler.write_bytes(b"0" * max(0, free(disk) - kept * 1024))
+            refusals.append(refusal_of(store, new))
+            store.ahead += timedelta(seconds=LEASE_S + 2)
+            reader.check(old.state, new.state, lists=LISTS)
+            filler.unlink()
+        publish_site(new, store)
+        check_whole(objects_of(store), new)
+        reader.check(new.state, lists=LISTS)
     full = [refusal for refusal in refusals if refusal]
     assert len(full) > rounds(0, 5)
     assert all("no space left on device; free some space" in refusal for refusal in full), full
