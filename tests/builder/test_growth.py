@@ -96,14 +96,23 @@ def test_a_queue_of_moderated_markets_may_open_all_at_once() -> None:
     assert refused(40, queue | {99: older}) is not None
 
 
-def test_markets_whose_rows_were_bad_may_all_be_corrected(tmp_path: Path, database: sqlite3.Connection) -> None:
+@pytest.mark.parametrize("is_report_damaged", [False, True])
+def test_markets_whose_rows_were_bad_may_all_be_corrected_if_the_report_says_so(
+    tmp_path: Path, database: sqlite3.Connection, *, is_report_damaged: bool
+) -> None:
     insert(database, PUBLIC)
     for number in HIDDEN:
         insert_market(database, number, id=market_id(number).upper(), prob=7)
     config = make_config(tmp_path, **QUICK)
     build_now(config, invalid=True)
     database.execute("UPDATE markets SET prob = 0.7")
-    assert build_now(config, LATER).built == len(PUBLIC) + len(HIDDEN)
+    if is_report_damaged:
+        (tmp_path / "output" / "report.json").write_text("{}", "utf-8")
+        with pytest.raises(GuardError, match="53 markets would appear"):
+            build_now(config, LATER)
+    overrides = BuildOverrides(growth=is_report_damaged)
+    report = build(config, Clock(LATER, is_set=True), overrides=overrides, progress=Silent())
+    assert report.built == len(PUBLIC) + len(HIDDEN)
 
 
 def test_bad_rows_that_were_only_counted_count() -> None:
@@ -122,17 +131,3 @@ def test_markets_that_were_taken_down_may_all_come_back(tmp_path: Path, database
     assert build_now(config, LATER).built == len(PUBLIC)
     assert run("takedown", "--undo", *ids, *settings, cwd=tmp_path).returncode == 0
     assert build_now(config, LATER + timedelta(hours=1)).built == len(PUBLIC) + len(HIDDEN)
-
-
-def test_a_report_that_cannot_be_read_excuses_nobody(tmp_path: Path, database: sqlite3.Connection) -> None:
-    insert(database, PUBLIC)
-    insert(database, HIDDEN, prob=7)
-    config = make_config(tmp_path, **QUICK)
-    build_now(config, invalid=True)
-    (tmp_path / "output" / "report.json").write_text("{}", "utf-8")
-    database.execute("UPDATE markets SET prob = 0.7")
-    with pytest.raises(GuardError, match="53 markets would appear"):
-        build_now(config, LATER)
-    overrides = BuildOverrides(growth=True)
-    report = build(config, Clock(LATER, is_set=True), overrides=overrides, progress=Silent())
-    assert report.built == len(PUBLIC) + len(HIDDEN)

@@ -19,13 +19,7 @@ from generator.tree import blocklist, files, fingerprints
 from generator.tree.folder import locked
 from tests.builder.test_part_staging import VersionedSite, assert_as_fresh
 from tests.support.sites.builds import NOW
-from tests.support.sites.rows import (
-    insert_category,
-    insert_fx_member,
-    insert_market,
-    market_id,
-    tell_row_versions,
-)
+from tests.support.sites.rows import insert_category, insert_fx_member, insert_market, market_id, tell_row_versions
 
 MARKETS: Final = 20
 #: The relation that a statement reads, and how statements begin that read no rows.

@@ -1,4 +1,7 @@
-"""A build looks at the files of a folder that changed, and at another share of all others each time."""
+"""A build looks at the files of a folder that changed, and at another share of all others each time.
+
+It opens the details and the dump only where something changed; the audit of versions is left out here.
+"""
 
 import os
 import sqlite3
@@ -10,22 +13,26 @@ from typing import Any, Final
 import pytest
 
 from generator.api import keys
+from generator.api.downloads import DumpHead
 from generator.progress import Silent
+from generator.tree import files
 from generator.tree.fingerprints import TURNS, is_in_turn
-from tests.builder.test_part_staging import VersionedSite, assert_as_fresh
+from tests.builder.test_part_staging import MARKETS, VersionedSite, assert_as_fresh
 from tests.support.campaigns import IS_FULL
-from tests.support.sites.rows import insert_market
+from tests.support.opened_files import opened_below
+from tests.support.sites.rows import insert_market, market_id
 
 #: Ids in as many folders.
 IDS: Final = [f"{number:02x}000000-0000-4000-8000-000000000000" for number in range(0, 250, 10)]
+SETTINGS: Final[dict[str, Any]] = {"dumps__ndjson": True, "feeds__enabled": True}
 
 
 @pytest.fixture(params=["rows too", *["details alone"] * IS_FULL])
 def site(database: sqlite3.Connection, tmp_path: Path, request: pytest.FixtureRequest) -> VersionedSite:
     site = VersionedSite(database, tmp_path)
     database.execute("DELETE FROM markets")
-    for market_id in IDS:
-        insert_market(database, id=market_id, detail_version=1)
+    for one in IDS:
+        insert_market(database, id=one, detail_version=1)
     if request.param == "rows too":
         database.execute("ALTER TABLE markets ADD COLUMN market_version DEFAULT 1")
     site.build()
@@ -101,12 +108,12 @@ def test_a_file_that_was_lost_while_a_build_ran_is_missed_by_the_next_one(site: 
 
 def test_a_file_that_was_written_to_is_found_in_its_turn_and_then_all_are_looked_at(site: VersionedSite) -> None:
     wrong = [IDS[3], IDS[4]]
-    for market_id in wrong:
-        (site.output / keys.detail(market_id)).write_bytes(b"{}")
+    for one in wrong:
+        (site.output / keys.detail(one)).write_bytes(b"{}")
     for turn in (*range(2, TURNS), 0, 1):
         with looked_at() as found:
             site.build()
-        if any(is_in_turn(market_id, turn) for market_id in wrong):
+        if any(is_in_turn(one, turn) for one in wrong):
             break
         assert not {*wrong} & {*found}
     assert {*found} >= {*IDS}
@@ -123,3 +130,78 @@ def test_a_folder_whose_own_rights_changed_and_one_in_place_of_it_are_looked_at(
     folder.symlink_to("aside")
     with pytest.raises(Exception, match="link"):
         site.build()
+
+
+# ── what is opened ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@contextmanager
+def opened(site: VersionedSite) -> Iterator[list[str]]:
+    """The details (as ids of their markets) and the dumps that the block opens, each once, in order."""
+    found = list[str]()
+    with opened_below(site.output) as names:
+        yield found
+    found += [keys.market_id(name) or name for name in names if keys.market_id(name) or name.endswith(".ndjson.gz")]
+
+
+@pytest.fixture
+def whole_site(database: sqlite3.Connection, tmp_path: Path) -> VersionedSite:
+    """With a dump and feeds."""
+    site = VersionedSite(database, tmp_path)
+    with opened(site) as found:
+        site.build(**SETTINGS)
+    assert len(found) == MARKETS, "each detail is looked for, or excerpted"
+    return site
+
+
+def dump_of(site: VersionedSite) -> str:
+    return DumpHead.model_validate_json((site.output / keys.head(keys.DUMPS)).read_bytes()).ndjson.key
+
+
+def page(site: VersionedSite) -> bytes:
+    return (site.output / files.INSPECTION).read_bytes()
+
+
+def test_nothing_is_opened_where_nothing_changed(whole_site: VersionedSite) -> None:
+    for _ in range(2):
+        with opened(whole_site) as found:
+            whole_site.build(**SETTINGS)
+        assert found == []
+        assert b'"of":"' in page(whole_site)
+
+
+def test_what_changed_is_opened_alone(whole_site: VersionedSite) -> None:
+    dump = dump_of(whole_site)
+    whole_site.trade(1)
+    whole_site.edit(1, volume=99.0)
+    with opened(whole_site) as found:
+        whole_site.build(**SETTINGS)
+    assert {*found} == {market_id(1), dump}
+    assert dump_of(whole_site) != dump
+
+
+def test_a_full_build_opens_everything_and_the_page_is_the_same(whole_site: VersionedSite) -> None:
+    before, dump = page(whole_site), dump_of(whole_site)
+    (whole_site.output / dump).write_bytes(bytes((whole_site.output / dump).stat().st_size))
+    with opened(whole_site) as found:
+        whole_site.build(later=0, full=True, **SETTINGS)
+    assert {*found} == {*map(market_id, range(MARKETS)), dump}
+    assert page(whole_site).partition(b'"program"')[2] == before.partition(b'"program"')[2]
+
+
+def test_a_dump_that_was_touched_is_read_again(whole_site: VersionedSite) -> None:
+    dump = dump_of(whole_site)
+    (whole_site.output / dump).write_bytes((whole_site.output / dump).read_bytes())
+    with opened(whole_site) as found:
+        whole_site.build(**SETTINGS)
+    assert found == [dump]
+    assert dump_of(whole_site) == dump
+
+
+def test_a_market_that_goes_or_comes_is_told_though_no_detail_changed(whole_site: VersionedSite) -> None:
+    dumps = [dump_of(whole_site)]
+    for is_listed in (False, True):
+        whole_site.edit(2, is_listed=is_listed)
+        whole_site.build(**SETTINGS, guards__max_shrink=1)
+        dumps.append(dump_of(whole_site))
+    assert dumps[0] == dumps[2] != dumps[1]

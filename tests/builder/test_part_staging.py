@@ -246,6 +246,24 @@ def test_an_updated_checkout_which_keeps_its_version_is_another_program(tmp_path
     assert program.digest("builder", "markets", root=root) == digests[-1], "it makes no detail"
 
 
+def test_another_version_of_what_encodes_or_writes_gives_details_another_shape(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = [shape(tmp_path)]
+    monkeypatch.setattr("pydantic_core.__version__", "99.0")
+    found.append(shape(tmp_path))
+    monkeypatch.setattr("platform.python_version_tuple", lambda: ("3", "99", "0"))
+    found.append(shape(tmp_path))
+    monkeypatch.setattr("zlib.ZLIB_RUNTIME_VERSION", "9.9")
+    found.append(shape(tmp_path))
+    for package in ("arro3_core", "arro3_io", "numpy"):
+        (tmp_path / f"{package}-99.0.dist-info").mkdir()
+        (tmp_path / f"{package}-99.0.dist-info/METADATA").write_text(f"Name: {package}\nVersion: 99.0\n")
+        monkeypatch.syspath_prepend(tmp_path)
+        found.append(shape(tmp_path))
+    assert len({*found}) == len(found) == 7
+
+
 def test_another_schema_or_server_counts_as_another_database_and_another_password_as_the_same(tmp_path: Path) -> None:
     same = {shape(tmp_path), shape(tmp_path, "postgresql://user:other@h/db?password=x")}
     others = {shape(tmp_path, source__schema="staging"), shape(tmp_path, "postgresql://user@h/db?host=other")}

@@ -41,16 +41,9 @@ MARKET = Market(
 BODY = b'{"market":"\xc3\xbc"}\n'
 MADE = Made("v", "m", len(BODY), 2, "", ())
 READ = ReadDetail(
-    FIRST,
-    "ten",
-    BODY,
-    manifest.digest(keys.detail(FIRST), BODY),
-    len(BODY),
-    MADE,
-    is_thinned=False,
-    is_audited=False,
-    has_findings=False,
-)
+    FIRST, "ten", BODY, manifest.digest(keys.detail(FIRST), BODY), len(BODY), MADE,
+    is_thinned=False, is_audited=False, has_findings=False,
+)  # fmt: skip
 KEPT = ReadDetail(SECOND, None, None, "digest", 7, None, is_thinned=True, is_audited=True, has_findings=True)
 SLUGS: Final = {FIRST: "ten", SECOND: None, BLOCKED: None}
 TASK = Task(
@@ -101,7 +94,6 @@ def with_(**changes: Any) -> RenderedPart:
         (part(kept=[market_id(3)]), "another part"),
         (with_(categories=("../../../etc",)), "no slug"),
         (with_(status="secret"), "does not parse"),
-        (with_(volume="much"), "does not parse"),
         (part(markets=Columns.of([MARKET, MARKET])), "twice"),
         (part(markets=Columns([*Columns.of([MARKET]).values[:-1], []])), "different lengths"),
         (part(details=[READ._replace(size=len(BODY) + 1)]), "too short"),
@@ -110,16 +102,12 @@ def with_(**changes: Any) -> RenderedPart:
         (part(details=[READ._replace(digest=KEPT.digest)]), "digest"),
         (part(details=[READ._replace(body=None)]), "not in place"),
         (part(details=[KEPT._replace(size=8)]), "not in place"),
-        (part(kept=[FIRST]), "nothing is known of"),
         (part(kept=[BLOCKED]), "nothing is known of"),
         (part(details=[KEPT._replace(market_id=BLOCKED)]), "a blocked market"),
         (part(updates=[NewMarketObject(MARKET._replace(id=BLOCKED, slug=None), b"{}")]), "a blocked market"),
         (with_(slug="of-another-market"), "slug of another market"),
         (part(details=[KEPT._replace(slug="of-another-market")]), "slug of another market"),
-        (part(updates=[NewMarketObject(MARKET._replace(slug=None), b"{}")]), "slug of another market"),
         (part(remarks=[REMARK._replace(key="\x1b[2J")]), "control character"),
-        (part(remarks=[REMARK._replace(value="\u202e")]), "control character"),
-        (part(quarantine=found_in("markets\n", "7")), "control character"),
         (part(quarantine=found_in("markets", "\x1b[2J")), "control character"),
     ],
 )
@@ -143,6 +131,7 @@ HELD = HeldRows("v", closed_at=closing(MARKET))
 POINTS = ((FIRST, 1), (SECOND, 1), (FIRST, 2))
 ROWS = records_of(*(point(*one) for one in POINTS))
 SIZE = len(ROWS) // 3
+BACKWARDS = records_of(*((FIRST, f"2026-01-0{day}T00:00:00.000Z", 0.5) for day in (2, 1)))
 JANUARY = SpoolSegment("history", "2026-01", FIRST, SECOND, 0, 2 * SIZE)
 FEBRUARY = SpoolSegment("history", "2026-02", FIRST, FIRST, 2 * SIZE, SIZE)
 
@@ -164,21 +153,12 @@ def test_rows_of_histories_arrive_as_they_were_collected() -> None:
 @pytest.mark.parametrize(
     ("segments", "rows", "reason"),
     [
-        ((JANUARY._replace(size=3 * SIZE),), ROWS, "rows of another month"),
         ((JANUARY, FEBRUARY._replace(month="2026-03")), ROWS, "rows of another month"),
         ((JANUARY, FEBRUARY), ROWS.replace(SECOND.encode(), BLOCKED.encode()), "rows of other markets"),
         ((JANUARY._replace(last=FIRST), FEBRUARY), ROWS, "rows of other markets"),
-        (
-            (JANUARY, FEBRUARY),
-            ROWS.replace(SECOND.encode(), b"../" * 12),
-            "an id that is",
-        ),
+        ((JANUARY, FEBRUARY), ROWS.replace(SECOND.encode(), b"../" * 12), "an id that is"),
         ((JANUARY, FEBRUARY), ROWS[SIZE : 2 * SIZE] + ROWS[:SIZE] + ROWS[2 * SIZE :], "not in order"),
-        (
-            (JANUARY._replace(last=FIRST),),
-            records_of(*((FIRST, f"2026-01-0{day}T00:00:00.000Z", 0.5) for day in (2, 1))),
-            "not in order",
-        ),
+        ((JANUARY._replace(last=FIRST),), BACKWARDS, "not in order"),
         ((JANUARY._replace(month="NaT"), FEBRUARY), ROWS, "that are none"),
         ((JANUARY, FEBRUARY, FEBRUARY._replace(offset=3 * SIZE)), ROWS, "too short"),
         ((JANUARY, FEBRUARY), records_of((*point(FIRST, 1)[:2], inf)) + ROWS[SIZE:], "infinite"),
@@ -186,10 +166,9 @@ def test_rows_of_histories_arrive_as_they_were_collected() -> None:
         ((JANUARY, FEBRUARY._replace(table="markets")), ROWS, "that are none"),
         ((JANUARY, FEBRUARY._replace(offset=0)), ROWS, "that are none"),
         ((JANUARY, FEBRUARY._replace(path="/etc/passwd")), ROWS, "that are none"),
-        ((JANUARY, FEBRUARY, FEBRUARY._replace(offset=3 * SIZE, size=0)), ROWS, "that are none"),
         ((JANUARY, FEBRUARY._replace(size=SIZE - 1)), ROWS[:-1], "multiple of"),
+        ((JANUARY, FEBRUARY, FEBRUARY._replace(offset=3 * SIZE, size=0)), ROWS, "that are none"),
         ((JANUARY, FEBRUARY), ROWS + b"x", "too long"),
-        ((JANUARY, FEBRUARY), ROWS[:-1], "too short"),
     ],
 )
 def test_rows_of_histories_that_nobody_asked_for_are_refused(
@@ -221,11 +200,9 @@ def test_rows_that_are_not_over_arrive_as_they_were_collected() -> None:
         HELD._replace(later=(CLOSE,)),
         HELD._replace(close=(CANDLE,)),
         HELD._replace(later=(CANDLE._replace(table="weeks"),)),
-        HELD._replace(later=(CANDLE._replace(values=()),)),
         HELD._replace(later=(CANDLE._replace(values=(*CANDLE.values, 1)),)),
         HELD._replace(later=(CANDLE._replace(values=(*CANDLE.values[:-1], -1)),)),
         HELD._replace(later=(CANDLE._replace(values=(*CANDLE.values[:-1], 2**63)),)),
-        HELD._replace(closed_at=""),
         HELD._replace(closed_at="", later=(CANDLE,)),
         HELD._replace(closed_at="2026-01-01T00:00:00.000Z"),
         HELD._replace(later=(CANDLE._replace(time="../../a"),)),
@@ -249,7 +226,7 @@ def test_a_number_that_json_has_not_is_refused(number: float) -> None:
         remote_result.parsed(len(changed).to_bytes(8) + changed + content[end:], SLUGS, TASK)
 
 
-@pytest.mark.parametrize("kept", [slice(0), slice(7), slice(8, None), slice(99), slice(-1)])
+@pytest.mark.parametrize("kept", [slice(0), slice(8, None), slice(-1)])
 def test_a_part_that_is_damaged_is_refused(kept: slice) -> None:
     with pytest.raises(ClusterError, match="something else"):
         remote_result.parsed(remote_result.encoded(part())[kept], SLUGS, TASK)

@@ -35,9 +35,7 @@ def test_the_file_is_one_member_of_gzip_with_all_lines(state: State) -> None:
 
 
 @pytest.mark.parametrize(
-    "command",
-    [["gzip", "-dc"], ["node", "--input-type=module", "-e", _BROWSER]],
-    ids=["gzip", "DecompressionStream"],
+    "command", [["gzip", "-dc"], ["node", "--input-type=module", "-e", _BROWSER]], ids=["gzip", "DecompressionStream"]
 )
 @pytest.mark.parametrize("state", [_SEVERAL_GROUPS, {}], ids=["groups", "empty"])
 def test_other_programs_read_it(command: list[str], state: State) -> None:
@@ -126,15 +124,12 @@ def test_what_follows_the_end_is_not_read() -> None:
     "damage",
     [
         lambda body: body[:-1],
-        lambda body: body[:-9],
         lambda body: body + b"x",
-        lambda body: body + body,
         lambda body: body[:-8] + bytes(4) + body[-4:],
         lambda body: body[:20] + b"\xff" + body[21:],
-        lambda body: body[:0],
         lambda body: gzip.compress(body[:3]),
     ],
-    ids=["cut", "cut short", "longer", "twice", "sum", "content", "nothing", "line"],
+    ids=["cut", "longer", "sum", "content", "line"],
 )
 def test_a_damaged_file_is_no_file(damage: Callable[[bytes], bytes]) -> None:
     body = damage(states.make(_SEVERAL_GROUPS).body)

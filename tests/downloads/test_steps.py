@@ -14,7 +14,7 @@ from generator.api.downloads import ENTRY_SIZE
 from generator.downloads import segments, steps
 from generator.downloads.dump import Changed
 from tests.downloads import states
-from tests.downloads.states import IDS, NAMES, VALUES, Feed, State
+from tests.downloads.states import IDS, VALUES, Feed, State
 from tests.support.campaigns import rounds
 
 ONE, TWO = IDS[:2]
@@ -212,8 +212,3 @@ def test_what_is_kept_ends_with_the_newest(drawn: list[tuple[int, int]], size: i
 
 def _lines(body: bytes | None) -> list[str]:
     return [line.decode() for line in segments.lines([body or b""])]
-
-
-def test_the_names_of_this_test_need_all_care() -> None:
-    assert any('"' in name for name in NAMES)
-    assert any(not name.isascii() for name in NAMES)

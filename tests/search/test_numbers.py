@@ -41,13 +41,5 @@ def test_numbers_of_fixed_width_lead_back_to_themselves(found: list[int]) -> Non
 
 
 def test_a_width_is_as_small_as_it_may_be() -> None:
-    assert [numbers.width(limit) for limit in (0, 1, 91, 92, 8_281, 8_282, 753_571, 753_572)] == [
-        1,
-        1,
-        1,
-        2,
-        2,
-        3,
-        3,
-        4,
-    ]
+    limits = (0, 1, 91, 92, 8_281, 8_282, 753_571, 753_572)
+    assert [*map(numbers.width, limits)] == [1, 1, 1, 2, 2, 3, 3, 4]

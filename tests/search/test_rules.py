@@ -1,4 +1,4 @@
-"""Rules of a search: a table of searches, cursors, bounds, what is missing or damaged; and broken variants."""
+"""Rules of a search: a table of searches, cursors, bounds, what is missing or damaged."""
 
 import hashlib
 import json
@@ -292,6 +292,3 @@ def test_no_damaged_object_becomes_a_page(edge: InQuickjs, layout: str) -> None:
         for damaged in (whole[:-1], whole[: len(whole) // 2], "", "null", "<Error/>"):
             with pytest.raises(quickjs.JSException):
                 edge.walk({**objects_of(layout), key: damaged}, "q=%C3%A9l%20the&status=all")
-
-
-# ── broken variants ───────────────────────────────────────────────────────────────────────────────────────────────

@@ -165,14 +165,6 @@ def test_feeds_can_be_left_out(tmp_path: Path) -> None:
     assert b"/feeds/" not in found[keys.SITE_INDEX] + found[keys.LLMS]
 
 
-def test_there_is_a_first_page_for_every_limit() -> None:
-    lists = documents.lists(catalog(public_market(1), public_market(2)), ())
-    (newest,) = (item_list for item_list in lists if item_list.name == "open/new")
-    pages = list(Generation(newest).first_pages())
-    assert [key for key, _ in pages] == [keys.first_page("open/new", limit) for limit in range(1, 101)]
-    assert [len(json.loads(body)["items"]) for _, body in pages] == [1] + [2] * 99
-
-
 def test_build_json_describes_the_build_for_readers() -> None:
     base = Manifest(
         complete=False, as_of=NOW, version=__version__, variant="core", layout="pages", current={}, retired=(),

@@ -132,20 +132,18 @@ def test_a_result_larger_than_a_pipe_arrives() -> None:
         assert sorted(len(result) for result in pool.results()) == [10_000_000, 20_000_000]
 
 
-def test_an_error_in_a_worker_is_raised_where_its_results_are_awaited() -> None:
-    with pytest.raises(OutputError, match="full of three"), WorkerPool(fail_at_three, range(10), cost, 2) as pool:
-        list(pool.results())
-    assert my_workers() == []
-
-
-def test_an_oserror_keeps_its_path() -> None:
-    with pytest.raises(OSError, match="No space left") as caught, WorkerPool(lose_the_disk, [1], cost, 2) as pool:
-        list(pool.results())
-    assert caught.value.filename == "/somewhere"
-
-
-def test_a_killed_worker_is_an_error_not_an_endless_wait() -> None:
-    with pytest.raises(OutputError, match="a worker process was killed"), WorkerPool(die, [1, 2], cost, 2) as pool:
+@pytest.mark.parametrize(
+    ("work", "error", "said"),
+    [
+        (fail_at_three, OutputError, "full of three"),
+        (lose_the_disk, OSError, "No space left.*'/somewhere'"),
+        (die, OutputError, "a worker process was killed"),
+    ],
+)
+def test_an_error_or_the_death_of_a_worker_is_raised_where_its_results_are_awaited(
+    work: Callable[[int], object], error: type[Exception], said: str
+) -> None:
+    with pytest.raises(error, match=said), WorkerPool(work, range(10), cost, 2) as pool:
         list(pool.results())
     assert my_workers() == []
 

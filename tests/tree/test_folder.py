@@ -23,9 +23,10 @@ from generator.publish import withdrawal
 from generator.tree import blocklist
 from generator.tree.folder import locked
 from generator.tree.manifest import FORMAT
-from tests.support.commands import run
+from tests.support.commands import fresh, run
 from tests.support.disks import Disk
 from tests.support.faults import Reader, World, check_whole, fast_folder
+from tests.support.project import ROOT
 from tests.support.sites.builds import AS_OF, Silent, build_now, files, make_config
 from tests.support.sites.rows import market_id
 
@@ -111,6 +112,15 @@ def test_nothing_is_written_to_a_disk_that_is_already_full(world: World, disk: D
     assert [path.name for path in (disk.path / "output").iterdir()] == [".lock"]
 
 
+def test_a_folder_without_the_right_to_write_is_named(world: World) -> None:
+    output = world.folder / "output"
+    output.mkdir(mode=0o555)
+    weak = ["setpriv", "--bounding-set=-dac_override"] if os.geteuid() == 0 else []  # root may write everywhere
+    command = [*weak, *fresh(), "build", f"--set=output={output}", f"--set=source.url=sqlite:///{world.folder}/x.db"]
+    result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    check_refused(result, f"error: {output}", "permission denied; grant this user write access, or choose another")
+
+
 # ── paths ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -151,7 +161,6 @@ def test_a_folder_with_foreign_files_is_left_alone(world: World) -> None:
     ("content", "words"),
     [
         (b"", "damaged"),
-        (b"[]", "damaged"),
         (b'{"hello": "world"}', "damaged"),
         (b"\xff\xfe", "damaged"),
         (f'{{"format": {FORMAT}}}'.encode(), "damaged"),

@@ -23,14 +23,9 @@ NUMBER: Final = 1.7976931348623157e308
 def largest(character: str) -> bytes:
     """An item with the longest value in every field."""
     row = market_row(
-        question=character * contract.QUESTION_LENGTH,
-        status="cancelled",
-        resolution="CANCEL",
-        resolved_at="2026-01-15 00:00:00.000000",
-        prob=1.2345678901234567e-100,
-        volume=NUMBER,
-        trader_count=10**308,
-    )
+        question=character * contract.QUESTION_LENGTH, status="cancelled", resolution="CANCEL",
+        resolved_at="2026-01-15 00:00:00.000000", prob=1.2345678901234567e-100, volume=NUMBER, trader_count=10**308,
+    )  # fmt: skip
     names = [
         f"{number:02}" + ("🙂" if character == "\n" else character) * (contract.CATEGORY_LENGTH - 2)
         for number in range(contract.CATEGORIES_MAX)

@@ -7,9 +7,11 @@ import pytest
 from pydantic import ValidationError
 
 from generator.api import keys
-from generator.tree import manifest
+from generator.api.contract import MARKET_STATUSES
+from generator.tree import manifest, membership, stored
 from generator.tree.manifest import Current, Manifest, Retired
 from generator.tree.membership import Memberships
+from generator.tree.stored import FormatError
 
 LIFETIME = timedelta(hours=6)
 OPEN = "open/popular"
@@ -25,16 +27,10 @@ def built(as_of: str = "2026-01-31T12:00:00.000Z", **lists: str) -> Manifest:
     """The manifest of a build; `lists` are generations by the words OPEN, ALL and RESOLVED."""
     names = {"OPEN": OPEN, "ALL": ALL, "RESOLVED": RESOLVED}
     return Manifest(
-        complete=True,
-        as_of=as_of,
-        version="1",
-        variant="core",
-        layout="pages",
+        complete=True, as_of=as_of, version="1", variant="core", layout="pages", retired=(), markets={},
         current={names[word]: current(generation) for word, generation in lists.items()},
-        retired=(),
         objects={"v1/build.json": "digest"},
-        markets={},
-    )
+    )  # fmt: skip
 
 
 def settled(record: Manifest, states: Memberships, previous: Manifest | None = None) -> Manifest:
@@ -249,17 +245,46 @@ def test_the_age_of_what_a_clock_that_was_ahead_retired_counts_from_now() -> Non
     assert retired(settled(built(at("08:01"), OPEN="p2"), {}, right)) == []
 
 
-@pytest.mark.parametrize(
-    ("as_of", "due"),
-    [
-        ("2026-01-31T11:00:00.000Z", False),
-        ("2026-01-31T12:00:00.000Z", False),
-        ("2026-01-31T18:00:00.000Z", False),
-        ("2026-01-31T18:00:00.001Z", True),
-        ("2026-02-28T00:00:00.000Z", True),
-    ],
-)
+@pytest.mark.parametrize(("as_of", "due"), [("2026-01-31T18:00:00.000Z", False), ("2026-01-31T18:00:00.001Z", True)])
 def test_a_retired_generation_is_due_after_its_lifetime(as_of: str, due: bool) -> None:  # noqa: FBT001 - a table's column
     generation = Retired(list=OPEN, generation="p1", count=1, bytes=1, retired_at=at("12:00"))
     assert generation.is_due(as_of, LIFETIME) is due
     assert generation.model_copy(update={"withdrawn": True}).is_due(as_of, LIFETIME)
+
+
+# ── which lists hold a market ───────────────────────────────────────────────────────────────────────────────────────
+
+
+#: What holds every market that a list has.
+WHOLE = {keys.SEARCH, *keys.DOWNLOADS}
+
+
+def test_a_market_is_listed_by_its_state_with_and_without_categories() -> None:
+    assert membership.memberships_of("open", []) == ("open",)
+    assert membership.memberships_of("closed", ["snow", "rain"]) == ("closed", "closed.rain", "closed.snow")
+    lists = membership.lists_of(["closed.rain"])
+    assert {name.partition("/")[0] for name in lists - WHOLE} == {"closed.rain", "archive.rain", "all.rain"}
+    assert len(lists - WHOLE) == 15
+    assert membership.lists_of(["closed.rain", "closed"]) == lists | membership.lists_of(["closed"])
+
+
+def test_a_state_is_held_by_the_lists_that_select_it() -> None:
+    assert {name.split("/")[0] for name in membership.lists_of(["open"]) - WHOLE} == {"open", "all"}
+    for state in ("closed", "resolved", "cancelled"):
+        assert {name.split("/")[0] for name in membership.lists_of([state]) - WHOLE} == {state, "archive", "all"}
+    assert len(membership.lists_of(["open"]) - WHOLE) == 10
+    assert membership.lists_of(["open"]) >= WHOLE, "search index and downloads have every market that a list has"
+    assert membership.lists_of([]) == frozenset()
+    assert len(membership.lists_of(MARKET_STATUSES) - WHOLE) == 30
+
+
+# ── its format ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_the_format_of_a_file_is_read_whatever_else_it_holds() -> None:
+    stored.require_format(b'{"format": 7, "else": []}', 7)
+    with pytest.raises(FormatError, match=r"^format 7, this program knows 1$"):
+        stored.require_format(b'{"format": 7, "else": []}', 1)
+    for content in (b"{}", b"[]", b"", b'{"format": null}'):
+        with pytest.raises(ValidationError):
+            stored.require_format(content, 1)

@@ -33,18 +33,11 @@ def built(generation: str = "g1", number: int = len(MARKETS), *, is_complete: bo
     details = [key for market in markets for key in keys.details(market, *found.get(market, (None,)))]
     objects = (keys.BUILD, keys.head(LIST), keys.SNAPSHOT, *details)
     return Manifest(
-        complete=is_complete,
-        as_of="2026-01-31T12:00:00.000Z",
-        version="1",
-        variant="core",
-        layout="chunks",
-        current={LIST: Current(generation=generation, count=1, bytes=1, chunks=("c1", generation))},
-        retired=(),
-        objects=dict.fromkeys(sorted(objects), "digest"),
-        markets=dict.fromkeys(markets, OPEN),
-        slugs=found,
+        complete=is_complete, as_of="2026-01-31T12:00:00.000Z", version="1", variant="core", layout="chunks",
+        current={LIST: Current(generation=generation, count=1, bytes=1, chunks=("c1", generation))}, retired=(),
+        objects=dict.fromkeys(sorted(objects), "digest"), markets=dict.fromkeys(markets, OPEN), slugs=found,
         site_keys={market: f"key of {market}" for market in markets[::3]},
-    )
+    )  # fmt: skip
 
 
 def changed(state: Manifest, market: str, generation: str = "g2") -> Manifest:

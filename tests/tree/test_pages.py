@@ -57,26 +57,6 @@ def walkable(count: int) -> Walkable:
     return Walkable(count)
 
 
-@pytest.mark.parametrize("count", [0, 1, 2, 19, 20, 21, 99, 100, 101, 230])
-def test_a_walk_with_one_limit_is_exactly_the_list(count: int) -> None:
-    walk = walkable(count)
-    for limit in LIMITS:
-        items, text = walk.first(limit)
-        seen, sizes = items, [len(items)]
-        while text is not None:
-            items, text = walk.page(limit, walk.position(text))
-            seen, sizes = seen + items, [*sizes, len(items)]
-        assert seen == walk.items
-        assert len(sizes) == max(1, -(-count // limit))
-        assert {*sizes[:-1]} <= {limit}
-
-
-def test_the_last_page_that_is_full_says_that_it_is_the_last() -> None:
-    assert walkable(100).first(100)[1] is None
-    assert walkable(100).page(20, 80) == (walkable(100).items[80:], None)
-    assert walkable(101).first(100)[1] is not None
-
-
 @settings(deadline=None, max_examples=150)
 @given(st.integers(0, 330), st.lists(st.integers(1, 100), min_size=1, max_size=12))
 @example(330, [20, 100])
@@ -92,16 +72,6 @@ def test_a_walk_that_changes_its_limit_has_neither_gap_nor_duplicate(count: int,
         seen += items
         assert (text is None) == (len(seen) == count)
     assert seen == walk.items
-
-
-@pytest.mark.campaign(short=0)
-def test_there_is_a_page_for_every_position_and_limit() -> None:
-    for limit in LIMITS:
-        for position in range(1, 5_000):
-            size = size_at(position, limit)
-            assert 1 <= size <= limit
-            assert position % size == 0, "no page of that size starts there"
-            assert size <= limit - position % limit, "steps over the next multiple of the limit"
 
 
 def test_no_larger_page_fits() -> None:

@@ -45,11 +45,6 @@ def test_a_bucket_has_the_mean_probability_of_its_markets_and_the_share_that_res
     assert (middle.prob, middle.yes) == pytest.approx((0.35, 1 / 3))
 
 
-@pytest.mark.parametrize("resolution", ["CANCEL", None])
-def test_markets_that_did_not_resolve_yes_or_no_do_not_count(resolution: Resolution | None) -> None:
-    assert history.calibration([("a", 0.5)], {"a": resolution}) == []
-
-
 def test_neither_a_market_without_a_probability_then_nor_one_that_is_not_published_counts() -> None:
     assert history.calibration([("a", None), ("b", 0.5)], {"a": "YES"}) == []
 
@@ -164,16 +159,8 @@ class Tables:
         self.read += [key.removeprefix(keys.chunk(keys.DUMPS, "")).rpartition("/")[0] for key in object_keys]
         yield from ()
 
-    def figures(self, page: bytes | None = None, program: str = "this") -> HistoryFigures:
-        """The figures, after which `read` is of them alone."""
-        self.read.clear()
-        return history.figures(self.head, Catalog([], as_of=NOW, hidden=0), self.rows, page, program)
-
-
-def page_of(figures: HistoryFigures) -> bytes:
-    """What a page holds of them."""
-    tag = f'<script type="application/json" id="candles" data-seal="{figures.seal}">'
-    return b"<main>" + tag.encode() + figures.candles.encoded() + b"</script>"
+    def figures(self) -> HistoryFigures:
+        return history.figures(self.head, Catalog([], as_of=NOW, hidden=0), self.rows, None, "this")
 
 
 def test_only_files_of_periods_that_are_shown_are_read_and_of_closes_all() -> None:
@@ -190,22 +177,7 @@ def test_only_files_of_periods_that_are_shown_are_read_and_of_closes_all() -> No
     assert tables.read == ["candles/day/period=2025-11", "candles/hour/period=2026-02"]
 
 
-def test_what_a_page_has_of_the_same_files_is_taken_over() -> None:
-    tables = Tables(AS_OF, candles_day=["2026-01"], candles_hour=["2026-01"])
-    first = tables.figures()
-    assert len(tables.read) == 2
-    assert tables.figures(page_of(first)) == first
-    assert tables.read == []
-    for page, program in (
-        (page_of(first), "another"),
-        (page_of(first).replace(b"[]", b"[0]", 1), "this"),
-        (b"", "this"),
-    ):
-        assert tables.figures(page, program).candles == first.candles
-        assert len(tables.read) == 2
-    later = Tables(AS_OF.replace("12:", "13:"), candles_day=["2026-01"], candles_hour=["2026-01"])
-    later.figures(page_of(first))
-    assert len(later.read) == 2, "the last hour is another"
-    fewer = Tables(AS_OF, candles_day=["2026-01"])
-    fewer.figures(page_of(first))
-    assert fewer.read == ["candles/day/period=2026-01"]
+def test_a_page_of_other_files_or_of_another_hour_is_of_other_candles() -> None:
+    later, files = AS_OF.replace("12:", "13:"), {"candles_day": ["2026-01"], "candles_hour": ["2026-01"]}
+    tables = [Tables(AS_OF, **files), Tables(later, **files), Tables(AS_OF, candles_day=["2026-01"])]
+    assert len({one.figures().seal for one in tables}) == len(tables)

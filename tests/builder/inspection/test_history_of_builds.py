@@ -201,6 +201,3 @@ def test_a_site_that_thins_its_histories_again_has_neither_page_nor_its_files(si
     assert not (site.output / "vendor/plot").exists()
     assert (site.output / files.RENDERER).is_file()
     assert files.HISTORY not in (site.output / files.INSPECTION).read_text("utf-8")
-
-
-# ── in a browser ──────────────────────────────────────────────────────────────────────────────────────────────────

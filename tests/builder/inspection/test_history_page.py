@@ -10,13 +10,7 @@ from playwright.sync_api import Browser, expect
 from generator.builder.inspection import pages as inspection
 from generator.builder.inspection.downloads import Downloads
 from generator.builder.inspection.excerpts import Excerpts
-from generator.builder.inspection.history import (
-    CalibrationBucket,
-    CandleFigures,
-    DayVolume,
-    HistoryFigures,
-    Move,
-)
+from generator.builder.inspection.history import CalibrationBucket, CandleFigures, DayVolume, HistoryFigures, Move
 from generator.builder.report import Report
 from generator.site.catalog import Catalog
 from generator.tree import files
@@ -24,11 +18,6 @@ from tests.support.readers.browser import Watched, Window, chromium, window
 from tests.support.sites.builds import NOW, make_config
 from tests.support.sites.rows import market_id, public_market
 
-#: dist/d3.min.js of d3 7.9.2 and dist/plot.umd.min.js of @observablehq/plot 0.6.17 on npm.
-PLOTTERS: Final = {
-    "vendor/plot/d3.min.js": "912111098ea99503a6f4967361d2bbdc9dbf58cf9c678c8e27e5b02d1a07f0c1",
-    "vendor/plot/plot.umd.min.js": "4358086467740777dd788d6b27a95cebdbaefdd50c730a3060117073bd7134cb",
-}
 QUESTIONS: Final = (
     '</script><script>alert("script")</script>',
     '<img src="https://evil.example/x.png" onerror=alert(1)>',
@@ -52,7 +41,7 @@ FIGURES: Final = HistoryFigures(
     ),
     questions={market_id(number): question for number, question in enumerate(QUESTIONS)},
 )
-NOTHING: Final = HistoryFigures(as_of=NOW)
+FAULT: Final = "v1/<b>dumps</b>: damaged Parquet file"
 
 
 def placed(folder: Path, figures: HistoryFigures) -> Path:
@@ -174,27 +163,26 @@ def test_a_mover_leads_to_the_market_on_the_inspection_page_and_both_pages_to_ea
 # ── where there is nothing to show ────────────────────────────────────────────────────────────────────────────────
 
 
-def test_a_site_without_closed_markets_trades_or_moves_says_so_in_place_of_charts(tmp_path: Path, wide: Window) -> None:
-    watched = wide.open(placed(tmp_path, NOTHING).as_uri())
-    text = watched.page.inner_text("main")
-    for sentence in (
-        "No market has resolved YES or NO that had a probability a week before it closed.",
-        "Nothing was traded in the last 90 days that are over.",
-        "No probability changed in the 24 hours until 2026-01-31 12:00 UTC.",
-    ):
-        assert sentence in text
-    assert watched.page.locator("svg, table").count() == 0
-    assert (watched.complaints, watched.violations()) == ([], [])
-
-
-def test_files_that_cannot_be_read_are_named_with_the_remedy(tmp_path: Path, wide: Window) -> None:
-    fault = "v1/<b>dumps</b>: damaged Parquet file"
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        (
+            "",
+            (
+                "No market has resolved YES or NO that had a probability a week before it closed.",
+                "Nothing was traded in the last 90 days that are over.",
+                "No probability changed in the 24 hours until 2026-01-31 12:00 UTC.",
+            ),
+        ),
+        (FAULT, (FAULT, "public-markets build --full")),
+    ],
+    ids=["no figures", "a damaged file"],
+)
+def test_words_say_in_place_of_charts_that_there_is_nothing_or_what_is_damaged(
+    tmp_path: Path, wide: Window, fault: str, said: tuple[str, ...]
+) -> None:
     watched = wide.open(placed(tmp_path, HistoryFigures(as_of=NOW, fault=fault)).as_uri())
     text = watched.page.inner_text("main")
-    assert fault in text
-    assert "public-markets build --full" in text
+    assert [sentence for sentence in said if sentence not in text] == []
     assert watched.page.locator("svg, table").count() == 0
     assert (watched.complaints, watched.violations()) == ([], [])
-
-
-# ── its files ─────────────────────────────────────────────────────────────────────────────────────────────────────

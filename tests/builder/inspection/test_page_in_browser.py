@@ -42,10 +42,6 @@ HOSTILE: Final = (
     "W" * 400,
     "{{ 7 * 7 }} {% raw %} ${document.cookie} &lt;b&gt; <!-- <script>",
 )
-COST: Final = {
-    "pricesAsOf": "2026-01-01",
-    "layouts": {"pages": {"objects": 63_135, "bytes": 476_000_000, "putsPerMonth": 1, "usdPerMonth": {"R2": 202.5}}},
-}
 #: The site offers search, which changes nothing else.
 SEARCH: Final = {"variant": "extended", "search": "title+description"}
 #: Each size and each scheme: the one has no say in the other.
@@ -276,14 +272,7 @@ def test_without_scripts_the_page_still_describes_the_build(rebuilt_folder: Path
     with window(browser, scripts=False) as opened:
         watched = opened.open(on_disk(rebuilt_folder))
         text = watched.page.text_content("main") or ""
-        for words in (
-            "52",
-            HOSTILE[0],
-            "prob: ",
-            "open/popular",
-            market_id(70),
-            "Search needs JavaScript",
-        ):
+        for words in ("52", HOSTILE[0], "prob: ", "open/popular", market_id(70), "Search needs JavaScript"):
             assert words in text
         expect(watched.page.locator("#markets tbody tr")).to_have_count(20)
         expect(watched.page.locator("#find-form")).to_be_hidden()
@@ -391,17 +380,10 @@ def test_live_calls_show_request_and_response(live: Watched, server: Served) -> 
 
 
 @pytest.mark.campaign(short=0)
-def test_the_documentation_opens_over_http_with_one_left_edge_per_column(server: Served, desktop: Window) -> None:
+def test_the_documentation_opens_over_http(server: Served, desktop: Window) -> None:
     watched = desktop.open(f"http://127.0.0.1:{server.port}/inspect/api.html")
-    titles = ("List public markets", "Get markets for a landing page", "Get one market")
-    watched.page.get_by_text(titles[0]).last.wait_for()
-    expect(watched.page.get_by_text("OPERATIONS")).to_be_hidden()
-    texts = [watched.page.get_by_text(title).first for title in titles]
-    navigation = {round((text.bounding_box() or {"x": -1})["x"]) for text in texts}
-    left = "all => [...new Set(all.map((one) => Math.round(one.getBoundingClientRect().x)))]"
-    assert {*watched.page.locator("header h1").evaluate_all(left)} == navigation
-    headings = "[part~=section-overview-title], [part~=section-tag-title], [part~=section-operation-summary]"
-    assert len(watched.page.locator(headings).evaluate_all(left)) == 1
+    for title in ("List public markets", "Get markets for a landing page", "Get one market"):
+        watched.page.get_by_text(title).last.wait_for()
     watched.page.click("text=What was built")
     expect(watched.page.locator("h1")).to_have_text("What was built")
     assert (watched.complaints, watched.foreign) == ([], [])

@@ -27,6 +27,11 @@ from tests.support.sites.rows import insert_market, market_id, public_market
 
 #: dist/rapidoc-min.js of rapidoc 9.3.8 on npm: `npm pack rapidoc@9.3.8`.
 RAPIDOC: Final = "affbd173a65e870e18f392cca963113bcdafb6e50e88cd2f6a834a65b22db94d"
+#: dist/d3.min.js of d3 7.9.2 and dist/plot.umd.min.js of @observablehq/plot 0.6.17 on npm.
+PLOTTERS: Final = {
+    "vendor/plot/d3.min.js": "912111098ea99503a6f4967361d2bbdc9dbf58cf9c678c8e27e5b02d1a07f0c1",
+    "vendor/plot/plot.umd.min.js": "4358086467740777dd788d6b27a95cebdbaefdd50c730a3060117073bd7134cb",
+}
 #: With these settings there is a history page.
 FULL: Final[dict[str, Any]] = {"dumps__parquet": True, "dumps__histories": "full"}
 COST: Final = {
@@ -254,3 +259,8 @@ def test_the_renderer_is_the_published_one_with_its_licences(tmp_path: Path) -> 
         f"vendor/rapidoc/{path.name}" for path in folder.iterdir()
     } - {"vendor/rapidoc/README.md"}
     assert hashlib.sha256(made[names.RENDERER].encode()).hexdigest() == RAPIDOC
+
+
+def test_the_plotters_are_the_published_ones() -> None:
+    for name, digest in PLOTTERS.items():
+        assert hashlib.sha256((ROOT / "templates" / name).read_bytes()).hexdigest() == digest

@@ -164,14 +164,7 @@ def _followed(scenario: Scenario, left: Moment, layout: str, role: Role, tell: C
 
 
 def explore(
-    explorer: Explorer,
-    scenario: Scenario,
-    layout: str,
-    first: int,
-    *,
-    strikes: int = 2,
-    every: int = 1,
-    start: int = 0,
+    explorer: Explorer, scenario: Scenario, layout: str, first: int, *, strikes: int = 2, every: int = 1, start: int = 0
 ) -> Iterator[Played]:
     """Play every placement of up to so many strikes in which that role begins.
 

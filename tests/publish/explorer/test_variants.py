@@ -2,7 +2,7 @@
 
 import inspect
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -35,48 +35,13 @@ Patch = tuple[object, str, object]
 # ── the broken parts ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def reads_the_blocked_list_only_at_the_end() -> Iterator[Patch]:
-    blocked_since = Publisher._blocked_since  # noqa: SLF001 - the rule that is removed
-
-    def only_when_done(self: Publisher, plan: Any) -> frozenset[str]:
-        caller = inspect.stack(0)[1].function
-        return frozenset() if caller == "_plan_without_blocked" else blocked_since(self, plan)
-
-    yield Publisher, "_blocked_since", only_when_done
+_BLOCKED_SINCE: Final = Publisher._blocked_since  # noqa: SLF001 - the rule that is removed
 
 
-def never_reads_the_blocked_list_again() -> Iterator[Patch]:
-    yield Publisher, "_blocked_since", lambda *_: frozenset()
-
-
-def forgets_what_the_dead_may_still_put() -> Iterator[Patch]:
-    yield protocol, "late", lambda *_: NO_DOUBTS
-
-
-def trusts_what_the_dead_touched() -> Iterator[Patch]:
-    yield Published, "unfinished", lambda _: frozenset()
-    yield from forgets_what_the_dead_may_still_put()
-
-
-def withdraws_nothing_when_refused() -> Iterator[Patch]:
-    for module in (cli_publish, cli_rebuild):
-        yield module, "withdraw_hidden", lambda *_: None
-
-
-def takes_a_missing_record_for_an_empty_store() -> Iterator[Patch]:
-    yield takedown._PublishedSite, "_withdraw_unrecorded", lambda *_: Tally()  # noqa: SLF001
-
-
-def leaves_stray_details() -> Iterator[Patch]:
-    """Both rules find them: details of blocked markets are looked for always, what the dead may put for an hour."""
-    yield Publisher, "_blocked_details", lambda *_: frozenset()
-    for module in (protocol, takedown):
-        yield module, "stray_details", lambda *_: NO_DOUBTS
-    yield from forgets_what_the_dead_may_still_put()
-
-
-def reports_a_takedown_that_is_not_done() -> Iterator[Patch]:
-    yield takedown, "retried_while_busy", lambda *_: Tally()
+def only_when_done(self: Publisher, plan: Any) -> frozenset[str]:
+    """Reads the blocked list again, but not under the lease."""
+    caller = inspect.stack(0)[1].function
+    return frozenset() if caller == "_plan_without_blocked" else _BLOCKED_SINCE(self, plan)
 
 
 def deletes_what_it_replaces_at_once() -> Iterator[Patch]:
@@ -95,122 +60,124 @@ def deletes_what_it_replaces_at_once() -> Iterator[Patch]:
     yield Applier, "upload_generations", and_delete
 
 
-def truncates_files_in_place() -> Iterator[Patch]:
-    rename = AsideFile.rename
-
-    def write(self: AsideFile, path: str, times: Any = None) -> None:
-        if "/lists/" not in path:
-            rename(self, path, times)
-            return
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-        os.write(handle, self._body)
-        os.close(handle)
-
-    yield AsideFile, "rename", write
+_RENAME: Final = AsideFile.rename
 
 
-def puts_shards_unannounced() -> Iterator[Patch]:
-    yield StoredShards, "intent", lambda *_: None
+def written_in_place(self: AsideFile, path: str, times: Any = None) -> None:
+    if "/lists/" not in path:
+        _RENAME(self, path, times)
+        return
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    os.write(handle, self._body)
+    os.close(handle)
 
 
-def forgets_that_every_market_is_in_the_index() -> Iterator[Patch]:
-    lists_of = membership.lists_of
-    yield membership, "lists_of", lambda memberships: lists_of(memberships) - {keys.SEARCH}
-
-
-def makes_no_index_again() -> Iterator[Patch]:
-    def without_search(recorded: Any) -> Any:
-        return shape.shaped(recorded).model_copy(update={"search": "off"})
-
-    yield published, "shaped", without_search
-
-
-def names_steps_to_what_was_only_built() -> Iterator[Patch]:
-    yield published_feed, "_has_one_new_step", lambda *_: True
-
-
-def publishes_what_is_on_hold() -> Iterator[Patch]:
-    yield hold, "refuse", lambda *_, **__: []
-
-
-def holds_beside_a_publisher() -> Iterator[Patch]:
-    yield hold, "refuse_running", lambda *_: None
-
-
-def loses_the_hold() -> Iterator[Patch]:
-    def without_hold(model: Any, **values: Any) -> Any:
-        more = {"hold": None} if isinstance(model, Published) else {}
-        return replaced(model, **values, **more)
-
-    yield protocol, "replaced", without_hold
+def without_hold(model: Any, **values: Any) -> Any:
+    return replaced(model, **values, **({"hold": None} if isinstance(model, Published) else {}))
 
 
 # ── where each shows ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
 class Game(NamedTuple):
-    """A variant, the game that catches it, and what is said then."""
+    """What is replaced, the game that catches it, and what is said then."""
 
-    variant: Callable[[], Iterator[Patch]]
+    patches: Sequence[Patch]
     scenario: str
     layout: str
     first: int
     said: str
-    strikes: int = 1
 
+
+_LISTS_OF: Final = membership.lists_of
+#: Forgets what the dead may still put.
+_NOTHING_LATE: Final[Patch] = (protocol, "late", lambda *_: NO_DOUBTS)
 
 BROKEN: Final[Mapping[str, Game]] = {
     "the blocked list is read again under the lease": Game(
-        reads_the_blocked_list_only_at_the_end, "rebuild-takedown3", "pages", 0, "market 3 is public"
+        [(Publisher, "_blocked_since", only_when_done)], "rebuild-takedown3", "pages", 0, "market 3 is public"
     ),
     "the blocked list is read again at all": Game(
-        never_reads_the_blocked_list_again, "rebuild-takedown2", "chunks", 0, "market 2 is public"
+        [(Publisher, "_blocked_since", lambda *_: frozenset())], "rebuild-takedown2", "chunks", 0, "market 2 is public"
     ),
     "what the dead may still put is looked for": Game(
-        forgets_what_the_dead_may_still_put, "publish-other", "pages", 0, "unknown to the record"
+        [_NOTHING_LATE], "publish-other", "pages", 0, "unknown to the record"
     ),
     "what the dead touched is put again": Game(
-        trusts_what_the_dead_touched, "publish-other", "pages", 0, "not as built|differs from the record"
+        [(Published, "unfinished", lambda _: frozenset()), _NOTHING_LATE],
+        "publish-other",
+        "pages",
+        0,
+        "not as built|differs from the record",
     ),
+    # Both rules find them: details of blocked markets are looked for always, what the dead may put for an hour.
     "details of what is blocked are deleted again": Game(
-        leaves_stray_details, "publish-takedown3", "pages", 0, "detail is unknown to the record"
+        [
+            (Publisher, "_blocked_details", lambda *_: frozenset()),
+            *((module, "stray_details", lambda *_: NO_DOUBTS) for module in (protocol, takedown)),
+            _NOTHING_LATE,
+        ],
+        "publish-takedown3",
+        "pages",
+        0,
+        "detail is unknown to the record",
     ),
     "a refused publish withdraws what is blocked": Game(
-        withdraws_nothing_when_refused, "guarded-takedown1", "pages", 1, "ended with 3"
+        [(module, "withdraw_hidden", lambda *_: None) for module in (cli_publish, cli_rebuild)],
+        "guarded-takedown1",
+        "pages",
+        1,
+        "ended with 3",
     ),
     "a takedown needs a record to succeed": Game(
-        takes_a_missing_record_for_an_empty_store, "no-record", "pages", 1, "market 1 is public"
+        [(takedown._PublishedSite, "_withdraw_unrecorded", lambda *_: Tally())],  # noqa: SLF001 - the rule
+        "no-record",
+        "pages",
+        1,
+        "market 1 is public",
     ),
     "a takedown waits for whoever holds the lease": Game(
-        reports_a_takedown_that_is_not_done, "rebuild-takedown3", "pages", 0, "market 3 is public"
+        [(takedown, "retried_while_busy", lambda *_: Tally())], "rebuild-takedown3", "pages", 0, "market 3 is public"
     ),
-    "retired generations go last": Game(deletes_what_it_replaces_at_once, "takedown1-undo", "pages", 0, "torn"),
+    "retired generations go last": Game([*deletes_what_it_replaces_at_once()], "takedown1-undo", "pages", 0, "torn"),
     "a takedown ends every earlier index": Game(
-        forgets_that_every_market_is_in_the_index, "search-publish-takedown1", "searched", 0, "market 1 is public"
+        [(membership, "lists_of", lambda memberships: _LISTS_OF(memberships) - {keys.SEARCH})],
+        "search-publish-takedown1",
+        "searched",
+        0,
+        "market 1 is public",
     ),
     "a takedown makes the index again": Game(
-        makes_no_index_again,
+        [(published, "shaped", lambda recorded: shape.shaped(recorded).model_copy(update={"search": "off"}))],
         "search-publish-takedown1",
         "searched",
         0,
         "there is no v1/public/markets/lists/all/search",
     ),
     "steps to what was never published are joined": Game(
-        names_steps_to_what_was_only_built, "all-kinds-publish-takedown1", EVERYTHING, 0, "was never published"
+        [(published_feed, "_has_one_new_step", lambda *_: True)],
+        "all-kinds-publish-takedown1",
+        EVERYTHING,
+        0,
+        "was never published",
     ),
-    "the record says who puts shards": Game(puts_shards_unannounced, "publish-other", "pages", 0, "shard is left"),
+    "the record says who puts shards": Game(
+        [(StoredShards, "intent", lambda *_: None)], "publish-other", "pages", 0, "shard is left"
+    ),
     "what is on hold is refused": Game(
-        publishes_what_is_on_hold, "held-publish-takedown1", "pages", 0, "in spite of the hold"
+        [(hold, "refuse", lambda *_, **__: [])], "held-publish-takedown1", "pages", 0, "in spite of the hold"
     ),
     "a hold waits for whoever holds the lease": Game(
-        holds_beside_a_publisher, "publish-hold", "pages", 0, "in spite of the hold"
+        [(hold, "refuse_running", lambda *_: None)], "publish-hold", "pages", 0, "in spite of the hold"
     ),
-    "every run carries the hold along": Game(loses_the_hold, "takedown1-hold", "pages", 1, "the hold was lost"),
+    "every run carries the hold along": Game(
+        [(protocol, "replaced", without_hold)], "takedown1-hold", "pages", 1, "the hold was lost"
+    ),
     "files are replaced, never written in place": Game(
-        truncates_files_in_place, "disk-publish-publish", "pages", 0, "torn|interrupted"
+        [(AsideFile, "rename", written_in_place)], "disk-publish-publish", "pages", 0, "torn|interrupted"
     ),
-}
+}  # fmt: skip
 
 
 @contextmanager
@@ -219,9 +186,9 @@ def explored(game: Game) -> Iterator[Iterator[Played]]:
     with stand_ins.in_place() as patch:
         scenario = SCENARIOS[game.scenario]
         made(scenario, game.layout)
-        for place, name, broken in game.variant():
+        for place, name, broken in game.patches:
             patch.setattr(place, name, broken)
-        yield explore(Explorer(), scenario, game.layout, game.first, strikes=game.strikes)
+        yield explore(Explorer(), scenario, game.layout, game.first, strikes=1)
 
 
 @pytest.mark.campaign(short=0)

@@ -1,11 +1,16 @@
 """Every fault is tried on records in shards, although these sites are small; some on whole records, too."""
 
 from collections.abc import Iterator
+from typing import Final
 
 import pytest
 
 from generator.tree import in_turn
+from tests.support.stores.places import use_credentials
 from tests.support.stores.records import sharded
+
+#: What every scene is made with; tests/conftest.py finds the names here.
+NEEDED: Final = ("scene", "s3")
 
 
 @pytest.fixture(autouse=True)
@@ -16,6 +21,11 @@ def has_shards(request: pytest.FixtureRequest) -> Iterator[bool]:
         return
     with sharded():
         yield True
+
+
+@pytest.fixture(autouse=True)
+def _credentials(monkeypatch: pytest.MonkeyPatch) -> None:
+    use_credentials(monkeypatch)
 
 
 @pytest.fixture(autouse=True)

@@ -7,15 +7,7 @@ import pytest
 
 from generator.api import keys
 from generator.tree import chunks
-from tests.publish.faults.scene import (
-    LIFETIME_S,
-    Scene,
-    check_hidden,
-    check_known,
-    check_lists,
-    check_whole,
-    take_down,
-)
+from tests.publish.faults.scene import LIFETIME_S, Scene, check_hidden, check_known, check_lists, check_whole, take_down
 from tests.publish.faults.sites import SiteContent, without
 from tests.publish.faults.strikes import Strike, Victims, places
 from tests.support.campaigns import rounds, sample, thinned

@@ -4,7 +4,7 @@
 import random
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from datetime import timedelta
@@ -39,10 +39,9 @@ from tests.publish.faults.scene import (
 from tests.publish.faults.sites import SiteContent, secret
 from tests.publish.faults.strikes import ANY, DiedError, DiesAfter, Strike, Victims, Watch, label
 from tests.support.campaigns import every_pair, rounds, sample
-from tests.support.faults import GoneError, Walk, expected_keys, fast_folder
+from tests.support.faults import GoneError, Walk, expected_keys
 from tests.support.sites.builds import NOW, Silent
 from tests.support.sites.rows import market_id
-from tests.support.stores.places import use_credentials
 from tests.support.stores.s3.behaviour import (
     APPLIED_BUT_DROPPED,
     APPLIED_BUT_FAILED,
@@ -52,21 +51,8 @@ from tests.support.stores.s3.behaviour import (
     SLOW_DOWN,
     Fault,
 )
-from tests.support.stores.s3.server import S3Server
 from tests.support.stores.s3.wire import Request
 from tests.support.waiting import PATIENCE_S
-
-
-@pytest.fixture(autouse=True)
-def _credentials(monkeypatch: pytest.MonkeyPatch) -> None:
-    use_credentials(monkeypatch)
-
-
-@pytest.fixture
-def scene(tmp_path: Path, s3: S3Server) -> Iterator[Scene]:
-    with fast_folder(tmp_path) as folder:
-        yield Scene(folder, s3)
-
 
 # ── concurrent ────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -216,22 +202,13 @@ def test_a_process_that_was_stopped_and_continues_does_no_harm(scene: Scene) -> 
 
 
 @pytest.mark.campaign(short=0)
-def test_a_put_that_arrives_after_a_takeover_is_undone_by_the_next_run(scene: Scene) -> None:
+@pytest.mark.parametrize("request_", ["Put detail", "Put page"])
+def test_a_put_that_arrives_after_a_takeover_is_undone_by_the_next_run(scene: Scene, request_: str) -> None:
     """Equal content has an equal digest as its ETag, so the condition of a late put holds."""
-    old, slow = scene.site("a", 0), scene.site("b", 1, m4={"question": "Slow?"})
-    fast = scene.site("c", 2, m1={"question": "Fast?"})
-    scene.publish(old)
-    assert freeze(scene, slow, Strike("Put detail", 1), lambda: scene.publish(fast)) == 4
-    scene.publish(fast)
-    check_whole(scene.objects(), fast)
-
-
-@pytest.mark.campaign(short=0)
-def test_a_page_that_arrives_after_its_market_was_withdrawn_is_gone_after_the_next_run(scene: Scene) -> None:
     old, slow = scene.site("a", 0), scene.site("b", 1, m1={"question": "Slow?"})
-    fast = scene.site("c", 2, m6=None)
+    fast = scene.site("c", 2, m4={"question": "Fast?"}, m6=None)
     scene.publish(old)
-    assert freeze(scene, slow, Strike("Put page", 1), lambda: scene.publish(fast)) == 4
+    assert freeze(scene, slow, Strike(request_, 1), lambda: scene.publish(fast)) == 4
     assert any(b"Slow?" in found.body for found in scene.objects().values())
     scene.publish(fast)
     check_whole(scene.objects(), fast)
@@ -266,7 +243,8 @@ def test_whatever_of_an_index_arrives_after_a_takedown_is_gone_after_the_next_ru
     scene.publish(old)
     made = slow.manifest.current.get(keys.SEARCH)
     assert made
-    buckets = [key for key in map(chunk_of_index, made.chunks) if secret(10)[3:].encode() in slow.files[key]]
+    parts = [keys.chunk(keys.SEARCH, name) for name in made.chunks]
+    buckets = [key for key in parts if secret(10)[3:].encode() in slow.files[key]]
     root, head = keys.index(keys.SEARCH, made.generation), keys.head(keys.SEARCH)
     late = {"bucket": buckets[0], "root": root, "head": head}[part]
     freeze(scene, slow, Strike(late, 1), lambda: take_down(scene, 10))
@@ -293,10 +271,6 @@ def test_a_delete_that_arrives_after_its_chunk_was_published_again_is_undone_by_
     scene.publish(old)
     check_whole(scene.objects(), old)
     check_lists(scene, old.state)
-
-
-def chunk_of_index(name: str) -> str:
-    return keys.chunk(keys.SEARCH, name)
 
 
 @pytest.mark.campaign(short=0)
@@ -361,30 +335,9 @@ def test_runs_that_are_always_killed_do_not_fill_the_bucket(scene: Scene, layout
 
 @pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("layout", layouts.LAYOUTS)
-def test_runs_that_always_die_after_first_pages_moved_keep_what_walks_are_in_and_no_more(
-    scene: Scene, layout: str
-) -> None:
-    has_everything(scene, layout)
-    scene.publish(scene.site("a", 0))
-    sizes, walks, turns = [], list[Walk](), rounds(2, 4)
-    for number in range(rounds(6, 10)):
-        site = scene.site("b", number, m1={"question": f"Edition {number}?"}, m4=None)
-        publish_without_build(scene, site)
-        check_known(scene.objects())
-        sizes.append(len(scene.objects()))
-        walks.append(scene.reader.begin("all/popular", 2))
-        scene.pass_time(LIFETIME_S / turns - 60)  # not to the second a lifetime: chance would decide what is deleted
-        if len(walks) >= turns:  # less than the lifetime of a cursor
-            scene.reader.finish(walks.pop(0))
-    assert sizes[-1] <= sizes[2 * turns], sizes
-    scene.publish(site)
-    check_whole(scene.objects(), site)
-
-
-@pytest.mark.campaign(short=0)
-@pytest.mark.parametrize("layout", layouts.LAYOUTS)
-def test_a_site_whose_every_second_run_is_cut_short_keeps_what_walks_are_in_and_no_more(
-    scene: Scene, layout: str
+@pytest.mark.parametrize("every", [1, 2])
+def test_runs_of_which_some_die_after_first_pages_moved_keep_what_walks_are_in_and_no_more(
+    scene: Scene, layout: str, every: int
 ) -> None:
     """What no run leads to any more is deleted in time, whether a run replaced it or was cut short with it."""
     has_everything(scene, layout)
@@ -392,10 +345,7 @@ def test_a_site_whose_every_second_run_is_cut_short_keeps_what_walks_are_in_and_
     sizes, walks, turns = [], list[Walk](), rounds(2, 4)
     for number in range(1, rounds(11, 16)):
         site = scene.site("b", number, m1={"question": f"Edition {number}?"}, m4=None)
-        if number % 2:
-            scene.publish(site)
-        else:
-            publish_without_build(scene, site)
+        (publish_without_build if number % every == 0 else Scene.publish)(scene, site)
         check_known(scene.objects())
         sizes.append(len(scene.objects()))
         walks.append(scene.reader.begin("all/popular", 2))
@@ -403,6 +353,8 @@ def test_a_site_whose_every_second_run_is_cut_short_keeps_what_walks_are_in_and_
         if len(walks) >= turns:  # less than the lifetime of a cursor
             scene.reader.finish(walks.pop(0))
     assert max(sizes[2 * turns + 4 :]) <= max(sizes[2 * turns + 2 : 2 * turns + 4]), sizes
+    scene.publish(site)
+    check_whole(scene.objects(), site)
 
 
 def has_everything(scene: Scene, layout: str) -> None:

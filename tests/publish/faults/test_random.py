@@ -4,7 +4,7 @@
 import hashlib
 import random
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -115,21 +115,12 @@ def test_a_store_that_denies_listing_versions_never_keeps_the_cdn_from_being_inv
 
 @pytest.mark.campaign(short=0)
 def test_a_publish_into_a_directory_killed_at_any_file_call_loses_nothing(scene: Scene, victims: Victims) -> None:
-    target = scene.folder / "site"
-    reader = Reader.of_folder(target)
-
-    def publish(name: str) -> list[str]:
-        return [*scene.arguments("publish", name, "--allow-shrink"), "--set", f"publish.target={target}"]
-
     old = scene.site("a", 0)
     new = scene.site("b", 1, m1={"question": "Edited?"}, m3=None, m4={"status": "closed"})
-    victims.finish(publish("a"))
-    pristine = scene.folder / "pristine"
-    shutil.copytree(target, pristine)
+    target, reader, publish = into_directory(scene, victims)
     faults = sample(calls_of(victims.finish(publish("b"))), 5)
     for number, fault in enumerate(faults):
-        shutil.rmtree(target)
-        shutil.copytree(pristine, target)
+        begin_again(target)
         victims.fail(publish("b"), fault)
         check_known(objects_in(target))
         reader.check(old.state, new.state, lists=LISTS)
@@ -143,22 +134,13 @@ def test_a_publish_into_a_directory_killed_at_any_file_call_loses_nothing(scene:
 
 @pytest.mark.campaign(short=0)
 def test_a_directory_that_is_rewritten_after_two_kills_never_loses_a_live_page(scene: Scene, victims: Victims) -> None:
-    target = scene.folder / "site"
-    reader = Reader.of_folder(target)
     rng, most = random.Random(1), rounds(2, 6)
-
-    def publish(name: str) -> list[str]:
-        return [*scene.arguments("publish", name, "--allow-shrink"), "--set", f"publish.target={target}"]
-
     old, new = scene.site("a", 0), scene.site("b", 1, m1={"question": "Edited?"}, m4={"status": "closed"})
-    victims.finish(publish("a"))
-    pristine = scene.folder / "pristine"
-    shutil.copytree(target, pristine)
+    target, reader, publish = into_directory(scene, victims)
     counts = victims.finish(publish("b"))
     late = [Fault("first", number) for number in range(counts["first"] // 2, counts["first"] + 1)]
     for _ in range(most):
-        shutil.rmtree(target)
-        shutil.copytree(pristine, target)
+        begin_again(target)
         # Some first pages are new already, so the pages that the second run uploads again may be live.
         victims.fail(publish("b"), rng.choice(late))
         reader.check(old.state, new.state, lists=LISTS)
@@ -169,6 +151,23 @@ def test_a_directory_that_is_rewritten_after_two_kills_never_loses_a_live_page(s
         check_whole(objects_in(target), new)
         assert not [path.name for path in target.iterdir() if path.name.startswith(".aside")]
     assert victims.kills > most
+
+
+def into_directory(scene: Scene, victims: Victims) -> tuple[Path, Reader, Callable[[str], list[str]]]:
+    """A directory to which the machine `a` has published, its readers, and the arguments with which others do."""
+    target = scene.folder / "site"
+
+    def publish(name: str) -> list[str]:
+        return [*scene.arguments("publish", name, "--allow-shrink"), "--set", f"publish.target={target}"]
+
+    victims.finish(publish("a"))
+    shutil.copytree(target, target.with_name("pristine"))
+    return target, Reader.of_folder(target), publish
+
+
+def begin_again(target: Path) -> None:
+    shutil.rmtree(target)
+    shutil.copytree(target.with_name("pristine"), target)
 
 
 def calls_of(counts: Mapping[str, int]) -> list[Fault]:

@@ -51,12 +51,6 @@ REMOVED: Final[dict[str, tuple[str, Callable[..., Any], Callable[[Scene], None],
         partial(test_switches.test_walks_and_searches_stay_exact_while_settings_change, seed=0),
         "all/search|GoneError",
     ),
-    "without a record nothing is known": (
-        "generator.publish.takedown._PublishedSite._withdraw_unrecorded",
-        lambda *_: None,
-        test_takedowns.test_without_a_record_no_success_is_reported,
-        "0 == 1",
-    ),
     "what nothing leads to is deleted first": (
         "generator.publish.begun.find",
         lambda *_: Begun(),

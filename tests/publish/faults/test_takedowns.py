@@ -35,15 +35,8 @@ from tests.publish.faults.sites import SiteContent, without
 from tests.publish.faults.strikes import ANY, DiedError, DiesAfter, Strike, Watch, label
 from tests.support.campaigns import rounds, sample
 from tests.support.sites.rows import market_id
-from tests.support.stores.places import use_credentials
 from tests.support.stores.s3.wire import Answer, Request
 from tests.support.waiting import PATIENCE_S
-
-
-@pytest.fixture(autouse=True)
-def _credentials(monkeypatch: pytest.MonkeyPatch) -> None:
-    use_credentials(monkeypatch)
-
 
 #: Two of the lists do not hold the first, so a takedown leaves them alone.
 HIDDEN, OTHER = 7, 5

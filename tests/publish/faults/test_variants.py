@@ -1,15 +1,14 @@
 """Publishers that each break one rule of the protocol, and the checks that catch them: proof that the checks can fail.
 
-The real publisher passes the same rounds.
+The real publisher passes the same rounds. The explorer breaks the rules of takedowns and of takeovers.
 """
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from functools import partial
 from itertools import cycle
 from pathlib import Path
 from typing import Any, Final
@@ -29,27 +28,13 @@ from generator.publish.protocol import Extras, Publisher, Target
 from generator.source.address import shape
 from generator.stores.s3 import Bucket, RequestOptions
 from generator.stores.store import BeforeEach, Condition, If, Store, Stored, UnavailableError
-from generator.tree.blocklist import KEY, BlockedList
-from generator.tree.families import object_keys
 from generator.tree.folder import locked
-from tests.publish.faults.scene import (
-    LEASE_S,
-    PREFIX,
-    Scene,
-    check_hidden,
-    check_known,
-    check_lists,
-    check_whole,
-    stored_headers,
-)
-from tests.publish.faults.scene import take_down as withdraw
+from tests.publish.faults.scene import LEASE_S, PREFIX, Scene, check_known, check_lists, check_whole
 from tests.publish.faults.sites import LISTS, SiteContent
 from tests.publish.faults.strikes import DiedError, Strike, Watch, label
 from tests.support.faults import GoneError
-from tests.support.sites.builds import NOW, Silent
-from tests.support.sites.rows import market_id
+from tests.support.sites.builds import Silent
 from tests.support.stores.s3.behaviour import APPLIED_BUT_FAILED, Fault
-from tests.support.stores.s3.bucket import Conditions
 from tests.support.stores.s3.server import BUCKET
 from tests.support.stores.s3.wire import Answer, Request
 from tests.support.waiting import PATIENCE_S
@@ -116,55 +101,6 @@ class SaysNothingOfItsIntent(Around):
         return self.store.put(key, body, If.ABSENT if condition == "absent" else condition)
 
 
-class ForgetsWhatWasTouched(Around):
-    """Takes over, and trusts objects that an interrupted publisher may have replaced."""
-
-    def get(self, key: str) -> Stored | None:
-        found = self.store.get(key)
-        if key != record.KEY or found is None:
-            return found
-        published = record.decoded(found.body)
-        work = published.work and published.work.model_copy(update={"touched": ()})
-        return Stored(published.model_copy(update={"work": work}).encoded(), found.etag)
-
-
-class LooksAtTheBlockedListOnce(Around):
-    def __init__(self, store: Store) -> None:
-        super().__init__(store)
-        self._first: list[Stored | None] = []
-
-    def get(self, key: str) -> Stored | None:
-        if key != KEY:
-            return self.store.get(key)
-        if not self._first:
-            self._first.append(self.store.get(key))
-        return self._first[0]
-
-
-class LooksBeforeItIntends(Publisher):
-    """Reads the blocked list before it has the lease, and once more after the commit."""
-
-    def _blocked_since(self, plan: Plan) -> frozenset[str]:
-        is_committed = self._record().built.complete
-        return super()._blocked_since(plan) if is_committed else frozenset()
-
-
-class ForgetsTheAbandoned(Around):
-    """Takes over, and does not remember what the other publisher may still put."""
-
-    def put(self, key: str, body: bytes, condition: Condition) -> str:
-        if key == record.KEY:
-            body = record.decoded(body).model_copy(update={"abandoned": ()}).encoded()
-        return self.store.put(key, body, condition)
-
-
-class TrustsTheRecordOnDetails(Publisher):
-    """Deletes no detail of a blocked market that the record does not know."""
-
-    def _blocked_details(self, plan: Plan) -> frozenset[str]:  # noqa: ARG002 - the publisher's
-        return frozenset()
-
-
 class NeverLooksBackAtAPut(Around):
     """Like a client with its own retries: reports an applied but unanswered put as failed."""
 
@@ -227,16 +163,6 @@ class CleansUpWhenUnsure(Around):
         if keys.is_immutable(key):
             self._uploaded.append(key)
         return etag
-
-
-class SweepsFirst(Publisher):
-    """Deletes the old pages before first pages refer to the new ones."""
-
-    def _apply(self, plan: Plan) -> Mapping[str, str]:
-        old = self._record().built.lists()
-        for name, current in old.items():
-            self._store.delete([*object_keys(name, current)])
-        return super()._apply(plan)
 
 
 class InvalidatesLast(Publisher):
@@ -306,21 +232,6 @@ class Dies(Around):
             self._left -= key.startswith(keys.LISTS) and keys.is_first_page(key)
             if self._left < 0:
                 raise DiedError
-        return self.store.put(key, body, condition)
-
-
-class DiesInFlight(Around):
-    """Ends with the first puts of some keys under way: they are kept in `late`."""
-
-    def __init__(self, store: Store, is_late: Callable[[str], bool], late: list[tuple[str, bytes]]) -> None:
-        super().__init__(store)
-        self._is_late = is_late
-        self._late = late
-
-    def put(self, key: str, body: bytes, condition: Condition) -> str:
-        if self._is_late(key):
-            self._late.append((key, body))
-            raise DiedError
         return self.store.put(key, body, condition)
 
 
@@ -422,15 +333,6 @@ def die(scene: Scene, variant: Variant) -> None:
     check_known(scene.objects())
 
 
-def take_over(scene: Scene, variant: Variant) -> None:
-    old, new = sites_of(scene)
-    with pytest.raises(DiedError):
-        Variant(lambda store: Dies(store, 4)).publish(scene, new)
-    scene.pass_time(LEASE_S + 2)
-    assert variant.publish(scene, old) == 0
-    check_whole(scene.objects(), old)
-
-
 def set_clock_right(scene: Scene, variant: Variant) -> None:
     """A publisher dies while the store's clock is three years ahead."""
     old, new = sites_of(scene)
@@ -440,62 +342,6 @@ def set_clock_right(scene: Scene, variant: Variant) -> None:
     scene.pass_time(-_YEARS_S)
     assert variant.publish(scene, old) == 0
     check_whole(scene.objects(), old)
-
-
-def take_down(scene: Scene, variant: Variant) -> None:
-    _, new = sites_of(scene)
-    blocked = BlockedList().decided([market_id(7)], is_blocked=True, now=NOW)
-    with Watch(Strike("Put build", 1), lambda: void(store_blocklist.merge(scene.store(new.config), blocked))).over(
-        scene.server
-    ):
-        assert variant.publish(scene, new) == 0
-    check_hidden(scene.objects(), 7)
-
-
-def take_down_first(scene: Scene, variant: Variant) -> None:
-    """A takedown is complete before the publisher, who has read the blocked list, reads the record."""
-    _, new = sites_of(scene)
-    shown: list[AssertionError] = []
-
-    def after(request: Request, _: Answer) -> None:
-        if watch.has_struck and label(request) == "Put detail":
-            try:
-                check_hidden(scene.objects(), 7)
-            except AssertionError as error:
-                shown.append(error)
-
-    with Watch(Strike("Get record", 1), lambda: void(withdraw(scene, 7))).over(scene.server) as watch:
-        scene.server.after = after
-        assert variant.publish(scene, new) == 0
-    check_hidden(scene.objects(), 7)
-    assert not shown, f"market 7 is there: {shown[0]}"
-
-
-def put_late(scene: Scene, variant: Variant) -> None:
-    """Requests of a publisher that was cut short take effect after another has taken over."""
-    old, _ = sites_of(scene)
-    slow = scene.site("slow", 3, m3={"question": "Slow?"})
-    late: list[tuple[str, bytes]] = []
-    for is_late in (keys.is_immutable, keys.is_detail):
-        with pytest.raises(DiedError):
-            Variant(partial(DiesInFlight, is_late=is_late, late=late)).publish(scene, slow)
-        scene.pass_time(LEASE_S + 2)
-        assert variant.publish(scene, old) == 0
-    for key, body in late:
-        scene.server.bucket.put(f"{PREFIX}{key}", body, stored_headers(key), Conditions())
-    assert variant.publish(scene, old) == 0
-    check_whole(scene.objects(), old)
-
-
-def leave_detail(scene: Scene, variant: Variant) -> None:
-    """The detail of a blocked market is there, unknown to the record."""
-    old, _ = sites_of(scene)
-    scene.publish(old)
-    key = keys.detail(market_id(7))
-    withdraw(scene, 7)
-    scene.server.bucket.put(f"{PREFIX}{key}", old.files[key], stored_headers(key), Conditions())
-    assert variant.publish(scene, scene.site("d", 3, m7=None, m1={"question": "Later?"})) == 0
-    check_hidden(scene.objects(), 7)
 
 
 def lose_answer(scene: Scene, variant: Variant) -> None:
@@ -571,14 +417,8 @@ def name_cdn_later(scene: Scene, variant: Variant) -> None:
     assert notes.exists(), "the CDN was not invalidated"
 
 
-def void(_: object) -> None:
-    """Discard a result."""
-
-
 ROUNDS = (
-    race, freeze, freeze_while_deleting, die, take_over, set_clock_right, take_down, take_down_first, put_late,
-    leave_detail, lose_answer,
-    walk, look, deny_versions, name_cdn_later,
+    race, freeze, freeze_while_deleting, die, set_clock_right, lose_answer, walk, look, deny_versions, name_cdn_later,
 )  # fmt: skip
 #: Every rule: the publisher that breaks it, the round that catches it, and the error.
 BROKEN = {
@@ -590,29 +430,11 @@ BROKEN = {
     "objects are put under conditions": (Variant(IgnoresConditionsOfObjects), freeze, "is stale"),
     "whoever is not sure stops": (Variant(lease=WaitsForNobody), freeze, "is stale"),
     "the intent comes first": (Variant(SaysNothingOfItsIntent), die, "unknown to the record"),
-    "a takeover trusts nothing": (Variant(ForgetsWhatWasTouched), take_over, "is stale"),
     "no lease is longer than the longest": (Variant(lease=BelievesEveryDeadline), set_clock_right, "4 == 0"),
-    "the lease is looked at every few deletions": (
-        Variant(DeletesWithoutLooking),
-        freeze_while_deleting,
-        "is missing",
-    ),
-    "the blocked list is read after the commit": (Variant(LooksAtTheBlockedListOnce), take_down, "is there"),
-    "the blocked list is read under the lease": (Variant(publisher=LooksBeforeItIntends), take_down_first, "is there"),
-    "what a publisher may still put is remembered": (
-        Variant(ForgetsTheAbandoned),
-        put_late,
-        "unknown to the record|is stale",
-    ),
-    "details of blocked markets are deleted every time": (
-        Variant(publisher=TrustsTheRecordOnDetails),
-        leave_detail,
-        "is there",
-    ),
+    "the lease is looked at every few deletions": (Variant(DeletesWithoutLooking), freeze_while_deleting, "is missing"),
     "a put without an answer is looked up": (Variant(NeverLooksBackAtAPut), lose_answer, "4 == 0"),
     "nothing is cleaned up while in doubt": (Variant(CleansUpWhenUnsure), lose_answer, "is missing"),
     "what was replaced is kept for walks": (Variant(publisher=PurgesRetired), walk, "/1-0/1.json"),
-    "nothing is deleted that is led to": (Variant(publisher=SweepsFirst), look, "GoneError"),
     "the CDN comes before old versions": (Variant(publisher=InvalidatesLast), deny_versions, "was not invalidated"),
     "an invalidation is owed until a CDN is known": (
         Variant(publisher=ForgetsTheCdn),
