@@ -30,7 +30,7 @@ FIXTURES: Final[Mapping[str, tuple[str, ...]]] = {
     "tests.support.sites.demo": ("database", "demo_folder", "demo_output", "extended_output", "outputs"),
     "tests.support.sites.publishing": ("empty", "impatient", "original", "published_site", "site_server"),
     "tests.support.sites.searchable_site": ("published", "searched"),
-    "tests.support.stores.s3.servers": ("moto", "radosgw", "s3"),
+    "tests.support.stores.s3.servers": ("radosgw", "s3"),
 }
 #: A fixture as a file asks for it: a parameter, or a name in quotation marks.
 _ASKED: Final = {
@@ -59,16 +59,19 @@ LONGEST: Final = (
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_make_collect_report(collector: pytest.Collector) -> None:
-    """Load the modules of the fixtures that a test file, or a conftest.py above it, asks for."""
+    """Load the modules of the fixtures that a test file asks for, a conftest.py above it, or one of these modules."""
     if not isinstance(collector, pytest.Module):
         return
-    folders = takewhile(_is_below_tests, collector.path.parents)
-    within = [collector.path, *(folder / "conftest.py" for folder in folders)]
-    plugins = collector.config.pluginmanager
-    text = "".join(path.read_text("utf-8") for path in within if path.exists())
-    for module, asked in _ASKED.items():
-        if asked.search(text) and not plugins.has_plugin(module):
-            plugins.register(import_module(module), module)
+    plugins, folders = collector.config.pluginmanager, takewhile(_is_below_tests, collector.path.parents)
+    left = [collector.path, *(folder / "conftest.py" for folder in folders)]
+    while left:
+        path = left.pop()
+        text = path.read_text("utf-8") if path.exists() else ""
+        for name, asked in _ASKED.items():
+            if asked.search(text) and not plugins.has_plugin(name):
+                module = import_module(name)
+                plugins.register(module, name)
+                left.append(Path(str(module.__file__)))
 
 
 def _is_below_tests(folder: Path) -> bool:
