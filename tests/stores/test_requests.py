@@ -9,7 +9,7 @@ import pytest
 from generator.errors import StoreError
 from generator.stores.requests import parallel_map, put_until_answered, with_retries
 from generator.stores.store import ConditionFailedError, If, UnavailableError
-from tests.support.stores.places import open_bucket, use_credentials
+from tests.support.stores.places import open_bucket
 from tests.support.stores.s3.behaviour import APPLIED_BUT_DROPPED, APPLIED_BUT_FAILED, SLOW_DOWN, Fault
 from tests.support.stores.s3.server import S3Server
 from tests.support.stores.s3.wire import Request
@@ -21,7 +21,6 @@ KEY = "v1/build.json"
 @pytest.fixture(autouse=True)
 def fast(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The waits between retries, recorded instead of slept."""
-    use_credentials(monkeypatch)
     waits: list[float] = []
     monkeypatch.setattr("time.sleep", waits.append)
     return waits
