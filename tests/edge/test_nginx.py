@@ -15,7 +15,7 @@ from generator.edge import nginx as nginx_values
 from generator.edge import responses
 from generator.stores.directory import Directory
 from generator.stores.store import If
-from tests.support.edges.cases import http_mismatch, on_the_wire
+from tests.support.edges.cases import mismatches, on_the_wire
 from tests.support.edges.servers import Answer, Client, connected, folder_for_anybody, free_port, nginx
 from tests.support.edges.serving import page, target
 from tests.support.sites.builds import CHUNKED, NO_LIMITS, OTHER_BUILDS, build_now, make_config
@@ -49,17 +49,15 @@ def client(output: Path) -> Iterator[Client]:
         yield client
 
 
-def mismatches(output: Path, client: Client) -> list[str]:
+def wrong_answers(output: Path, client: Client) -> list[str]:
     """Run the whole table."""
     cases = on_the_wire(output)
     assert len(cases) >= CASES[cases[0].variant]
-    sent = ((case, client.send(case.method, case.target)) for case in cases)
-    found = (http_mismatch(case, got.status, got.headers, got.body, output) for case, got in sent)
-    return [problem for problem in found if problem]
+    return mismatches(cases, (client.send(case.method, case.target) for case in cases), output)
 
 
 def test_every_case_of_the_table(output: Path, client: Client) -> None:
-    assert mismatches(output, client) == []
+    assert wrong_answers(output, client) == []
 
 
 @pytest.mark.campaign(short=0)
@@ -70,7 +68,7 @@ def test_every_case_of_other_builds(build: str, demo_folder: Path) -> None:
         nginx(output, port),
         connected(port) as client,
     ):
-        assert mismatches(output, client) == []
+        assert wrong_answers(output, client) == []
 
 
 @pytest.mark.campaign(short=0)

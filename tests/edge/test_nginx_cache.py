@@ -14,10 +14,11 @@ import pytest
 
 from generator.api import contract, keys
 from generator.config.settings import Config
-from generator.edge import deployment, responses
+from generator.edge import responses
 from generator.tree.layouts import LAYOUTS
 from tests.support.campaigns import full_tier
 from tests.support.edges.edge_sites import CACHED, EdgeSite, edge_site, target
+from tests.support.edges.in_process import render
 from tests.support.edges.servers import Answer, connected, folder_for_anybody, free_port, nginx
 from tests.support.edges.windows import made_up
 from tests.support.readers import lists
@@ -206,8 +207,7 @@ def slow_bucket() -> Iterator[tuple[Path, threading.Event, list[str], int]]:
     with folder_for_anybody() as folder:
         port, store = free_port(), free_port()
         config = make_config(folder, rate_limit__requests=1_000, **behind_nginx(port, store))
-        for file in deployment.render(config):
-            lists.write(config.output / file.name, file.text.encode())
+        render(config)
         with (
             bucket(config.output, store, lambda _: not answers.wait(PATIENCE_S) or None) as asked,
             nginx(config.output, port, "bucket.conf"),
