@@ -59,6 +59,7 @@ SORTS: Final[Mapping[str, tuple[str, ...]]] = {
 VISIBLE: Final = "approval = 'approved' AND is_listed"
 LISTED: Final = f"{VISIBLE} AND fxFamilyMember IS NULL"
 
+
 @dataclass(frozen=True)
 class Query:
     """What is asked of the list; `position` is that of the last item served before, and None for the first page."""
@@ -94,8 +95,8 @@ def _json(content: object) -> bytes:
 class Dynamic:
     """The server: a context manager that serves at `url` while it is entered.
 
-    `count` is at least 2, and `fault` a name that test_contract.py explains. After `limit_after` requests in all, the next `limited` are
-    refused; every `change_every` requests, the server changes by itself.
+    `count` is at least 2, and `fault` one that test_contract.py names. After `limit_after` requests in all, the next
+    `limited` are refused; every `change_every` requests, the server changes by itself.
     """
 
     count: int = 120

@@ -24,7 +24,7 @@ from botocore.config import Config
 from tests.support.edges.servers import mortal
 from tests.support.project import ROOT
 from tests.support.stores import radosgw as ceph
-from tests.support.stores.s3.server import BUCKET, S3Server
+from tests.support.stores.s3.server import S3Server
 from tests.support.waiting import PATIENCE_S
 
 if TYPE_CHECKING:
@@ -105,9 +105,9 @@ def s3() -> Iterator[S3Server]:
 
 
 @contextmanager
-def separate_s3_server(seed: int = 0) -> Iterator[SeparateServer]:
+def separate_s3_server() -> Iterator[SeparateServer]:
     """Run our S3 server in a separate process during the block."""
-    command = mortal(sys.executable, "-m", "tests.support.stores.s3.server", "--bucket", BUCKET, "--seed", str(seed))
+    command = mortal(sys.executable, "-m", "tests.support.stores.s3.server")
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
