@@ -54,13 +54,6 @@ def test_warnings_and_errors_are_json_too(published_site: PublishedSite) -> None
     )
 
 
-def test_notices_beside_results_are_json_too(published_site: PublishedSite) -> None:
-    result = published_site.done("takedown", "--log-format", "json")
-    assert {line["level"] for line in lines(result.stderr)} == {"notice"}
-    (line,) = lines(result.stdout)
-    assert (line["level"], line["message"]) == ("result", "0 markets are blocked")
-
-
 @pytest.mark.campaign(short=1)
 @pytest.mark.parametrize(
     "words",

@@ -3,6 +3,7 @@
 It answers every request from an in-memory database, and knows nothing of the generator.
 """
 
+import base64
 import hashlib
 import json
 import re
@@ -12,13 +13,17 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, Final, Self
+from typing import Any, Final, Self, TypeAlias
 from urllib.parse import parse_qs
 
-from tests.verify.cursors import Position, make_cursor, read_cursor
 from tests.verify.database import DETAIL_FIELDS, ITEM_FIELDS, PARTS, SIGNAL_FIELDS, Database, marks, reached
 from tests.verify.rows import Row, demo_rows, instant
 
+#: What one row is sorted by, its id last.
+Position: TypeAlias = list[Any]
+
+#: Characters of a cursor's check.
+CHECK_LENGTH: Final = 12
 #: Where the API is.
 ROOT: Final = "/v1/public/markets"
 #: The longest request target that is answered, in bytes.
@@ -414,3 +419,25 @@ def _only(names: Iterable[str], row: Row) -> Row:
 
 def _ok(content: object) -> Answer:
     return Answer(200, _json(content), {"Content-Type": "application/json"})
+
+
+# Cursors: JSON with a check before it, so that an altered one is found out.
+
+
+def make_cursor(status: str, sort: str, position: Position | None) -> str:
+    """A cursor that goes on after a position of a list."""
+    return _checked(json.dumps([status, sort, position]))
+
+
+def read_cursor(cursor: str) -> tuple[str, str, Position | None]:
+    """Status, sort and position of a cursor. Raises ValueError for what is none."""
+    text = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode()[CHECK_LENGTH:]
+    if _checked(text) != cursor:
+        raise ValueError("the check of a cursor is wrong")
+    status, sort, position = json.loads(text)
+    return status, sort, position
+
+
+def _checked(text: str) -> str:
+    check = hashlib.sha256(text.encode()).hexdigest()[:CHECK_LENGTH]
+    return base64.urlsafe_b64encode((check + text).encode()).decode().rstrip("=")
