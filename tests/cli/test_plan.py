@@ -223,9 +223,7 @@ def test_a_directory_costs_nothing_whatever_the_limit(empty: PublishedSite) -> N
     empty.done("publish", guards__max_monthly_cost="0")
 
 
-def test_a_store_with_unknown_prices_is_refused_only_if_a_limit_was_set(
-    empty: PublishedSite,
-) -> None:
+def test_a_store_with_unknown_prices_is_refused_only_if_a_limit_was_set(empty: PublishedSite) -> None:
     assert "at S3 + CloudFront" in empty.refused(3, "publish", guards__max_monthly_cost="0")
     empty.done("publish", schedule="1")
 

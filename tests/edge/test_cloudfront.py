@@ -76,11 +76,7 @@ def test_the_function_keeps_to_what_cloudfront_runs(config: Config) -> None:
 @pytest.mark.parametrize("program", ["njs", "node"])
 def test_a_query_makes_no_difference_to_the_cache_key(program: str, demo_output: Path, tmp_path: Path) -> None:
     edge_ = distribution(PLAIN, demo_output, tmp_path)
-    found = edge_.viewer_requests(
-        [asking("sort=new&limit=5&utm=1"), asking("limit=5&x=%&sort=n%65w")],
-        program,
-        "raw",
-    )
+    found = edge_.viewer_requests([asking("sort=new&limit=5&utm=1"), asking("limit=5&x=%&sort=n%65w")], program, "raw")
     assert found[0] == found[1]
     assert found[0]["uri"] == f"/{keys.first_page('open/new', 5)}"
 

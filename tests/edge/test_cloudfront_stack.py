@@ -250,10 +250,7 @@ def test_headers_that_the_objects_lack() -> None:
     assert set(cors["AccessControlExposeHeaders"]["Items"]) == exposed
     assert cors["AccessControlAllowMethods"]["Items"] == ["GET", "HEAD", "OPTIONS"]
     tls = {"AccessControlMaxAgeSec": 31_536_000, "IncludeSubdomains": False, "Override": True}
-    assert policy["SecurityHeadersConfig"] == {
-        "ContentTypeOptions": {"Override": True},
-        "StrictTransportSecurity": tls,
-    }
+    assert policy["SecurityHeadersConfig"] == {"ContentTypeOptions": {"Override": True}, "StrictTransportSecurity": tls}
 
 
 def test_the_settings_name_the_bucket_and_the_domain() -> None:

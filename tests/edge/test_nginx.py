@@ -102,8 +102,7 @@ def test_a_range_is_no_reason_to_send_a_part(client: Client) -> None:
 
 
 @pytest.mark.parametrize(
-    "request_line",
-    ["GET", "GET / HTTP/2.5", "GET /%zz HTTP/1.1", f"GET /{'a' * 70_000} HTTP/1.1", "\x00 / HTTP/1.1"],
+    "request_line", ["GET", "GET / HTTP/2.5", "GET /%zz HTTP/1.1", f"GET /{'a' * 70_000} HTTP/1.1", "\x00 / HTTP/1.1"]
 )
 def test_what_nginx_cannot_read_gets_the_contracts_error(output: Path, request_line: str) -> None:
     port = int((output.parent / "port").read_text())

@@ -125,11 +125,7 @@ MUTATED: Final[Mapping[tuple[str, Variant], tuple[str, Mapping[str, tuple[str, s
 
 
 #: Every build in the engine that costs least, one of each layout in the others.
-SHORT: Final = (
-    *product(["quickjs"], LAYOUTS, CORES),
-    ("njs", "chunks", "extended"),
-    ("node", "pages", "core"),
-)
+SHORT: Final = (*product(["quickjs"], LAYOUTS, CORES), ("njs", "chunks", "extended"), ("node", "pages", "core"))
 #: With these, each engine has every layout and every variant.
 BEYOND: Final = (("njs", "pages", "core"), ("node", "chunks", "extended"))
 

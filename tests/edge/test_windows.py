@@ -18,15 +18,7 @@ from generator.tree.generation import ItemList
 from tests.support.campaigns import full_tier, rounds, sample
 from tests.support.edges.edge_sites import EDGES, EdgeSite, edge_site, target
 from tests.support.edges.servers import Answer, connected
-from tests.support.edges.windows import (
-    LISTS,
-    damaged_chunks,
-    damaged_heads,
-    damaged_indexes,
-    made_up,
-    refused,
-    walk,
-)
+from tests.support.edges.windows import LISTS, damaged_chunks, damaged_heads, damaged_indexes, made_up, refused, walk
 from tests.support.readers import lists
 from tests.support.waiting import wait_until
 

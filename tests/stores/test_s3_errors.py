@@ -59,10 +59,7 @@ FOREIGN = {
     "web-server": (Fault(404, page="<html><h1>Not Found", headers=HTML), "404 and text/html"),
     "api": (Fault(404, page='{"error": "no such market"}', headers=JSON), "404 and application/json"),
     "forbidden": (Fault(403, page="<html>Forbidden", headers=HTML), "403 and text/html"),
-    "redirect": (
-        Fault(301, headers={"Location": "https://example.org/"}),
-        "301, a redirect to https://example.org/",
-    ),
+    "redirect": (Fault(301, headers={"Location": "https://example.org/"}), "301, a redirect to https://example.org/"),
     "tls-nginx": (
         Fault(400, page="<html>The plain HTTP request was sent to HTTPS port", headers=HTML),
         "400 and text/html, and wants https://",

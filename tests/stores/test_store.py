@@ -9,14 +9,7 @@ import pytest
 from generator.api import keys
 from generator.stores.directory import Directory
 from generator.stores.requests import probe
-from generator.stores.store import (
-    Condition,
-    ConditionFailedError,
-    If,
-    SingleWriter,
-    Store,
-    UnavailableError,
-)
+from generator.stores.store import Condition, ConditionFailedError, If, SingleWriter, Store, UnavailableError
 from tests.support.stores import places
 from tests.support.stores.places import ATOMIC, BUCKETS, CLIENTS, Client, Place, open_bucket
 from tests.support.stores.s3.server import S3Server

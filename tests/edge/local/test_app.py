@@ -12,12 +12,7 @@ from generator.api.contract import Variant
 from generator.edge import responses
 from tests.support.edges.cases import mismatches, on_the_wire
 from tests.support.edges.servers import Client, connected
-from tests.support.edges.serving import (
-    MARKETS,
-    OWN_PAGES,
-    UNLIMITED,
-    served,
-)
+from tests.support.edges.serving import MARKETS, OWN_PAGES, UNLIMITED, served
 from tests.support.sites.builds import OTHER_BUILDS, Outputs, build_now, make_config
 
 CASES: Final[Mapping[Variant, int]] = {"core": 660, "extended": 820}

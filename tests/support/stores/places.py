@@ -11,16 +11,7 @@ import pytest
 
 from generator.stores.directory import Directory
 from generator.stores.s3 import Bucket
-from generator.stores.store import (
-    BeforeEach,
-    Condition,
-    ConditionFailedError,
-    If,
-    Listed,
-    Store,
-    Stored,
-    nothing,
-)
+from generator.stores.store import BeforeEach, Condition, ConditionFailedError, If, Listed, Store, Stored, nothing
 from tests.support.stores.s3.server import S3Server
 
 if TYPE_CHECKING:
