@@ -1,17 +1,12 @@
 """Logs and results: as text or JSON, logs on stderr, never mixed with results on stdout."""
 
 import json
-import os
-import pty
-import subprocess
-import sys
 from datetime import datetime
 from typing import Any
 
 import pytest
 
-from tests.support.commands import run
-from tests.support.project import ROOT
+from tests.support.commands import on_terminal, run
 from tests.support.sites.publishing import PublishedSite, hour
 from tests.support.sites.rows import market_id
 
@@ -94,24 +89,9 @@ def test_a_traceback_stays_within_its_line(published_site: PublishedSite) -> Non
 @pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("form", ["text", "json"])
 def test_a_terminal_shows_progress_unless_logs_are_json(published_site: PublishedSite, form: str) -> None:
-    ours, theirs = pty.openpty()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "generator", "plan", "--log-format", form],
-        cwd=published_site.folder,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        stdout=subprocess.PIPE,
-        stderr=theirs,
-    )
-    os.close(theirs)
-    shown = b""
-    try:
-        while part := os.read(ours, 4096):
-            shown += part
-    except OSError:  # raised by Linux when the other end is closed
-        pass
-    os.close(ours)
-    assert b"sqlite:///" in process.communicate()[0].splitlines()[0]
-    assert process.returncode == 0
+    code, printed, shown = on_terminal("plan", "--log-format", form, cwd=published_site.folder)
+    assert "sqlite:///" in printed.splitlines()[0]
+    assert code == 0
     assert (b"reading" in shown) is (form == "text")
 
 

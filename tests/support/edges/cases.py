@@ -234,11 +234,12 @@ def mismatch(case: Case, result: Mapping[str, Any]) -> str | None:
     return None if is_right else f"{case}: {answer}"
 
 
-def is_error(answer: Answer, status: int, config: Config = _DEFAULT) -> bool:
-    """Whether this is the error of the contract that has no details, with the headers of errors."""
-    wanted = responses.error_headers(status, config).items() | responses.COMMON.items()
+def is_error(answer: Answer, status: int, config: Config = _DEFAULT, **headers: str) -> bool:
+    """Whether this is the error of the contract that has no details, with the headers of errors, and with these."""
+    others = {name.replace("_", "-"): value for name, value in headers.items()}
+    wanted = {**responses.error_headers(status, config), **responses.COMMON, **others}
     body = contract.encode(contract.FIXED_ERRORS[status])
-    return (answer.status, answer.body) == (status, body) and wanted <= answer.headers.items()
+    return (answer.status, answer.body) == (status, body) and wanted.items() <= answer.headers.items()
 
 
 def asking(query: str = "", path: str = f"/{keys.MARKETS}", method: str = "GET") -> Case:
