@@ -13,7 +13,7 @@ from generator.stores.directory import Directory
 from generator.stores.requests import probe
 from generator.stores.store import Condition, ConditionFailedError, If, SingleWriter, Store, UnavailableError
 from tests.support.stores import places
-from tests.support.stores.places import ATOMIC, BUCKETS, CLIENTS, Client, Place, open_bucket
+from tests.support.stores.places import BUCKETS, CLIENTS, Client, Place, open_bucket
 from tests.support.stores.s3.server import S3Server
 
 KEY = "v1/public/markets/snapshot.json"
@@ -133,7 +133,6 @@ def test_an_unknown_etag_replaces_nothing(store: Store) -> None:
 
 
 @pytest.mark.campaign(short=1)
-@pytest.mark.parametrize("place", [DIRECTORY, *ATOMIC], ids=named, indirect=True)
 @pytest.mark.parametrize("kind", ["new", "replaced"])
 def test_of_many_concurrent_puts_exactly_one_wins(kind: str, store: Store) -> None:
     wanted = If.ABSENT if kind == "new" else store.put(KEY, b"first", If.ABSENT)

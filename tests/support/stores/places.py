@@ -92,8 +92,7 @@ def _served_by(server: str) -> list[Any]:
     return [pytest.param((server, client, ""), marks=pytest.mark.campaign(short=0)) for client in CLIENTS]
 
 
-#: Buckets whose servers look at the conditions of a put and write in one step.
-ATOMIC = [
+BUCKETS = [
     *(("s3", client, "") for client in CLIENTS),
     # Quirks of some stores.
     *(("s3", client, "bare_etags") for client in CLIENTS),
@@ -101,8 +100,6 @@ ATOMIC = [
     ("s3", "boto3", "wants_content_md5"),
     *_served_by("radosgw"),
 ]
-#: Between looking and writing, moto lets another request do the same.
-BUCKETS = [*ATOMIC, *_served_by("moto")]
 
 
 class MemoryStore:

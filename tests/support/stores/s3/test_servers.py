@@ -1,4 +1,4 @@
-"""Our S3 server answers as moto and Ceph's radosgw do, and fails on demand, and only then."""
+"""Our S3 server answers as Ceph's radosgw does, and fails on demand, and only then."""
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, suppress
@@ -73,7 +73,7 @@ def delete_versions(client: "S3Client", bucket: str, pages: Iterable[Any]) -> No
 
 
 @pytest.mark.campaign(short=1)
-@pytest.mark.parametrize("name", ["moto", "s3", "radosgw"])
+@pytest.mark.parametrize("name", ["s3", "radosgw"])
 def test_deleting_versions_while_listing_them_misses_some(name: str, request: pytest.FixtureRequest) -> None:
     server: S3Server | Endpoint = request.getfixturevalue(name)
     endpoint, bucket = (Endpoint(server.url), BUCKET) if isinstance(server, S3Server) else (server, server.new_bucket())
@@ -86,11 +86,9 @@ def test_deleting_versions_while_listing_them_misses_some(name: str, request: py
 
 
 @pytest.mark.campaign(short=0)
-@pytest.mark.parametrize("name", ["moto", "radosgw"])
-def test_it_answers_as_others_do(name: str, s3: S3Server, request: pytest.FixtureRequest) -> None:
-    server: Endpoint = request.getfixturevalue(name)
-    with closing(Endpoint(s3.url).client()) as client, closing(server.client()) as other:
-        assert [*conversation(client, BUCKET)] == [*conversation(other, server.new_bucket())]
+def test_it_answers_as_another_does(s3: S3Server, radosgw: Endpoint) -> None:
+    with closing(Endpoint(s3.url).client()) as client, closing(radosgw.client()) as other:
+        assert [*conversation(client, BUCKET)] == [*conversation(other, radosgw.new_bucket())]
 
 
 def test_an_error_in_a_hook_fails_its_test(monkeypatch: pytest.MonkeyPatch) -> None:
