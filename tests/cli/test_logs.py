@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.commands import on_terminal, run
+from tests.support.commands import on_terminal
 from tests.support.sites.publishing import PublishedSite, hour
 from tests.support.sites.rows import market_id
 
@@ -93,7 +93,3 @@ def test_a_terminal_shows_progress_unless_logs_are_json(published_site: Publishe
     assert "sqlite:///" in printed.splitlines()[0]
     assert code == 0
     assert (b"reading" in shown) is (form == "text")
-
-
-def test_without_a_terminal_there_is_no_progress(published_site: PublishedSite) -> None:
-    assert run("plan", cwd=published_site.folder).stderr == ""
