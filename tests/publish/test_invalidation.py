@@ -7,7 +7,6 @@ import shlex
 import sys
 import time
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
@@ -15,7 +14,7 @@ import pytest
 from generator.errors import BusyError, StoreError
 from generator.publish.invalidation import Cdn, is_configured
 from generator.stores.store import nothing
-from tests.support.edges.servers import serving
+from tests.support.edges.servers import Answer, QuietHandler, serving
 from tests.support.sites.builds import make_config
 from tests.support.sites.publishing import FX, PublishedSite, hour
 from tests.support.sites.rows import market_id
@@ -232,18 +231,13 @@ def cloudfront(monkeypatch: pytest.MonkeyPatch) -> Iterator[CloudFront]:
     use_credentials(monkeypatch)
     found = CloudFront()
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
+    class Handler(QuietHandler):
+        def do_POST(self) -> None:  # noqa: N802 - the name is the library's
             body = self.rfile.read(int(self.headers["Content-Length"] or 0)).decode()
             status, answer = found.answer(self.path, body)
-            self.send_response(status)
-            self.end_headers()
-            self.wfile.write(answer.encode())
+            self.reply(Answer(status, {}, answer.encode()))
 
         do_GET = do_POST  # noqa: N815 - the name is the library's
-
-        def log_message(self, *_: object) -> None:
-            """Say nothing."""
 
     with serving(Handler) as port:
         monkeypatch.setenv("AWS_ENDPOINT_URL_CLOUDFRONT", f"http://127.0.0.1:{port}")
