@@ -1,6 +1,8 @@
 """Every failure ends with one helpful sentence, the right exit code, and no traceback."""
 
 import re
+from collections.abc import Callable
+from typing import Final
 
 import pytest
 
@@ -26,17 +28,80 @@ WRITES_FOLDER = {"build", "check", "demo", "publish", "rebuild", "takedown"}
 ESTIMATES = {"build", "check", "demo", "plan", "publish", "rebuild"}
 
 
-def fails(site: PublishedSite, command: str, **settings: str) -> str:
-    """Run the command, which must fail, and return its one sentence."""
-    result = site.run(command, *COMMANDS[command], **settings)
-    assert result.exit_code in (1, 3, 4, 5), result.output
-    assert "Traceback" not in result.stderr
-    sentences = re.findall(r"^error: .+", result.stderr, re.MULTILINE)
-    assert len(sentences) == 1, result.stderr
-    assert "bug" not in sentences[0]
-    assert result.stderr.strip().splitlines()[-1].startswith(("error: ", "  "))
-    # The sentence of `check` only counts the findings printed before it.
-    return str(result.stdout if command == "check" else sentences[0])
+def _with_target(target: str, **settings: str) -> Callable[[PublishedSite], object]:
+    """Publish to another place; not to the tests' server, unless it is a bucket."""
+
+    def change(site: PublishedSite) -> None:
+        site.target = target
+        site.settings.update(settings)
+
+    return change
+
+
+def _damage_manifest(site: PublishedSite) -> None:
+    manifest = site.folder / "output" / "manifest.json"
+    manifest.unlink()
+    manifest.write_text("{")
+
+
+def _answering(status: int, code: str) -> Callable[[PublishedSite], object]:
+    """Have the store answer everything so."""
+
+    def change(site: PublishedSite) -> None:
+        site.server.before = lambda _: Fault(status, code)
+
+    return change
+
+
+def _nothing(_: PublishedSite) -> None:
+    """The settings are enough."""
+
+
+NOWHERE: Final = {"publish.endpoint_url": ""}
+#: What is wrong, by name: for which commands, what is done to the site, with which settings, and what is said.
+FAILURES: Final[dict[str, tuple[set[str], Callable[[PublishedSite], object], dict[str, str], str]]] = {
+    "a missing database": (
+        READS_DATABASE - {"demo"}, _nothing, {"source__url": "sqlite:///no.db"},
+        "no such database file; set source.url to your database",
+    ),
+    "a file that is not a database": (
+        READS_DATABASE, lambda site: (site.folder / "none.db").write_bytes(b"This is no database. " * 100),
+        {"source__url": "sqlite:///none.db"}, "file is not a database",
+    ),
+    "a database that does not answer": (
+        READS_DATABASE - {"demo"}, _nothing, {"source__url": "postgresql://reader:hunter2@127.0.0.1:1/markets"},
+        "check source.url",
+    ),
+    "a database without a relation": (
+        READS_DATABASE, lambda site: site.database.execute("DROP TABLE fills"),
+        {"source__url": "sqlite:///markets.db"}, "relation fills is missing",
+    ),
+    "an output folder that is a file": (
+        WRITES_FOLDER | {"plan"}, lambda site: (site.folder / "taken").touch(), {"output": "taken"},
+        "choose another folder with --set output=…",
+    ),
+    "an output folder whose manifest is damaged": (
+        WRITES_FOLDER | {"plan"}, _damage_manifest, {}, "manifest.json: damaged",
+    ),
+    "unreadable prices": (ESTIMATES, _nothing, {"prices": "no.json"}, "prices: no.json: no such file or directory"),
+    "credentials without permissions": (
+        ASKS_STORE, _answering(403, "AccessDenied"), {}, "allow these credentials s3:GetObject",
+    ),
+    "a bucket that does not exist": (
+        ASKS_STORE, _with_target("s3://elsewhere/api"), {},
+        "there is no such bucket; create it, or correct publish.target",
+    ),
+    "a store that does not answer": (ASKS_STORE, _answering(503, "SlowDown"), {}, "does not answer"),
+    "a target within the output folder": (
+        ASKS_STORE, _with_target("output/site", **NOWHERE), {}, "is in the output folder",
+    ),
+    "a missing target": (
+        {"publish", "rebuild"}, _with_target("", **NOWHERE), {}, "publish.target: is not set",
+    ),
+    "an empty output folder": (
+        {"serve", "publish"}, PublishedSite.forget_output, {}, "run `public-markets build`",
+    ),
+}  # fmt: skip
 
 
 @pytest.fixture
@@ -59,88 +124,20 @@ def test_a_configuration_that_is_not_yaml(published_site: PublishedSite, command
     assert published_site.run(command, *COMMANDS[command]).stderr.startswith("error: config.yaml:1:")
 
 
-@pytest.mark.parametrize("command", sorted(READS_DATABASE - {"demo"}))
-def test_a_missing_database(published_site: PublishedSite, command: str) -> None:
-    assert "no such database file; set source.url to your database" in fails(
-        published_site, command, source__url="sqlite:///no.db"
-    )
-
-
-@pytest.mark.parametrize("command", sorted(READS_DATABASE))
-def test_a_file_that_is_not_a_database(published_site: PublishedSite, command: str) -> None:
-    (published_site.folder / "none.db").write_bytes(b"This is no database. " * 100)
-    message = fails(published_site, command, source__url="sqlite:///none.db")
-    assert "file is not a database" in message
-
-
-@pytest.mark.parametrize("command", sorted(READS_DATABASE - {"demo"}))
-def test_a_database_that_does_not_answer(published_site: PublishedSite, command: str) -> None:
-    message = fails(published_site, command, source__url="postgresql://reader:hunter2@127.0.0.1:1/markets")
-    assert "check source.url" in message
-    assert "hunter2" not in message
-
-
-@pytest.mark.parametrize("command", sorted(READS_DATABASE))
-def test_a_database_without_a_relation(published_site: PublishedSite, command: str) -> None:
-    published_site.database.execute("DROP TABLE fills")
-    assert "relation fills is missing" in published_site.run(command, source__url="sqlite:///markets.db").output
-
-
-@pytest.mark.parametrize("command", sorted(WRITES_FOLDER | {"plan"}))
-def test_an_output_folder_that_is_a_file(published_site: PublishedSite, command: str) -> None:
-    (published_site.folder / "taken").touch()
-    message = fails(published_site, command, output="taken")
-    assert "taken" in message
-    assert "choose another folder with --set output=…" in message
-
-
-@pytest.mark.parametrize("command", sorted(WRITES_FOLDER | {"plan"}))
-def test_an_output_folder_whose_manifest_is_damaged(published_site: PublishedSite, command: str) -> None:
-    manifest = published_site.folder / "output" / "manifest.json"
-    manifest.unlink()
-    manifest.write_text("{")
-    assert "manifest.json: damaged" in fails(published_site, command)
-
-
-@pytest.mark.parametrize("command", sorted(ESTIMATES))
-def test_unreadable_prices(published_site: PublishedSite, command: str) -> None:
-    assert "prices: no.json: no such file or directory" in fails(published_site, command, prices="no.json")
-
-
-@pytest.mark.parametrize("command", sorted(ASKS_STORE))
-def test_credentials_without_permissions(published_site: PublishedSite, command: str) -> None:
-    published_site.server.before = lambda _: Fault(403, "AccessDenied")
-    assert "allow these credentials s3:GetObject" in fails(published_site, command)
-
-
-@pytest.mark.parametrize("command", sorted(ASKS_STORE))
-def test_a_bucket_that_does_not_exist(published_site: PublishedSite, command: str) -> None:
-    published_site.target = "s3://elsewhere/api"
-    assert "there is no such bucket; create it, or correct publish.target" in fails(published_site, command)
-
-
-@pytest.mark.parametrize("command", sorted(ASKS_STORE))
-def test_a_store_that_does_not_answer(published_site: PublishedSite, command: str) -> None:
-    published_site.server.before = lambda _: Fault(503, "SlowDown")
-    assert "does not answer" in fails(published_site, command)
-
-
-@pytest.mark.parametrize("command", sorted(ASKS_STORE))
-def test_a_target_within_the_output_folder(published_site: PublishedSite, command: str) -> None:
-    published_site.target, published_site.settings["publish.endpoint_url"] = "output/site", ""
-    assert "is in the output folder" in fails(published_site, command)
-
-
-@pytest.mark.parametrize("command", ["publish", "rebuild"])
-def test_a_missing_target(published_site: PublishedSite, command: str) -> None:
-    published_site.target, published_site.settings["publish.endpoint_url"] = "", ""
-    assert "publish.target: is not set" in fails(published_site, command)
-
-
-@pytest.mark.parametrize("command", ["serve", "publish"])
-def test_an_empty_output_folder(published_site: PublishedSite, command: str) -> None:
-    published_site.forget_output()
-    assert "run `public-markets build`" in fails(published_site, command)
+@pytest.mark.parametrize(
+    ("kind", "command"), [(kind, command) for kind, (commands, *_) in FAILURES.items() for command in sorted(commands)]
+)
+def test_a_failure_is_one_sentence_with_a_remedy(published_site: PublishedSite, kind: str, command: str) -> None:
+    _, spoil, settings, said = FAILURES[kind]
+    spoil(published_site)
+    result = published_site.run(command, *COMMANDS[command], **settings)
+    assert result.exit_code in (1, 3, 4, 5), result.output
+    sentences = re.findall(r"^error: .+", result.stderr, re.MULTILINE)
+    assert len(sentences) == 1, result.stderr
+    assert result.stderr.strip().splitlines()[-1].startswith(("error: ", "  "))
+    # The sentence of `check` only counts the findings printed before it.
+    assert said in (result.stdout if command == "check" else result.stderr)
+    assert [word for word in ("Traceback", "bug", "hunter2") if word in result.output] == []
 
 
 def test_the_table_of_commands_is_complete() -> None:

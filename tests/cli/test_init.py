@@ -32,9 +32,9 @@ SCHEDULING: Final = (ROOT / "docs/scheduling.md").read_text("utf-8")
 PLACE: Final = "/var/lib/public-markets"
 
 
-def init(folder: Path, database: str, edge: str, scheduler: str) -> "subprocess.CompletedProcess[str]":
+def init(folder: Path, database: str, edge: str, scheduler: str, **environ: str) -> "subprocess.CompletedProcess[str]":
     options = ("--database", database, "--edge", edge, "--scheduler", scheduler)
-    return commands.run("init", folder.name, *options, cwd=folder.parent)
+    return commands.run("init", folder.name, *options, cwd=folder.parent, **environ)
 
 
 def contents(folder: Path) -> Mapping[str, str]:
@@ -107,8 +107,7 @@ def test_a_path_that_units_and_crontabs_would_misread_is_refused(tmp_path: Path,
 
 @pytest.mark.parametrize("name", ["x\nExecStartPre=/bin/false", "a b", "%n", "$(id)", "a/b", "-x", "é", "x;y", "x\n"])
 def test_a_user_whose_name_units_and_shells_would_misread_is_refused(tmp_path: Path, name: str) -> None:
-    options = ("--database", "sqlite", "--edge", "nginx", "--scheduler", "systemd")
-    made = commands.run("init", "site", *options, cwd=tmp_path, LOGNAME=name)
+    made = init(tmp_path / "site", "sqlite", "nginx", "systemd", LOGNAME=name)
     assert made.returncode == 1
     assert made.stderr.startswith(f"error: {escaped(name)}: has letters that units and shells do not take")
     assert not (tmp_path / "site").exists()

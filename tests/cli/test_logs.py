@@ -1,17 +1,12 @@
 """Logs and results: as text or JSON, logs on stderr, never mixed with results on stdout."""
 
 import json
-import os
-import pty
-import subprocess
-import sys
 from datetime import datetime
 from typing import Any
 
 import pytest
 
-from tests.support.commands import run
-from tests.support.project import ROOT
+from tests.support.commands import on_terminal
 from tests.support.sites.publishing import PublishedSite, hour
 from tests.support.sites.rows import market_id
 
@@ -54,13 +49,6 @@ def test_warnings_and_errors_are_json_too(published_site: PublishedSite) -> None
     )
 
 
-def test_notices_beside_results_are_json_too(published_site: PublishedSite) -> None:
-    result = published_site.done("takedown", "--log-format", "json")
-    assert {line["level"] for line in lines(result.stderr)} == {"notice"}
-    (line,) = lines(result.stdout)
-    assert (line["level"], line["message"]) == ("result", "0 markets are blocked")
-
-
 @pytest.mark.campaign(short=1)
 @pytest.mark.parametrize(
     "words",
@@ -101,26 +89,7 @@ def test_a_traceback_stays_within_its_line(published_site: PublishedSite) -> Non
 @pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("form", ["text", "json"])
 def test_a_terminal_shows_progress_unless_logs_are_json(published_site: PublishedSite, form: str) -> None:
-    ours, theirs = pty.openpty()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "generator", "plan", "--log-format", form],
-        cwd=published_site.folder,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        stdout=subprocess.PIPE,
-        stderr=theirs,
-    )
-    os.close(theirs)
-    shown = b""
-    try:
-        while part := os.read(ours, 4096):
-            shown += part
-    except OSError:  # raised by Linux when the other end is closed
-        pass
-    os.close(ours)
-    assert b"sqlite:///" in process.communicate()[0].splitlines()[0]
-    assert process.returncode == 0
+    code, printed, shown = on_terminal("plan", "--log-format", form, cwd=published_site.folder)
+    assert "sqlite:///" in printed.splitlines()[0]
+    assert code == 0
     assert (b"reading" in shown) is (form == "text")
-
-
-def test_without_a_terminal_there_is_no_progress(published_site: PublishedSite) -> None:
-    assert run("plan", cwd=published_site.folder).stderr == ""

@@ -9,7 +9,6 @@ from click.testing import CliRunner, Result
 
 from generator.cli.main import main
 from generator.cost import prices
-from tests.support.commands import run
 from tests.support.sites.publishing import OPEN, PublishedSite, hour
 from tests.support.sites.rows import insert_fill, market_id
 
@@ -189,21 +188,12 @@ def test_plan_ends_with_the_verdict_for_the_target(
     assert verdict in last(plan(*(word for setting in settings for word in ("--set", setting))))
 
 
-@pytest.mark.campaign(short=0)
-def test_plan_says_what_is_missing_in_the_database(published_site: PublishedSite) -> None:
-    published_site.database.execute("DROP TABLE orders")
-    result = run("plan", cwd=published_site.folder)
-    assert result.returncode == 1
-    assert result.stderr.startswith(
-        "error: the database schema does not fit; fix these problems:\n  relation orders is missing"
-    )
-
-
 # ── the guard ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.every_limit
-def test_what_costs_too_much_is_not_published(charged: PublishedSite) -> None:
+def test_what_costs_too_much_is_not_published_as_a_dry_run_says(charged: PublishedSite) -> None:
+    assert "guards.max_monthly_cost" in charged.refused(3, "publish", "--dry-run", guards__max_monthly_cost="10")
     refusal = charged.refused(3, "publish", guards__max_monthly_cost="10")
     assert refusal == (
         "3,235 PUT requests every 60 minutes would cost about 11.81 USD a month at S3 + CloudFront (prices of "
@@ -219,19 +209,12 @@ def test_only_settings_that_satisfy_the_guard_are_advised(charged: PublishedSite
     assert compact.stderr.endswith("nothing was uploaded. set schedule: 15 (1.40 USD), or pass --allow-cost\n")
 
 
-def test_a_longer_schedule_satisfies_the_guard_as_it_says(charged: PublishedSite) -> None:
-    charged.done("publish", guards__max_monthly_cost="10", schedule="120")
+@pytest.mark.parametrize(("options", "limit", "schedule"), [((), "10", "120"), (("--allow-cost",), "0", "60")])
+def test_a_longer_schedule_satisfies_the_guard_and_an_option_lifts_it(
+    charged: PublishedSite, options: tuple[str, ...], limit: str, schedule: str
+) -> None:
+    charged.done("publish", *options, guards__max_monthly_cost=limit, schedule=schedule)
     charged.check()
-
-
-def test_the_guard_can_be_lifted_for_a_run(charged: PublishedSite) -> None:
-    charged.done("publish", "--allow-cost", guards__max_monthly_cost="0")
-    charged.check()
-
-
-@pytest.mark.every_limit
-def test_a_dry_run_says_that_the_guard_would_refuse(charged: PublishedSite) -> None:
-    assert "guards.max_monthly_cost" in charged.refused(3, "publish", "--dry-run", guards__max_monthly_cost="10")
 
 
 def test_a_directory_costs_nothing_whatever_the_limit(empty: PublishedSite) -> None:
@@ -240,9 +223,7 @@ def test_a_directory_costs_nothing_whatever_the_limit(empty: PublishedSite) -> N
     empty.done("publish", guards__max_monthly_cost="0")
 
 
-def test_a_store_with_unknown_prices_is_refused_only_if_a_limit_was_set(
-    empty: PublishedSite,
-) -> None:
+def test_a_store_with_unknown_prices_is_refused_only_if_a_limit_was_set(empty: PublishedSite) -> None:
     assert "at S3 + CloudFront" in empty.refused(3, "publish", guards__max_monthly_cost="0")
     empty.done("publish", schedule="1")
 

@@ -85,15 +85,6 @@ def test_failures_are_one_sentence_and_an_exit_code(
     assert len([line for line in result.stderr.splitlines() if line.lower().startswith("error: ")]) == 1
 
 
-def test_a_takedown_with_expired_credentials_is_one_sentence(published_site: PublishedSite) -> None:
-    published_site.server.behaviour.expire_after = 0
-    result = command(published_site, "takedown", market_id(FX))
-    assert result.returncode == 1
-    assert result.stderr.splitlines()[-1].startswith("error: s3://markets/api/blocked.json: ")
-    assert "the credentials have expired" in result.stderr
-    assert "bug" not in result.stderr
-
-
 @pytest.mark.parametrize(
     "arguments", [("publish", "-v"), ("publish", "-v", "--verify"), ("publish", "-v", "--dry-run")]
 )

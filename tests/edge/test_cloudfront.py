@@ -16,7 +16,7 @@ from generator.edge import cloudfront as edge_cloudfront
 from generator.edge import responses, router
 from generator.edge.compaction import compact
 from tests.support.campaigns import every_pair
-from tests.support.edges.cases import Case, http_mismatch, requests
+from tests.support.edges.cases import asking, mismatches, requests
 from tests.support.edges.cloudfront import (
     AWKWARD,
     CHUNKED,
@@ -24,14 +24,13 @@ from tests.support.edges.cloudfront import (
     FULL,
     IN_BUCKET,
     PLAIN,
-    Answer,
-    CloudFront,
     Event,
     Query,
     bucket_response,
     distribution,
     origin_event,
     rendered,
+    shown_headers,
 )
 from tests.support.edges.router_lint import findings
 from tests.support.sites.builds import Outputs
@@ -43,17 +42,6 @@ LIST_UNKNOWN: Final = contract.encode(contract.invalid("category")).decode()
 NOT_FOUND: Final = responses.error_bodies()[404]
 UNAVAILABLE: Final = responses.error_bodies()[503]
 GENERATION: Final = "p" + "0" * (cursors.GENERATION_LENGTH - 1)
-
-
-def mismatches(edge_: CloudFront, cases: list[Case], program: str, query: Query) -> list[str]:
-    found = edge_.answers(cases, program, query)
-    assert len(found) == len(cases) >= CASES[cases[0].variant]
-    pairs = zip(cases, found, strict=True)
-    return [wrong for case, one in pairs if (wrong := http_mismatch(case, *_parts(one), edge_.output))]
-
-
-def _parts(answer: Answer) -> tuple[int, Mapping[str, str], bytes]:
-    return answer.status, answer.headers, answer.body
 
 
 # ── the two functions on the table ────────────────────────────────────────────────────────────────────────────────
@@ -70,7 +58,9 @@ def _parts(answer: Answer) -> tuple[int, Mapping[str, str], bytes]:
 )
 def test_every_case_of_the_table(program: str, query: Query, config: Config, outputs: Outputs, tmp_path: Path) -> None:
     output = outputs(config.variant)
-    wrong = mismatches(distribution(config, output, tmp_path), requests(output, can_search=False), program, query)
+    cases = requests(output, can_search=False)
+    assert len(cases) >= CASES[cases[0].variant]
+    wrong = mismatches(cases, distribution(config, output, tmp_path).answers(cases, program, query), output)
     assert not wrong, "\n".join([f"{len(wrong)} wrong", *wrong[:10]])
 
 
@@ -86,17 +76,9 @@ def test_the_function_keeps_to_what_cloudfront_runs(config: Config) -> None:
 @pytest.mark.parametrize("program", ["njs", "node"])
 def test_a_query_makes_no_difference_to_the_cache_key(program: str, demo_output: Path, tmp_path: Path) -> None:
     edge_ = distribution(PLAIN, demo_output, tmp_path)
-    found = edge_.viewer_requests(
-        [case("/v1/public/markets", "sort=new&limit=5&utm=1"), case("/v1/public/markets", "limit=5&x=%&sort=n%65w")],
-        program,
-        "raw",
-    )
+    found = edge_.viewer_requests([asking("sort=new&limit=5&utm=1"), asking("limit=5&x=%&sort=n%65w")], program, "raw")
     assert found[0] == found[1]
     assert found[0]["uri"] == f"/{keys.first_page('open/new', 5)}"
-
-
-def case(path: str, query: str = "") -> Case:
-    return Case("GET", path, query, 200, None, (), frozenset((200,)), core_only=False)
 
 
 # ── the origin's responses ────────────────────────────────────────────────────────────────────────────────────────
@@ -141,7 +123,7 @@ def test_an_object_that_is_missing(config: Config, tmp_path: Path) -> None:
     for case, response in zip(asked, origin_responses(tmp_path, answers, config), strict=True):
         status, body = expected.get(case[0], (503, UNAVAILABLE))
         assert (response["status"], response["body"]) == (str(status), body), case
-        values = {name: value[0]["value"] for name, value in response["headers"].items()}
+        values = shown_headers(response)
         assert values.pop("transfer-encoding") == "chunked"
         assert values == responses.error_headers(status, config) | responses.COMMON, case
 
@@ -152,7 +134,7 @@ def test_what_is_there_passes_without_the_buckets_own_headers(tmp_path: Path) ->
     assert (response["status"], response["statusDescription"]) == ("200", "OK")
     assert "body" not in response
     kept = {name.lower(): value for name, value in headers.items() if not name.startswith("x-amz-")}
-    assert {name: value[0]["value"] for name, value in response["headers"].items()} == kept | responses.COMMON
+    assert shown_headers(response) == kept | responses.COMMON
 
 
 def test_a_bucket_that_fails_or_refuses_is_unavailable(tmp_path: Path) -> None:
@@ -164,7 +146,7 @@ def test_a_bucket_that_fails_or_refuses_is_unavailable(tmp_path: Path) -> None:
     ]
     for answer, response in zip(answers, origin_responses(tmp_path, answers), strict=True):
         assert (response["status"], response["body"]) == ("503", UNAVAILABLE), answer
-        values = {name: value[0]["value"] for name, value in response["headers"].items()}
+        values = shown_headers(response)
         del values["transfer-encoding"]
         assert values == responses.error_headers(503, PLAIN) | responses.COMMON, answer
 
@@ -189,11 +171,10 @@ def test_files_to_take_away_lie_under_the_names_that_readers_use(demo_output: Pa
     edge_ = distribution(config, demo_output, tmp_path)
     root = edge_cloudfront.function_values(config)["root"]
     for program in ("njs", "node"):
-        found = edge_.viewer_requests([case(f"/a/{key}", "x=1") for key in ALL_FILES], program, "raw")
+        found = edge_.viewer_requests([asking("x=1", f"/a/{key}") for key in ALL_FILES], program, "raw")
         assert [one["uri"] for one in found] == [root + key for key in ALL_FILES]
-    assert all(
-        "statusCode" in one for one in edge_.viewer_requests([case(f"/{key}") for key in ALL_FILES], "njs", "raw")
-    )
+    elsewhere = edge_.viewer_requests([asking(path=f"/{key}") for key in ALL_FILES], "njs", "raw")
+    assert all("statusCode" in one for one in elsewhere)
 
 
 def test_the_origin_response_knows_what_the_router_core_knows(tmp_path: Path) -> None:
@@ -228,7 +209,7 @@ def test_the_origin_response_knows_what_the_router_core_knows(tmp_path: Path) ->
     found = distribution(PLAIN, tmp_path, tmp_path).origin_responses(events)
     for key, response in zip(every, found, strict=True):
         wanted = json.loads(context.eval(f"JSON.stringify(missing({json.dumps(key)}))"))
-        headers = {name: value[0]["value"] for name, value in response["headers"].items()}
+        headers = shown_headers(response)
         del headers["transfer-encoding"]
         assert (int(response["status"]), response["body"], headers) == (
             wanted["status"],

@@ -12,9 +12,11 @@ from generator.api import cursors, keys
 from generator.api.contract import Variant
 from generator.config.settings import Publish
 from generator.tree import chunks, pages
-from tests.support.edges.cases import Case, http_mismatch, requests
+from tests.support.edges.cases import asking, mismatches, requests
 from tests.support.edges.cloudflare import node
-from tests.support.edges.cloudfront import CHUNKED, Answer, CloudFront, distribution
+from tests.support.edges.cloudfront import CHUNKED, CloudFront, distribution
+from tests.support.edges.edge_sites import target
+from tests.support.edges.servers import Answer
 from tests.support.edges.windows import made_up
 from tests.support.readers import lists, search
 from tests.support.readers.search import Market
@@ -37,26 +39,13 @@ def put(store: S3Server, key: str, body: bytes) -> None:
     store.bucket.put(key, body, {}, Conditions())
 
 
-def ask(edge: CloudFront, *asked: tuple[str, int, str | None], method: str = "GET") -> list[Answer]:
+def ask(edge: CloudFront, *asked: tuple[str, int, str | None]) -> list[Answer]:
     """The answers to requests for pages: list, limit, cursor."""
-    cases = []
-    for name, limit, place in asked:
-        status, sort = name.split("/")
-        following = "" if place is None else f"&cursor={place}"
-        query = f"status={status}&sort={sort}&limit={limit}{following}"
-        cases.append(Case(method, f"/{keys.MARKETS}", query, 200, None, (), frozenset((200,)), core_only=False))
-    return edge.answers(cases, "node", "raw")
+    queries = (target(*one).partition("?")[2] for one in asked)
+    return edge.answers([asking(query) for query in queries], "node", "raw")
 
 
 # ── the table ─────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def mismatches(edge: CloudFront, output: Path, cases: Sequence[Case] = ()) -> list[str]:
-    """What is wrong with these answers, or with those to the whole table."""
-    cases = cases or requests(output)
-    found = zip(cases, edge.answers(cases, "njs", "raw"), strict=True)
-    wrong = (http_mismatch(case, one.status, one.headers, one.body, output) for case, one in found)
-    return [problem for problem in wrong if problem]
 
 
 @pytest.mark.campaign(short=0)
@@ -64,7 +53,8 @@ def mismatches(edge: CloudFront, output: Path, cases: Sequence[Case] = ()) -> li
 def test_every_case_of_the_table(variant: Variant, store: S3Server, outputs: Outputs, tmp_path: Path) -> None:
     output = outputs(variant, "chunks")
     edge = distribution(CHUNKED.model_copy(update={"variant": variant}), output, tmp_path, store)
-    assert mismatches(edge, output) == []
+    cases = requests(output)
+    assert mismatches(cases, edge.answers(cases, "njs", "raw"), output) == []
     assert store.count("GetObject") > 200
 
 
@@ -99,14 +89,7 @@ SEARCHED = CHUNKED.model_copy(update={"variant": "extended", "search": "title"})
 
 def search_pages(edge: CloudFront, *queries: str) -> list[Answer]:
     """The answers to requests with these queries."""
-    return edge.answers(
-        [
-            Case("GET", f"/{keys.MARKETS}", query, 200, None, (), frozenset((200,)), core_only=False)
-            for query in queries
-        ],
-        "njs",
-        "raw",
-    )
+    return edge.answers([*map(asking, queries)], "njs", "raw")
 
 
 def searched(store: S3Server, markets: Sequence[Market], folder: Path) -> CloudFront:

@@ -11,14 +11,15 @@ from typing import Final
 import pytest
 
 from generator.api import contract, keys
-from generator.edge import responses
 from generator.edge.compaction import compact
 from generator.search import generation as index
 from generator.tree import chunks
 from generator.tree.generation import ItemList
 from tests.edge.test_cloudfront_chunks import SEARCHED, put, search_pages
+from tests.support.edges.cases import is_error
 from tests.support.edges.cloudflare import node
-from tests.support.edges.cloudfront import Answer, CloudFront, distribution
+from tests.support.edges.cloudfront import CloudFront, distribution
+from tests.support.edges.servers import Answer
 from tests.support.readers import search
 from tests.support.readers.search import Market
 from tests.support.readers.search_cases import SCATTERED
@@ -60,12 +61,6 @@ def items(answer: Answer) -> list[bytes]:
     return search.items_of([{"body": answer.body.decode()}])
 
 
-def is_unavailable(answer: Answer) -> bool:
-    wanted = responses.error_headers(503, SEARCHED) | responses.COMMON
-    body = responses.error_bodies()[503].encode()
-    return (answer.status, answer.headers, answer.body) == (503, wanted, body)
-
-
 # ── size ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -89,7 +84,7 @@ def test_a_page_that_is_too_large_for_cloudfront_is_short_and_leads_on(edge: Clo
 def test_an_item_that_is_too_large_for_cloudfront_is_a_503(edge: CloudFront, store: S3Server) -> None:
     put_all(store, [Market(("needle " + '"' * 500_000,))])
     found = search_pages(edge, "status=all&limit=5", "status=all&limit=5&q=needle")
-    assert [is_unavailable(answer) for answer in found] == [True, True]
+    assert [is_error(answer, 503, SEARCHED) for answer in found] == [True, True]
 
 
 def test_a_search_reads_a_bounded_number_of_objects(edge: CloudFront, store: S3Server) -> None:
@@ -133,7 +128,7 @@ def test_a_bucket_that_fails_is_a_503(edge: CloudFront, store: S3Server) -> None
     store.before = fail
     asked = [f"status=all&sort={sort}" for sort in ("new", "volume", "ended")]
     found = search_pages(edge, *asked, "status=all&q=needle")
-    assert [is_unavailable(answer) for answer in found] == [True] * 4
+    assert [is_error(answer, 503, SEARCHED) for answer in found] == [True] * 4
     store.before = None
     assert search_pages(edge, "status=all&q=needle")[0].status == HTTPStatus.OK
 
@@ -144,7 +139,7 @@ def test_a_bucket_that_is_slow_is_a_503_before_lambda_ends_the_function(edge: Cl
     patient, hasty = compact("8000, new Error").strip(), compact("100, new Error").strip()
     assert patient in edge.origin_request
     hasty_edge = replace(edge, origin_request=edge.origin_request.replace(patient, hasty))
-    assert is_unavailable(search_pages(hasty_edge, "status=all&q=needle")[0])
+    assert is_error(search_pages(hasty_edge, "status=all&q=needle")[0], 503, SEARCHED)
 
 
 def test_an_empty_bucket_is_a_503_and_one_without_an_index_a_400(edge: CloudFront, store: S3Server) -> None:
@@ -155,4 +150,4 @@ def test_an_empty_bucket_is_a_503_and_one_without_an_index_a_400(edge: CloudFron
     sentences = [json.loads(answer.body)["details"][0]["message"] for answer in missing]
     assert sentences == [contract.SEARCH_ERRORS["q.absent"], contract.SEARCH_ERRORS["cursor.gone"]]
     store.bucket.delete(keys.BUILD)
-    assert [is_unavailable(answer) for answer in search_pages(edge, *asked)] == [True, True]
+    assert [is_error(answer, 503, SEARCHED) for answer in search_pages(edge, *asked)] == [True, True]

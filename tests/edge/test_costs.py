@@ -1,6 +1,7 @@
 """What a long request costs a router: no more than its length, and next to nothing if it is too long."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlencode
@@ -13,8 +14,9 @@ from generator.config.settings import Config
 from generator.edge import router
 from generator.edge.local.js_router import provide_digest
 from tests.support.edges.engines import ENGINES, NOWHERE
-from tests.support.edges.growth import LONG, SHORT, grows_no_faster, repeated
 
+#: What is counted for is repeated to these lengths; the second is that of the longest request line that nginx takes.
+SHORT, LONG = 1_000, 8_000
 MARKETS: Final = f"/{keys.MARKETS}"
 SEARCHING: Final = Config(variant="extended", layout="chunks")
 #: Room for what sites and campaigns add to a URL: a path before `v1`, unknown parameters.
@@ -50,6 +52,16 @@ function stepsOfCounting(query) {
   return steps;
 }
 """
+
+
+def repeated(text: str, length: int) -> str:
+    return (text * (length // len(text) + 1))[:length]
+
+
+def grows_no_faster(count: Callable[[str], int], text: str) -> bool:
+    """Whether eight times as long a repetition of the text takes eight times as many steps, give or take a tenth."""
+    short, long = (count(repeated(text, length)) for length in (SHORT, LONG))
+    return long <= 1.1 * LONG / SHORT * (short + 10)
 
 
 def counting(config: Config) -> quickjs.Context:

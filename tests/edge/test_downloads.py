@@ -12,9 +12,10 @@ from typing import Final
 import pytest
 
 from generator.api import contract, keys
-from generator.edge import deployment, responses
+from generator.edge import responses
 from tests.support.campaigns import full_tier
 from tests.support.edges.edge_sites import EDGES, EdgeSite, edge_site
+from tests.support.edges.in_process import render
 from tests.support.edges.servers import Answer, connected, folder_for_anybody, free_port, nginx
 from tests.support.readers import lists
 from tests.support.sites.builds import NOW, make_config
@@ -218,8 +219,7 @@ def test_nginx_serves_files_below_a_path(base: str) -> None:
     with folder_for_anybody() as folder:
         port = free_port()
         config = make_config(folder, base_url=f"http://127.0.0.1:{port}{base}", dumps__parquet="true", archive__days=3)
-        for file in deployment.render(config):
-            lists.write(config.output / file.name, file.text.encode())
+        render(config)
         lists.write(config.output / keys.BUILD, contract.encode({"asOf": NOW}))
         for key in (*FILES, *DOCUMENTS.values()):
             lists.write(config.output / key, BYTES)

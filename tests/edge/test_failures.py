@@ -9,14 +9,10 @@ from pathlib import Path
 import pytest
 
 from generator.api import contract, cursors, keys
-from generator.config.settings import Config
 from generator.demo.database import seed
-from generator.edge import responses
-from generator.edge.local import js_router
-from generator.edge.local.app import LocalEdge
-from generator.edge.local.hosts import Hosts
-from tests.support.edges.cases import without_cache
-from tests.support.edges.servers import Answer, Client, connected, folder_for_anybody, free_port, nginx
+from tests.support.edges.cases import is_error, without_cache
+from tests.support.edges.in_process import Local
+from tests.support.edges.servers import Client, connected, folder_for_anybody, free_port, nginx
 from tests.support.sites.builds import AS_OF, NO_LIMITS, build_now, make_config
 from tests.support.stores.bucket import Fault, behind_nginx, bucket
 
@@ -49,15 +45,6 @@ def built() -> Iterator[Path]:
 def ports(built: Path) -> tuple[int, int]:
     port, store = (built / "ports").read_text().split()
     return int(port), int(store)
-
-
-def is_json(answer: Answer, status: int) -> bool:
-    wanted = responses.error_headers(status, Config())
-    return (
-        answer.status == status
-        and wanted.items() | responses.COMMON.items() <= answer.headers.items()
-        and answer.body == contract.encode(contract.FIXED_ERRORS[status])
-    )
 
 
 def later_page(output: Path) -> tuple[str, str]:
@@ -117,10 +104,10 @@ def test_nginx_does_not_blame_readers_for_files_that_it_may_not_read(built: Path
     output = built / "output"
     for target, key in targets(output).items():
         with unreadable(output / key):
-            assert is_json(files.send("GET", target), 503), key
+            assert is_error(files.send("GET", target), 503), key
     with unreadable(output / keys.DETAILS):
-        assert is_json(files.send("GET", NOWHERE), 503), "whether it exists cannot be told"
-    assert is_json(files.send("GET", NOWHERE), 404)
+        assert is_error(files.send("GET", NOWHERE), 503), "whether it exists cannot be told"
+    assert is_error(files.send("GET", NOWHERE), 404)
 
 
 @pytest.mark.campaign(short=0)
@@ -134,25 +121,25 @@ def test_nginx_blames_no_reader_when_all_that_is_published_is_missing_or_closed_
     before = log.read_text("utf-8")
     with lost(output / contract.API_VERSION):
         for target in asked:
-            assert is_json(files.send("GET", target), 503), target
+            assert is_error(files.send("GET", target), 503), target
     assert re.search(
         r"v1/\S+: (not there, or )?not readable \(status [0-9]+\)", log.read_text("utf-8").removeprefix(before)
     )
     assert files.send("GET", NO_CATEGORY).body == contract.encode(contract.invalid("category", variant="extended"))
-    assert is_json(files.send("GET", NO_SLUG), 404)
+    assert is_error(files.send("GET", NO_SLUG), 404)
 
 
 @pytest.mark.campaign(short=0)
 def test_nginx_without_prices_says_that_there_are_none(built: Path, files: Client) -> None:
     with moved(built / "output" / keys.PRICES):
-        assert is_json(files.send("GET", f"/{keys.PRICES}"), 404)
+        assert is_error(files.send("GET", f"/{keys.PRICES}"), 404)
     assert files.send("GET", f"/{keys.PRICES}").status == 200
 
 
 def test_nginx_without_an_object_that_is_always_published_is_unavailable(built: Path, files: Client) -> None:
     for target, key in ((MARKETS, FIRST), (f"/{keys.BUILD}", keys.BUILD)):
         with moved(built / "output" / key):
-            assert is_json(files.send("GET", target), 503), key
+            assert is_error(files.send("GET", target), 503), key
 
 
 # ── a bucket ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -174,7 +161,7 @@ def before_bucket(built: Path, fault: Fault) -> Iterator[Client]:
 def test_nginx_shows_no_error_of_its_bucket(failure: int, built: Path) -> None:
     with before_bucket(built, lambda _: failure) as client:
         for target in (*targets(built / "output"), NOWHERE):
-            assert is_json(client.send("GET", target), 503), target
+            assert is_error(client.send("GET", target), 503), target
         assert client.send("HEAD", MARKETS).status == 503
 
 
@@ -182,13 +169,13 @@ def test_nginx_without_a_bucket_is_unavailable(built: Path) -> None:
     port, _ = ports(built)
     with nginx(built / "output", port, "bucket.conf"), connected(port) as client:
         for target in (MARKETS, NOWHERE):
-            assert is_json(client.send("GET", target), 503), target
+            assert is_error(client.send("GET", target), 503), target
 
 
 def test_nginx_before_an_empty_bucket_is_unavailable(built: Path) -> None:
     with before_bucket(built, lambda _: 404) as client:
         for target in (*targets(built / "output"), NOWHERE, NO_CATEGORY, NO_SLUG):
-            assert is_json(client.send("GET", target), 503), target
+            assert is_error(client.send("GET", target), 503), target
 
 
 @pytest.mark.campaign(short=0)
@@ -201,39 +188,30 @@ def test_nginx_knows_what_its_bucket_does_not_have(absent: int, built: Path) -> 
         return absent if any(key in path for key in missing) else None
 
     with before_bucket(built, lacks) as client:
-        assert is_json(client.send("GET", NOWHERE), 404)
-        assert is_json(client.send("GET", MARKETS), 503)
+        assert is_error(client.send("GET", NOWHERE), 404)
+        assert is_error(client.send("GET", MARKETS), 503)
         assert client.send("GET", gone).body == contract.encode(contract.invalid("cursor.gone"))
 
 
 # ── the local server ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def asked(app: LocalEdge, target: str) -> tuple[int, Mapping[str, str], bytes]:
-    """The application's answer, in this process."""
-    given: list[tuple[str, list[tuple[str, str]]]] = []
-    environ = {"REQUEST_METHOD": "GET", "RAW_URI": target, "REMOTE_ADDR": "127.0.0.1"}
-    body = b"".join(app(environ, lambda status, headers, *_: given.append((status, headers))))  # type: ignore[arg-type]
-    status, headers = given[0]
-    return int(status.split()[0]), {name.lower(): value for name, value in headers}, body
-
-
 def test_serve_does_not_blame_readers_for_files_that_it_may_not_read(
     built: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     config = make_config(built)
-    app, output = LocalEdge(config, js_router.load(config), Hosts("127.0.0.1", "127.0.0.1")), config.output
+    local, output = Local(config), config.output
 
     def denied(path: Path) -> bytes:
         raise PermissionError(path)
 
     gone = targets(output)
-    assert is_json(Answer(*asked(app, NOWHERE)), 404)
+    assert is_error(local.ask(NOWHERE), 404)
     with moved(output / FIRST):
-        assert is_json(Answer(*asked(app, MARKETS)), 503)
+        assert is_error(local.ask(MARKETS), 503)
     with moved(output / contract.API_VERSION):
         for target in (*gone, NOWHERE, NO_CATEGORY, NO_SLUG):
-            assert is_json(Answer(*asked(app, target)), 503), target
+            assert is_error(local.ask(target), 503), target
     monkeypatch.setattr(Path, "read_bytes", denied)
     for target in targets(output):
-        assert is_json(Answer(*asked(app, target)), 503), target
+        assert is_error(local.ask(target), 503), target

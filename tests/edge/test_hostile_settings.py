@@ -122,10 +122,6 @@ def events(text: str) -> list[str]:
     return [f"{type(event).__name__} {getattr(event, 'tag', '')}" for event in yaml.parse(text)]
 
 
-def scalars(text: str) -> set[str]:
-    return {event.value for event in yaml.parse(text) if isinstance(event, yaml.ScalarEvent)}
-
-
 class Elements(HTMLParser):
     """Every tag and attribute name of a page."""
 
@@ -181,13 +177,6 @@ def test_hostile_text_changes_no_rendered_file_but_for_the_text(variant: str, la
     assert {"edge/nginx/bucket.conf", "edge/cloudfront/template.yaml", "index.html"} <= found.keys()
     differing = [name for name in found if skeleton(name, found[name]) != skeleton(name, harmless[name])]
     assert differing == []
-
-
-def test_a_prefix_reaches_the_stack_as_it_is() -> None:
-    text = rendered(config({"publish.target": "s3://bucket/é😀\"'#: -"}, "core", "pages"))[
-        "edge/cloudfront/template.yaml"
-    ]
-    assert "/é😀\"'#: -/v1/*" in scalars(text)
 
 
 def test_nginx_reads_a_hostile_configuration_and_serves_the_folder(monkeypatch: pytest.MonkeyPatch) -> None:

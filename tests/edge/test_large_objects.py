@@ -8,12 +8,11 @@ from typing import Final
 import pytest
 
 from generator.api import contract, cursors, keys
-from generator.config.settings import Config
-from generator.edge import nginx, responses
+from generator.edge import nginx
 from generator.tree import chunks
 from generator.tree.generation import ItemList
+from tests.support.edges.cases import is_error
 from tests.support.edges.edge_sites import CACHED, EdgeSite, edge_site
-from tests.support.edges.servers import Answer
 from tests.support.readers import lists
 
 LIST: Final = "all/new"
@@ -29,12 +28,6 @@ def padded(size: int) -> bytes:
     return contract.encode({"id": "0" * size})
 
 
-def is_unavailable(answer: Answer) -> bool:
-    wanted = responses.error_headers(503, Config()) | responses.COMMON
-    body = contract.encode(contract.FIXED_ERRORS[503])
-    return (answer.status, answer.body) == (503, body) and wanted.items() <= answer.headers.items()
-
-
 @pytest.mark.campaign(short=0)
 def test_a_first_page_made_of_an_object_that_is_too_large_is_a_503(edge: EdgeSite) -> None:
     overhead = len(chunks.Generation(ItemList("open/new", [padded(0)])).head())
@@ -45,7 +38,7 @@ def test_a_first_page_made_of_an_object_that_is_too_large_is_a_503(edge: EdgeSit
         edge.put(ItemList(name, [padded(size)]))
         assert ((edge.output / keys.head(name)).stat().st_size <= nginx.LARGEST_OBJECT) is is_there
         answer = edge.ask(name, 20)
-        assert answer.status == HTTPStatus.OK if is_there else is_unavailable(answer), (name, answer.status)
+        assert answer.status == HTTPStatus.OK if is_there else is_error(answer, 503), (name, answer.status)
         head = edge.client.send("HEAD", f"/{keys.MARKETS}?status=open&sort={name[5:]}")
         assert (head.status, head.body) == (HTTPStatus.OK if is_there else HTTPStatus.SERVICE_UNAVAILABLE, b"")
 
@@ -54,7 +47,7 @@ def test_a_later_page_made_of_an_object_that_is_too_large_is_a_503_and_others_ar
     made = ItemList(LIST, [padded(1)] * 150 + [padded(nginx.LARGEST_OBJECT)] + [padded(1)] * 150)
     generation = edge.put(made)[LIST]
     found = {at: edge.ask(LIST, 1, cursors.mint(LIST, generation, at)) for at in (100, 150, 300)}
-    assert is_unavailable(found[150])
+    assert is_error(found[150], 503)
     for at in (100, 300):
         assert found[at].body == lists.page(made, generation, at, 1)
     log = (edge.output / "edge" / "nginx" / "error.log").read_text("utf-8")

@@ -10,13 +10,10 @@ import pytest
 from generator.api import contract, keys
 from generator.config.settings import Config
 from generator.edge import deployment, responses
-from generator.edge.local import js_router
-from generator.edge.local.app import LocalEdge
-from generator.edge.local.hosts import Hosts
 from tests.support.edges.cloudflare import serving, write
 from tests.support.edges.empty_nginx import ask, empty_nginx
+from tests.support.edges.in_process import Local, render
 from tests.support.edges.servers import Answer
-from tests.support.readers.lists import write as write_file
 from tests.support.sites.builds import make_config
 
 MARKETS: Final = f"/{keys.MARKETS}"
@@ -66,28 +63,20 @@ def test_nginx_grants_few_searches_in_whatever_spelling_and_many_other_requests(
 
 
 @pytest.fixture
-def local(tmp_path: Path) -> LocalEdge:
+def local(tmp_path: Path) -> Local:
     config = make_config(tmp_path, **SETTINGS)
-    for file in deployment.render(config):
-        write_file(config.output / file.name, file.text.encode())
-    return LocalEdge(config, js_router.load(config), Hosts("127.0.0.1", "127.0.0.1"))
+    render(config)
+    return Local(config)
 
 
-def local_answer(app: LocalEdge, target: str, peer: str, method: str = "GET") -> Answer:
-    given: list[Any] = []
-    environ = {"REQUEST_METHOD": method, "RAW_URI": target, "REMOTE_ADDR": peer}
-    body = b"".join(app(environ, lambda *start: given.extend(start)))  # type: ignore[arg-type]
-    return Answer(int(given[0][:3]), {name.lower(): value for name, value in given[1]}, body)
-
-
-def test_serve_grants_few_searches_in_whatever_spelling_and_many_other_requests(local: LocalEdge) -> None:
+def test_serve_grants_few_searches_in_whatever_spelling_and_many_other_requests(local: Local) -> None:
     for number, query in enumerate(SPELLINGS):
         reader = f"192.0.2.{number}"
-        found = [is_refused(local_answer(local, MARKETS + query, reader)) for _ in range(SEARCHES + 1)]
+        found = [is_refused(local.ask(MARKETS + query, peer=reader)) for _ in range(SEARCHES + 1)]
         assert found == [False] * SEARCHES + [True], query
-        assert not any(is_refused(local_answer(local, MARKETS + other, reader)) for other in OTHERS)
-    assert is_refused(local_answer(local, f"{MARKETS}?q=a", "192.0.2.0", "HEAD"))
-    assert not is_refused(local_answer(local, f"{MARKETS}?q=a", "192.0.2.0", "OPTIONS"))
+        assert not any(is_refused(local.ask(MARKETS + other, peer=reader)) for other in OTHERS)
+    assert is_refused(local.ask(f"{MARKETS}?q=a", "HEAD", "192.0.2.0"))
+    assert not is_refused(local.ask(f"{MARKETS}?q=a", "OPTIONS", "192.0.2.0"))
 
 
 def test_a_worker_grants_few_searches_and_many_other_requests(tmp_path: Path) -> None:

@@ -6,13 +6,9 @@ import pytest
 from generator.edge import templates
 
 
-@pytest.mark.parametrize("name", ["nginx.conf.j2", "router.js.j2", "page.html", None])
-def test_what_is_no_page_is_not_escaped(name: str | None) -> None:
-    assert not templates.is_page(name)
-
-
-def test_pages_are_escaped_though_their_last_suffix_is_not_html() -> None:
-    assert templates.is_page("inspection/page.html.j2")
+@pytest.mark.parametrize("name", ["nginx.conf.j2", "router.js.j2", "page.html", None, "inspection/page.html.j2"])
+def test_templates_of_pages_are_escaped_and_nothing_else(name: str | None) -> None:
+    assert templates.is_page(name) is (name == "inspection/page.html.j2")
 
 
 def test_a_value_that_is_not_given_is_an_error() -> None:

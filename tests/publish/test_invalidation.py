@@ -2,31 +2,25 @@
 
 import json
 import os
+import re
 import shlex
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Iterator
 from pathlib import Path
-from secrets import token_hex
-from typing import TYPE_CHECKING
 
-import boto3
 import pytest
-from botocore.exceptions import ClientError
 
 from generator.errors import BusyError, StoreError
 from generator.publish.invalidation import Cdn, is_configured
 from generator.stores.store import nothing
+from tests.support.edges.servers import Answer, QuietHandler, serving
 from tests.support.sites.builds import make_config
 from tests.support.sites.publishing import FX, PublishedSite, hour
 from tests.support.sites.rows import market_id
 from tests.support.stores.places import use_credentials
 from tests.support.stores.s3.behaviour import Fault
-from tests.support.stores.s3.servers import Endpoint
 from tests.support.stores.s3.wire import Request
-
-if TYPE_CHECKING:
-    from types_boto3_cloudfront.type_defs import DistributionConfigTypeDef, OriginTypeDef
 
 NO_CDN = "no CDN is configured, so cached copies of withdrawn markets may remain; set publish.cloudfront_distribution"
 
@@ -204,90 +198,73 @@ def test_the_purge_command_gets_no_secrets_but_its_own(tmp_path: Path, monkeypat
     assert "secret" not in notes.read_text("utf-8")
 
 
+class CloudFront:
+    """Answers for the distribution E1 as CloudFront does, which completes what it is asked after a number of questions.
+
+    `invalidated` has the paths of each invalidation, `asked` counts the questions.
+    """
+
+    def __init__(self) -> None:
+        self.questions, self.asked, self.denied = 0, 0, ""
+        self.invalidated = list[list[str]]()
+
+    def answer(self, path: str, body: str) -> tuple[int, str]:
+        if not path.startswith("/2020-05-31/distribution/E1/invalidation"):
+            return 404, _refusal("NoSuchDistribution", "The specified distribution does not exist.")
+        if body:
+            self.invalidated.append(re.findall("<Path>(.*?)</Path>", body))
+        elif self.denied:
+            return 403, _refusal("AccessDenied", self.denied)
+        else:
+            self.asked += 1
+        status = "Completed" if self.asked > self.questions else "InProgress"
+        return 201 if body else 200, f"<Invalidation><Id>I1</Id><Status>{status}</Status></Invalidation>"
+
+
+def _refusal(code: str, message: str) -> str:
+    return f"<ErrorResponse><Error><Code>{code}</Code><Message>{message}</Message></Error></ErrorResponse>"
+
+
 @pytest.fixture
-def cloudfront(moto: Endpoint, monkeypatch: pytest.MonkeyPatch) -> str:
-    """A distribution in moto, where boto3 is configured to look."""
+def cloudfront(monkeypatch: pytest.MonkeyPatch) -> Iterator[CloudFront]:
+    """A CloudFront where boto3 is configured to look."""
     use_credentials(monkeypatch)
-    monkeypatch.setenv("AWS_ENDPOINT_URL_CLOUDFRONT", moto.url)
-    # With a custom endpoint, boto3 does not infer CloudFront's region.
-    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
-    bucket: OriginTypeDef = {
-        "Id": "bucket",
-        "DomainName": "bucket.s3.amazonaws.com",
-        "S3OriginConfig": {"OriginAccessIdentity": ""},
-    }
-    config: DistributionConfigTypeDef = {
-        "CallerReference": token_hex(8),
-        "Comment": "",
-        "Enabled": True,
-        "Origins": {"Quantity": 1, "Items": [bucket]},
-        "DefaultCacheBehavior": {"TargetOriginId": "bucket", "ViewerProtocolPolicy": "allow-all"},
-    }
-    return boto3.client("cloudfront").create_distribution(DistributionConfig=config)["Distribution"]["Id"]
+    found = CloudFront()
+
+    class Handler(QuietHandler):
+        def do_POST(self) -> None:  # noqa: N802 - the name is the library's
+            body = self.rfile.read(int(self.headers["Content-Length"] or 0)).decode()
+            status, answer = found.answer(self.path, body)
+            self.reply(Answer(status, {}, answer.encode()))
+
+        do_GET = do_POST  # noqa: N815 - the name is the library's
+
+    with serving(Handler) as port:
+        monkeypatch.setenv("AWS_ENDPOINT_URL_CLOUDFRONT", f"http://127.0.0.1:{port}")
+        # With a custom endpoint, boto3 does not infer CloudFront's region.
+        monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+        yield found
 
 
-def invalidations(distribution: str) -> list[list[str]]:
-    client = boto3.client("cloudfront")
-    found = client.list_invalidations(DistributionId=distribution)["InvalidationList"].get("Items", [])
-    return [
-        client.get_invalidation(DistributionId=distribution, Id=entry["Id"])["Invalidation"]["InvalidationBatch"][
-            "Paths"
-        ]["Items"]
-        for entry in found
-    ]
-
-
-@pytest.mark.campaign(short=0)
 def test_cloudfront_invalidates_everything_with_one_path_each_time(
-    published_site: PublishedSite, cloudfront: str
+    published_site: PublishedSite, cloudfront: CloudFront
 ) -> None:
-    published_site.done("takedown", market_id(FX), publish__cloudfront_distribution=cloudfront)
-    assert invalidations(cloudfront) == [["/*"]] * 2
+    published_site.done("takedown", market_id(FX), publish__cloudfront_distribution="E1")
+    assert cloudfront.invalidated == [["/*"]] * 2
     published_site.check()
 
 
-class SlowCloudFront:
-    """A CloudFront whose invalidations take a number of questions to complete."""
-
-    def __init__(self, questions: int, denied: str = "") -> None:
-        self.asked = 0
-        self._questions = questions
-        self._denied = denied
-
-    def create_invalidation(self, **_: object) -> dict[str, dict[str, str]]:
-        return {"Invalidation": {"Id": "I1", "Status": "InProgress"}}
-
-    def get_invalidation(self, **_: object) -> dict[str, dict[str, str]]:
-        if self._denied:
-            raise ClientError({"Error": {"Code": "AccessDenied", "Message": self._denied}}, "GetInvalidation")
-        self.asked += 1
-        return {"Invalidation": {"Id": "I1", "Status": "Completed" if self.asked > self._questions else "InProgress"}}
-
-
-@pytest.fixture
-def slow_cloudfront(monkeypatch: pytest.MonkeyPatch) -> Callable[[SlowCloudFront], SlowCloudFront]:
-    def use(fake: SlowCloudFront) -> SlowCloudFront:
-        monkeypatch.setattr("boto3.client", lambda *_, **__: fake)
-        return fake
-
-    return use
-
-
-def test_a_takedown_waits_until_cloudfront_has_invalidated_every_copy(
-    tmp_path: Path, slow_cloudfront: Callable[[SlowCloudFront], SlowCloudFront]
-) -> None:
-    fake, renewals = slow_cloudfront(SlowCloudFront(3)), []
+def test_a_takedown_waits_until_cloudfront_has_invalidated_every_copy(tmp_path: Path, cloudfront: CloudFront) -> None:
+    cloudfront.questions, renewals = 3, list[int]()
     cdn = Cdn(make_config(tmp_path, publish__cloudfront_distribution="E1"), lambda: renewals.append(1), step_s=0.01)
     cdn.invalidate()
     cdn.wait()
-    assert fake.asked == 4
+    assert cloudfront.asked == 4
     assert len(renewals) == 3
 
 
-def test_an_invalidation_that_does_not_complete_is_an_error(
-    tmp_path: Path, slow_cloudfront: Callable[[SlowCloudFront], SlowCloudFront]
-) -> None:
-    slow_cloudfront(SlowCloudFront(10**9))
+def test_an_invalidation_that_does_not_complete_is_an_error(tmp_path: Path, cloudfront: CloudFront) -> None:
+    cloudfront.questions = 10**9
     config = make_config(tmp_path, publish__cloudfront_distribution="E1")
     cdn = Cdn(config, nothing, patience_s=0.05, step_s=0.01)
     cdn.invalidate()
@@ -295,29 +272,26 @@ def test_an_invalidation_that_does_not_complete_is_an_error(
         cdn.wait()
 
 
-def test_the_missing_permission_to_ask_about_an_invalidation_is_named(
-    tmp_path: Path, slow_cloudfront: Callable[[SlowCloudFront], SlowCloudFront]
-) -> None:
-    slow_cloudfront(SlowCloudFront(0, denied="not authorized"))
+def test_the_missing_permission_to_ask_about_an_invalidation_is_named(tmp_path: Path, cloudfront: CloudFront) -> None:
+    cloudfront.denied = "not authorized"
     cdn = Cdn(make_config(tmp_path, publish__cloudfront_distribution="E1"), nothing)
     cdn.invalidate()
     with pytest.raises(StoreError, match=r"not authorized; copies .* allow cloudfront:GetInvalidation, then"):
         cdn.wait()
 
 
-@pytest.mark.campaign(short=0)
-def test_a_missing_distribution_is_reported(cloudfront: str, tmp_path: Path) -> None:
+def test_a_missing_distribution_is_reported(cloudfront: CloudFront, tmp_path: Path) -> None:
     config = make_config(tmp_path, publish__cloudfront_distribution="E0000000000000")
     with pytest.raises(StoreError, match=r"publish\.cloudfront_distribution E0000000000000: .* run publish again"):
         Cdn(config, nothing).invalidate()
 
 
 def test_a_distribution_and_a_command_can_be_combined(
-    cloudfront: str, command: tuple[str, Path], tmp_path: Path
+    cloudfront: CloudFront, command: tuple[str, Path], tmp_path: Path
 ) -> None:
-    config = make_config(tmp_path, publish__cloudfront_distribution=cloudfront, publish__purge_command=command[0])
+    config = make_config(tmp_path, publish__cloudfront_distribution="E1", publish__purge_command=command[0])
     assert is_configured(config)
     assert not is_configured(make_config(tmp_path))
     Cdn(config, nothing).invalidate()
     assert len(noted(command[1])) == 1
-    assert invalidations(cloudfront) == [["/*"]]
+    assert cloudfront.invalidated == [["/*"]]

@@ -520,30 +520,34 @@ def test_a_file_in_place_of_the_directory_is_named(store: Directory, root: Path)
         store.now()
 
 
-def test_a_read_only_directory_is_named(tmp_path: Path) -> None:
-    """As another user: root may write everywhere."""
-    root = tmp_path / "site"
-    root.mkdir(mode=0o755)
+def refused_elsewhere(before: str, root: Path, key: str) -> str:
+    """What a process is told that does something, and then puts an object."""
     code = f"""
-import os, sys
+import os, resource, signal
 from pathlib import Path
 from generator.errors import StoreError
 from generator.stores.store import If
 from generator.stores.directory import Directory
-if os.geteuid() == 0:
-    os.setgroups([])
-    os.setuid(65534)
+{before}
 try:
-    Directory(Path({str(root)!r})).put("v1/build.json", b"1", If.ALWAYS)
+    Directory(Path({str(root)!r})).put({key!r}, b"x" * 2000, If.ALWAYS)
 except StoreError as error:
     print(error)
 """
+    command = [sys.executable, "-c", code]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False).stdout
+
+
+def test_a_read_only_directory_is_named(tmp_path: Path) -> None:
+    """As another user: root may write everywhere."""
+    root = tmp_path / "site"
+    root.mkdir(mode=0o755)
     if os.geteuid() != 0:
         root.chmod(0o555)
-    result = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
-    assert "permission denied; grant this user write access, or choose another directory" in result.stdout
+    refusal = refused_elsewhere("if os.geteuid() == 0: os.setgroups([]); os.setuid(65534)", root, "v1/build.json")
+    assert "permission denied; grant this user write access, or choose another directory" in refusal
     who = r"this user is \w+; /\S+ belongs to \w+, mode 0[0-7]{3}"
-    assert re.search(rf"\({who}\)$", result.stdout.strip())
+    assert re.search(rf"\({who}\)$", refusal.strip())
 
 
 def test_a_directory_that_may_only_be_read_has_a_clock_for_monitors(
@@ -560,19 +564,7 @@ def test_a_directory_that_may_only_be_read_has_a_clock_for_monitors(
 @pytest.mark.parametrize("key", [KEY, IMMUTABLE])
 def test_a_full_disk_is_named_and_the_old_object_stays(key: str, store: Directory, root: Path) -> None:
     store.put(KEY, b"old", If.ALWAYS)
-    code = f"""
-import resource, signal, sys
-from pathlib import Path
-from generator.errors import StoreError
-from generator.stores.store import If
-from generator.stores.directory import Directory
-signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
-try:
-    Directory(Path({str(root)!r})).put({key!r}, b"x" * 2000, If.ALWAYS)
-except StoreError as error:
-    print(error)
-"""
-    result = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert result.stdout == f"{root}/{key}: file too large; free some space, or {ELSEWHERE}…\n"
+    limited = "signal.signal(signal.SIGXFSZ, signal.SIG_IGN); resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))"
+    refusal = refused_elsewhere(limited, root, key)
+    assert refusal == f"{root}/{key}: file too large; free some space, or {ELSEWHERE}…\n"
     assert served(root)[KEY] == b"old"

@@ -1,4 +1,4 @@
-"""From `publish.target` to a directory: what is created, what is refused because something else may be meant."""
+"""From `publish.target` to a store: what is created, what is refused because something else may be meant."""
 
 from pathlib import Path
 
@@ -7,8 +7,10 @@ import pytest
 from generator.errors import ConfigError
 from generator.stores.directory import Directory
 from generator.stores.factory import open_store
-from generator.stores.store import If
+from generator.stores.s3 import Bucket
+from generator.stores.store import If, SingleWriter
 from tests.support.sites.builds import make_config
+from tests.support.stores.s3.server import S3Server
 
 KEY = "v1/build.json"
 
@@ -47,6 +49,16 @@ def test_a_plain_name_of_a_directory_that_exists_works(folder: Path) -> None:
     assert isinstance(open_store(make_config(folder, publish__target="markets/api")), Directory)
 
 
+def test_a_single_writer_must_be_declared(folder: Path) -> None:
+    config = make_config(folder, publish__target="./site", publish__single_writer="true")
+    assert isinstance(open_store(config), SingleWriter)
+
+
+def test_a_missing_target_is_an_error(folder: Path) -> None:
+    with pytest.raises(ConfigError, match=r"^publish\.target: is not set; set it to s3:"):
+        open_store(make_config(folder))
+
+
 @pytest.mark.parametrize(
     ("output", "place"),
     [
@@ -67,6 +79,18 @@ def test_an_output_folder_beside_published_objects_is_accepted(folder: Path) -> 
 
 
 # Buckets
+
+
+@pytest.mark.parametrize(("client", "threads"), [("obstore", 128), ("boto3", 16)])
+def test_an_address_means_a_bucket_and_the_configuration_names_the_client(
+    client: str, threads: int, folder: Path, s3: S3Server
+) -> None:
+    target = {"publish__target": f"s3://{s3.name}/some/prefix", "publish__endpoint_url": s3.url}
+    bucket = open_store(make_config(folder, **target, publish__client=client))
+    assert isinstance(bucket, Bucket)
+    bucket.put(KEY, b"1", If.ABSENT)
+    assert (bucket.name, [*s3.objects()]) == (f"s3://{s3.name}/some/prefix", [f"some/prefix/{KEY}"])
+    assert bucket.parallel == threads
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from generator.stores.overlay import Overlay
 from generator.stores.requests import body_of, probe
 from generator.stores.store import MOST_DELETED, Condition, ConditionFailedError, If, Store
 from tests.support.stores import places
-from tests.support.stores.places import BUCKETS, Place, use_credentials
+from tests.support.stores.places import BUCKETS, Place
 
 RECORD: Final = "manifest.json"
 PAGE: Final = "v1/public/markets/snapshot.json"
@@ -27,11 +27,6 @@ NONE: Final = dict[str, bytes]()
 @pytest.fixture(params=[("directory", "", ""), *BUCKETS], ids=lambda parameter: "-".join(filter(None, parameter)))
 def place(request: pytest.FixtureRequest) -> Place:
     return places.place(request)
-
-
-@pytest.fixture(autouse=True)
-def credentials(monkeypatch: pytest.MonkeyPatch) -> None:
-    use_credentials(monkeypatch)
 
 
 def test_what_is_written_is_found_there_and_not_in_the_store_below(place: Place) -> None:

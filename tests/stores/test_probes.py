@@ -10,15 +10,10 @@ from generator import process_identity
 from generator.stores import probes
 from generator.stores.store import If
 from tests.support.project import ROOT
-from tests.support.stores.places import open_bucket, use_credentials
+from tests.support.stores.places import open_bucket
 from tests.support.stores.s3.server import S3Server
 
 HOUR_S = timedelta(hours=1).total_seconds()
-
-
-@pytest.fixture(autouse=True)
-def credentials(monkeypatch: pytest.MonkeyPatch) -> None:
-    use_credentials(monkeypatch)
 
 
 def ended() -> str:

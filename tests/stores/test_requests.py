@@ -9,7 +9,7 @@ import pytest
 from generator.errors import StoreError
 from generator.stores.requests import parallel_map, put_until_answered, with_retries
 from generator.stores.store import ConditionFailedError, If, UnavailableError
-from tests.support.stores.places import open_bucket, use_credentials
+from tests.support.stores.places import open_bucket
 from tests.support.stores.s3.behaviour import APPLIED_BUT_DROPPED, APPLIED_BUT_FAILED, SLOW_DOWN, Fault
 from tests.support.stores.s3.server import S3Server
 from tests.support.stores.s3.wire import Request
@@ -18,10 +18,9 @@ from tests.support.waiting import PATIENCE_S
 KEY = "v1/build.json"
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def fast(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The waits between retries, recorded instead of slept."""
-    use_credentials(monkeypatch)
     waits: list[float] = []
     monkeypatch.setattr("time.sleep", waits.append)
     return waits
@@ -68,7 +67,7 @@ def once(fault: Fault) -> Callable[[Request], Fault | None]:
 @pytest.mark.parametrize("fault", [APPLIED_BUT_FAILED, APPLIED_BUT_DROPPED, SLOW_DOWN])
 @pytest.mark.parametrize("condition", [If.ABSENT, If.ALWAYS, "etag"])
 def test_a_put_with_a_lost_response_is_not_mistaken_for_a_refusal(
-    s3: S3Server, fault: Fault, condition: If | str
+    s3: S3Server, fault: Fault, condition: If | str, fast: list[float]
 ) -> None:
     store = open_bucket(s3, "obstore")
     if condition == "etag":
@@ -88,7 +87,7 @@ def test_somebody_elses_object_is_a_refusal(s3: S3Server) -> None:
     assert s3.objects()[KEY][0] == b"theirs"
 
 
-def test_a_put_is_not_retried_without_the_lease(s3: S3Server) -> None:
+def test_a_put_is_not_retried_without_the_lease(s3: S3Server, fast: list[float]) -> None:
     store = open_bucket(s3, "obstore")
     asked = []
 
@@ -103,12 +102,7 @@ def test_a_put_is_not_retried_without_the_lease(s3: S3Server) -> None:
     assert s3.count("PutObject") == 2
 
 
-@pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.undo()
-
-
-def test_results_come_in_the_order_of_the_items(clock: None) -> None:
+def test_results_come_in_the_order_of_the_items() -> None:
     def slow_at_first(number: int) -> int:
         time.sleep(0.02 if number < 3 else 0)
         return number * number
@@ -120,7 +114,7 @@ def test_no_items_give_no_results() -> None:
     assert list(parallel_map(lambda item: item, [], 4)) == []
 
 
-def test_exactly_the_given_number_of_tasks_run_at_once(clock: None) -> None:
+def test_exactly_the_given_number_of_tasks_run_at_once() -> None:
     at_work, most, lock = [0], [0], threading.Lock()
     together = threading.Barrier(4)
 

@@ -1,4 +1,4 @@
-"""What an operator reads who made a mistake with the store: the refused operation, and the remedy."""
+"""What an operator reads who made a mistake with the store, or whose address is not an S3 store's, and the remedy."""
 
 import socket
 from collections.abc import Callable
@@ -11,11 +11,12 @@ from botocore.exceptions import SSLError
 from generator.errors import StoreError
 from generator.stores.requests import explaining_outage, with_retries
 from generator.stores.s3 import Bucket
+from generator.stores.s3_answers import foreign
 from generator.stores.s3_errors import Asked, of_answer, of_boto3
 from generator.stores.store import If, UnavailableError, UnreachableError
-from tests.stores.test_s3 import CALLS, KEY
+from tests.stores.test_s3 import CALLS, EXPLAINED, KEY, PUTS, operations
 from tests.support.edges.servers import free_port
-from tests.support.stores.places import CLIENTS, Client, open_bucket, use_credentials
+from tests.support.stores.places import CLIENTS, Client, open_bucket
 from tests.support.stores.s3.behaviour import DROPPED, Fault
 from tests.support.stores.s3.server import S3Server
 
@@ -31,9 +32,43 @@ NEEDED = {
 }
 
 
-@pytest.fixture(autouse=True)
-def credentials(monkeypatch: pytest.MonkeyPatch) -> None:
-    use_credentials(monkeypatch)
+#: S3's permanent errors, and what the message must say.
+REFUSALS = {
+    "AccessDenied": (403, "allow these credentials s3:"),
+    "AuthorizationHeaderMalformed": (400, "set AWS_DEFAULT_REGION"),
+    "ExpiredToken": (400, "the credentials have expired; renew them"),
+    "InvalidAccessKeyId": (403, "the store does not know the access key; set the credentials"),
+    "InvalidRegionName": (400, "the bucket is in another region; set AWS_DEFAULT_REGION to its own"),
+    "InvalidToken": (400, "the session token does not belong to the access key; renew both, or unset"),
+    "NoSuchBucket": (404, "create it, or correct publish.target"),
+    "RequestTimeTooSkewed": (403, "this machine's clock differs from the store's; set it"),
+    "SignatureDoesNotMatch": (403, "the secret key does not belong to the access key"),
+    "NobodyKnowsThisCode": (400, "Requested by the test."),
+    "NotImplemented": (501, "NotImplemented"),
+    "QuotaExceeded": (403, "the store is full, or its quota is used up; free some space there, or raise"),
+    "XMinioStorageFull": (507, "the store is full, or its quota is used up; free some space there, or raise"),
+}
+
+HTML = {"Content-Type": "text/html; charset=utf-8"}
+JSON = {"Content-Type": "application/json"}
+
+#: What answers at a wrong address, and how the message describes it.
+FOREIGN = {
+    "web-site": (Fault(200, page="<!doctype html><html>", headers=HTML), "200 and text/html"),
+    "file-server": (Fault(200, page="{}", headers=JSON), "200 and application/json"),
+    "web-server": (Fault(404, page="<html><h1>Not Found", headers=HTML), "404 and text/html"),
+    "api": (Fault(404, page='{"error": "no such market"}', headers=JSON), "404 and application/json"),
+    "forbidden": (Fault(403, page="<html>Forbidden", headers=HTML), "403 and text/html"),
+    "redirect": (Fault(301, headers={"Location": "https://example.org/"}), "301, a redirect to https://example.org/"),
+    "tls-nginx": (
+        Fault(400, page="<html>The plain HTTP request was sent to HTTPS port", headers=HTML),
+        "400 and text/html, and wants https://",
+    ),
+    "tls-go": (
+        Fault(400, page="Client sent an HTTP request to an HTTPS server.\n", headers={"Content-Type": "text/plain"}),
+        "400 and text/plain, and wants https://",
+    ),
+}
 
 
 @pytest.fixture(params=CLIENTS)
@@ -69,21 +104,17 @@ def test_a_deletion_that_is_refused_in_a_successful_answer_is_named_without_its_
     )
 
 
-@pytest.mark.campaign(short=1)
-@pytest.mark.parametrize(
-    ("fault", "remedy"),
-    [
-        (Fault(403, "QuotaExceeded"), "the store is full, or its quota is used up; free some space there, or raise"),
-        (Fault(507, "XMinioStorageFull"), "the store is full, or its quota is used up; free some space there, or"),
-        (Fault(400, "InvalidToken"), "the session token does not belong to the access key; renew both, or unset"),
-        (Fault(400, "InvalidRegionName"), "the bucket is in another region; set AWS_DEFAULT_REGION to its own"),
-    ],
-)
-def test_a_refusal_that_is_no_matter_of_permissions_names_its_own_remedy(
-    fault: Fault, remedy: str, s3: S3Server, bucket: Bucket
-) -> None:
-    s3.before = lambda _: fault
-    assert f"Requested by the test.; {remedy}" in refused(lambda: CALLS["put"](bucket))
+@pytest.mark.campaign(short=4)
+@pytest.mark.parametrize("code", REFUSALS)
+def test_a_refusal_names_what_was_refused_why_and_the_remedy(code: str, s3: S3Server, bucket: Bucket) -> None:
+    status, said = REFUSALS[code]
+    s3.before = lambda _: Fault(status, code)
+    for name in (*PUTS, "get", "list", *(["head"] if status in EXPLAINED else [])):
+        text = refused(partial(CALLS[name], bucket))
+        assert text.startswith(f"s3://{s3.name}/api/v1/"), name
+        assert said in text, name
+        assert f"{status} {code}: Requested by the test." in text, name
+        assert "\n" not in text
 
 
 def test_a_line_break_in_a_session_token_is_named_without_the_token(
@@ -189,3 +220,40 @@ def test_what_is_wrong_with_tls_is_told_apart(reason: str, remedy: str) -> None:
     assert type(error) is StoreError
     assert str(error).startswith("s3://markets/v1: the store")
     assert f"; {remedy}" in str(error)
+
+
+# Other servers
+
+
+@pytest.mark.parametrize("kind", FOREIGN)
+def test_an_address_that_does_not_speak_s3_is_named_with_its_answer(kind: str, s3: S3Server, bucket: Bucket) -> None:
+    fault, found = FOREIGN[kind]
+    s3.before = lambda _: fault
+    assert refused(partial(CALLS["get"], bucket)) == (
+        f"s3://{s3.name}/api: {s3.url} does not speak S3: it answers GetObject with {found}; correct "
+        "publish.endpoint_url, or let the proxy in between pass requests on"
+    )
+    assert operations(s3) == ["GetObject"]
+
+
+@pytest.mark.parametrize("status", [429, 500, 502, 503])
+def test_the_error_page_of_a_proxy_in_front_of_a_busy_store_is_a_transient_failure(
+    status: int, s3: S3Server, bucket: Bucket
+) -> None:
+    s3.before = lambda _: Fault(status, page="<html>Try again", headers=HTML)
+    with pytest.raises(UnavailableError):
+        CALLS["get"](bucket)
+
+
+def test_what_stores_answer_is_never_mistaken() -> None:
+    error = b'<?xml version="1.0" encoding="UTF-8"?>\n<Error><Code>NoSuchKey</Code></Error>'
+    xml, redirect = {"Content-Type": "application/xml"}, {"Location": "https://s3.example.org"}
+    assert foreign("GetObject", 200, {"ETag": '"1"', "Content-Type": "application/json"}, None) is None
+    assert foreign("ListObjectsV2", 200, xml, b"<ListBucketResult") is None
+    assert foreign("GetObject", 404, xml, error) is None
+    assert foreign("GetObject", 404, {}, error.removeprefix(b'<?xml version="1.0" encoding="UTF-8"?>\n')) is None
+    assert foreign("HeadObject", 404, {"Content-Type": "text/html"}, b"") is None
+    assert foreign("HeadBucket", 301, {**redirect, "x-amz-bucket-region": "eu-west-1"}, b"") is None
+    assert foreign("GetObject", 307, {**redirect, **xml}, error) is None
+    assert foreign("DeleteObject", 204, {}, b"") is None
+    assert foreign("PutObject", 200, {"Content-Type": "text/html"}, b"") is None

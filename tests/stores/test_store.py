@@ -3,27 +3,17 @@
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from generator.api import keys
-from generator.errors import ConfigError
 from generator.stores.directory import Directory
-from generator.stores.factory import open_store
 from generator.stores.requests import probe
-from generator.stores.s3 import Bucket
-from generator.stores.store import (
-    Condition,
-    ConditionFailedError,
-    If,
-    SingleWriter,
-    Store,
-    UnavailableError,
-)
-from tests.support.sites.builds import make_config
+from generator.stores.store import Condition, ConditionFailedError, If, SingleWriter, Store, UnavailableError
 from tests.support.stores import places
-from tests.support.stores.places import ATOMIC, BUCKETS, CLIENTS, Client, Place, open_bucket, use_credentials
+from tests.support.stores.places import BUCKETS, CLIENTS, Client, Place, open_bucket
 from tests.support.stores.s3.server import S3Server
 
 KEY = "v1/public/markets/snapshot.json"
@@ -49,17 +39,6 @@ def bucket(request: pytest.FixtureRequest) -> Place:
 @pytest.fixture
 def store(place: Place) -> Store:
     return place.open()
-
-
-@pytest.fixture(autouse=True)
-def credentials(monkeypatch: pytest.MonkeyPatch) -> None:
-    use_credentials(monkeypatch)
-
-
-@pytest.fixture
-def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Store]:
-    monkeypatch.chdir(tmp_path)
-    return lambda **settings: open_store(make_config(tmp_path, **settings))
 
 
 def won(store: Store, key: str, body: bytes, condition: If | str) -> bool:
@@ -154,7 +133,6 @@ def test_an_unknown_etag_replaces_nothing(store: Store) -> None:
 
 
 @pytest.mark.campaign(short=1)
-@pytest.mark.parametrize("place", [DIRECTORY, *ATOMIC], ids=named, indirect=True)
 @pytest.mark.parametrize("kind", ["new", "replaced"])
 def test_of_many_concurrent_puts_exactly_one_wins(kind: str, store: Store) -> None:
     wanted = If.ABSENT if kind == "new" else store.put(KEY, b"first", If.ABSENT)
@@ -225,13 +203,6 @@ def test_the_probe_accepts_conditional_puts_and_leaves_nothing(store: Store) -> 
     assert list(store.list("")) == []
 
 
-def test_objects_survive_a_flush(store: Store) -> None:
-    store.flush()
-    store.put(KEY, b"1", If.ALWAYS)
-    store.flush()
-    assert body_of(store, KEY) == b"1"
-
-
 # Wrapped stores
 
 
@@ -253,13 +224,6 @@ class Deaf(Directory):
         return super().put(key, body, If.ALWAYS if isinstance(condition, self._ignored) else condition)
 
 
-@pytest.mark.parametrize("ignored", [If, str])
-def test_a_store_that_ignores_one_kind_of_condition_is_detected(ignored: type, tmp_path: Path) -> None:
-    store = Deaf(tmp_path, ignored)
-    assert not probe(store)
-    assert list(store.list("")) == []
-
-
 class Forgetful(Directory):
     """A store that returns an ETag it does not recognize later."""
 
@@ -267,8 +231,11 @@ class Forgetful(Directory):
         return super().put(key, body, condition) + "-as-of-now"
 
 
-def test_a_store_that_does_not_recognize_its_own_etag_is_detected(tmp_path: Path) -> None:
-    store = Forgetful(tmp_path)
+@pytest.mark.parametrize("make", [partial(Deaf, ignored=If), partial(Deaf, ignored=str), Forgetful])
+def test_a_store_that_ignores_a_condition_or_does_not_know_its_own_etag_is_detected(
+    make: Callable[[Path], Store], tmp_path: Path
+) -> None:
+    store = make(tmp_path)
     assert not probe(store)
     assert list(store.list("")) == []
 
@@ -285,31 +252,3 @@ def test_a_single_writer_needs_no_conditional_puts(client: Client, s3: S3Server)
     assert won(store, KEY, b"2", etag)
     assert won(store, KEY, b"3", If.ALWAYS)
     assert {key: body for key, (body, _) in s3.objects().items()} == {KEY: b"3"}
-
-
-# From configuration to store
-
-
-def test_a_path_means_a_directory_and_an_address_a_bucket(make: Callable[..., Store], s3: S3Server) -> None:
-    assert isinstance(make(publish__target="./site"), Directory)
-    bucket = make(publish__target=f"s3://{s3.name}/some/prefix", publish__endpoint_url=s3.url)
-    assert isinstance(bucket, Bucket)
-    bucket.put(KEY, b"1", If.ABSENT)
-    assert (bucket.name, [*s3.objects()]) == (f"s3://{s3.name}/some/prefix", [f"some/prefix/{KEY}"])
-
-
-@pytest.mark.parametrize(("client", "threads"), [("obstore", 128), ("boto3", 16)])
-def test_the_configuration_names_the_client(
-    client: str, threads: int, make: Callable[..., Store], s3: S3Server
-) -> None:
-    target = {"publish__target": f"s3://{s3.name}", "publish__endpoint_url": s3.url}
-    assert make(**target, publish__client=client).parallel == threads
-
-
-def test_a_single_writer_must_be_declared(make: Callable[..., Store]) -> None:
-    assert isinstance(make(publish__target="./site", publish__single_writer="true"), SingleWriter)
-
-
-def test_a_missing_target_is_an_error(make: Callable[..., Store]) -> None:
-    with pytest.raises(ConfigError, match=r"^publish\.target: is not set; set it to s3:"):
-        make()

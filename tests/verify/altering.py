@@ -3,10 +3,8 @@
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler
-from typing import Any
 
-from tests.support.edges.servers import Answer, Client, serving
+from tests.support.edges.servers import Answer, Client, QuietHandler, serving
 
 #: Gets the target and what the site answers, and returns what the reader gets.
 Alter = Callable[[str, Answer], Answer]
@@ -52,28 +50,13 @@ def proxied(upstream: int) -> Iterator[Proxy]:
     """Run a proxy of the site on a port."""
     proxy = Proxy(upstream)
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-        disable_nagle_algorithm = True  # or the body of each answer waits 40 ms for the receipt of its head
-
-        def do_GET(self) -> None:
+    class Handler(QuietHandler):
+        def do_GET(self) -> None:  # noqa: N802 - the name is the library's
             given = {name.replace("-", "_"): self.headers.get(name) for name in ("If-None-Match", "Origin")}
             try:
-                answer = proxy.answer(self.path, {name: value for name, value in given.items() if value})
+                self.reply(proxy.answer(self.path, {name: value for name, value in given.items() if value}))
             except ConnectionAbortedError:  # what a test has it do
                 self.close_connection = True
-                return
-            self.send_response(answer.status)
-            for name, value in answer.headers.items():
-                if name not in {"connection", "content-length", "transfer-encoding", "date", "server"}:
-                    self.send_header(name, value)
-            self.send_header("Content-Length", str(len(answer.body)))
-            self.end_headers()
-            if answer.status != 304:
-                self.wfile.write(answer.body)
-
-        def log_message(self, *_: Any) -> None:
-            """Say nothing."""
 
     with serving(Handler) as proxy.port:
         yield proxy

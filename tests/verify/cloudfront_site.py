@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from http.server import BaseHTTPRequestHandler
+from dataclasses import replace
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 from generator.config.settings import Config
 from tests.support.edges.cases import Case
 from tests.support.edges.cloudfront import distribution
-from tests.support.edges.servers import serving
+from tests.support.edges.servers import QuietHandler, serving
 from tests.support.stores.s3.server import S3Server
 
 
@@ -19,9 +19,7 @@ def cloudfront_site(config: Config, folder: Path) -> Iterator[str]:
     """Serve the built site of the configuration through its rendered functions; yields the address."""
     lock = Lock()
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
+    class Handler(QuietHandler):
         def __getattr__(self, name: str) -> Any:
             if name.startswith("do_"):
                 return self.answer
@@ -35,19 +33,7 @@ def cloudfront_site(config: Config, folder: Path) -> Iterator[str]:
             etag, asked = answer.headers.get("etag"), self.headers.get("If-None-Match", "")
             # CloudFront itself confirms copies.
             is_known = etag and etag in {one.strip().removeprefix("W/") for one in asked.split(",")}
-            status, body = (304, b"") if is_known else (answer.status, answer.body)
-            self.send_response(status)
-            for name, value in answer.headers.items():
-                if name not in {"content-length", "transfer-encoding", "date", "server"}:
-                    self.send_header(name, value)
-            if status not in (204, 304):
-                self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            if self.command != "HEAD":
-                self.wfile.write(body)
-
-        def log_message(self, *_: Any) -> None:
-            """Say nothing."""
+            self.reply(replace(answer, status=304) if is_known else answer)
 
     with ExitStack() as stack:
         store = stack.enter_context(S3Server()) if config.layout == "chunks" else None

@@ -3,6 +3,7 @@
 It answers every request from an in-memory database, and knows nothing of the generator.
 """
 
+import base64
 import hashlib
 import json
 import re
@@ -12,15 +13,17 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, Final, Self
+from typing import Any, Final, Self, TypeAlias
 from urllib.parse import parse_qs
 
-from tests.verify.cursors import Position, make_cursor, read_cursor
 from tests.verify.database import DETAIL_FIELDS, ITEM_FIELDS, PARTS, SIGNAL_FIELDS, Database, marks, reached
 from tests.verify.rows import Row, demo_rows, instant
 
-__all__ = ["FAULTS", "Dynamic", "demo_rows"]
+#: What one row is sorted by, its id last.
+Position: TypeAlias = list[Any]
 
+#: Characters of a cursor's check.
+CHECK_LENGTH: Final = 12
 #: Where the API is.
 ROOT: Final = "/v1/public/markets"
 #: The longest request target that is answered, in bytes.
@@ -61,36 +64,6 @@ SORTS: Final[Mapping[str, tuple[str, ...]]] = {
 VISIBLE: Final = "approval = 'approved' AND is_listed"
 LISTED: Final = f"{VISIBLE} AND fxFamilyMember IS NULL"
 
-#: The ways in which the server can be wrong: the name of each, and what it then does.
-FAULTS: Final[dict[str, str]] = {
-    "stuck cursor": "The nextCursor of a page leads to the same page again.",
-    "gap at a page border": "Cursors are offsets and markets change between pages: each border loses items.",
-    "duplicate after a tie": "Where a tie crosses a page border, tied items of a page come again on the next.",
-    "silent clamp of limit": "A limit of 0 or above 100 is answered 200, with 1 or 100 items.",
-    "HTML 429": "The answer to too many requests is an HTML page.",
-    "missing CORS on errors": "Errors carry no CORS headers.",
-    "dropped field": "List items have no traderCount.",
-    "string for number": "The volume of list items is a string.",
-    "extra property": "List items carry the internal field moderationScore.",
-    "hidden market as 403": "A hidden market is answered 403.",
-    "hidden market tells": "The 404 of a hidden market has another body than that of a missing one.",
-    "stale page beside fresh ones": "First pages of the sort new are from before a change that all else shows.",
-    "mixed generations": "Pages after the first are from before a change in which markets got another status.",
-    "wrong order among equals": "Ties end with the id descending.",
-    "wrong order": "The sort volume is ascending.",
-    "cursor accepted for another sort": "A cursor given with another sort than its own continues its own sort.",
-    "HEAD with a body": "The answer to HEAD has a body.",
-    "weak 304": "Any If-None-Match is answered 304, also one that names another ETag.",
-    "plain text errors": "Errors are plain text.",
-    "404 for a bad id": "A malformed id is answered 404.",
-    "null cursor too early": "The nextCursor is null after 50 items, though more follow.",
-    "limit ignored": "A page has 20 items whatever the limit is.",
-    "details differ": "The prob of a detail is not that of the list's item.",
-    "slash is served": "A path with a trailing slash is answered like the one without.",
-    "POST is served": "POST is answered like GET.",
-    "error without details": "The answer 400 has no details.",
-}
-
 
 @dataclass(frozen=True)
 class Query:
@@ -127,8 +100,8 @@ def _json(content: object) -> bytes:
 class Dynamic:
     """The server: a context manager that serves at `url` while it is entered.
 
-    `count` is at least 2, and `fault` a name of FAULTS. After `limit_after` requests in all, the next `limited` are
-    refused; every `change_every` requests, the server changes by itself.
+    `count` is at least 2, and `fault` one that test_contract.py names. After `limit_after` requests in all, the next
+    `limited` are refused; every `change_every` requests, the server changes by itself.
     """
 
     count: int = 120
@@ -143,10 +116,6 @@ class Dynamic:
     url: str = field(init=False)
 
     def __post_init__(self) -> None:
-        if self.fault is not None and self.fault not in FAULTS:
-            raise ValueError(f"no fault is called {self.fault!r}")
-        if self.fault == "HTML 429" and self.limit_after is None:
-            raise ValueError("the fault 'HTML 429' shows only with limit_after")
         rows = demo_rows(self.count, as_of=self.as_of)
         self.hidden_id = next(row["id"] for row in rows if row["approval"] != "approved" or not row["is_listed"])
         self._lock = threading.RLock()
@@ -450,3 +419,25 @@ def _only(names: Iterable[str], row: Row) -> Row:
 
 def _ok(content: object) -> Answer:
     return Answer(200, _json(content), {"Content-Type": "application/json"})
+
+
+# Cursors: JSON with a check before it, so that an altered one is found out.
+
+
+def make_cursor(status: str, sort: str, position: Position | None) -> str:
+    """A cursor that goes on after a position of a list."""
+    return _checked(json.dumps([status, sort, position]))
+
+
+def read_cursor(cursor: str) -> tuple[str, str, Position | None]:
+    """Status, sort and position of a cursor. Raises ValueError for what is none."""
+    text = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode()[CHECK_LENGTH:]
+    if _checked(text) != cursor:
+        raise ValueError("the check of a cursor is wrong")
+    status, sort, position = json.loads(text)
+    return status, sort, position
+
+
+def _checked(text: str) -> str:
+    check = hashlib.sha256(text.encode()).hexdigest()[:CHECK_LENGTH]
+    return base64.urlsafe_b64encode((check + text).encode()).decode().rstrip("=")

@@ -15,9 +15,9 @@ from generator.verify.contract.run import MOST_REQUESTS, ContractVerification, v
 from generator.verify.mismatches import Verdict
 from generator.verify.reader import SiteAnswer, SiteReader
 from tests.support import commands
-from tests.verify.dynamic import FAULTS, Answer, Dynamic
+from tests.verify.dynamic import Answer, Dynamic
 
-#: What is said of each fault: the verdict, and words of some mismatch.
+#: What is said of each fault of a `Dynamic`: the verdict, and words of some mismatch.
 NAMED: Final[dict[str, tuple[Verdict, str]]] = {
     "stuck cursor": (Verdict.WRONG, "the nextCursor leads to the same page again"),
     "gap at a page border": (Verdict.WRONG, "has a gap: it lacks market"),
@@ -61,7 +61,7 @@ def told(found: ContractVerification) -> list[str]:
 
 
 @pytest.mark.campaign(short=0)
-@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("fault", NAMED)
 def test_a_fault_is_found_and_named(fault: str) -> None:
     verdict, words = NAMED[fault]
     with Dynamic(fault=fault, limit_after=40 if fault == "HTML 429" else None, limited=1) as server:
@@ -73,7 +73,7 @@ def test_a_fault_is_found_and_named(fault: str) -> None:
 
 
 @pytest.mark.campaign(short=0)
-@pytest.mark.parametrize("fault", sorted({*FAULTS} - {"HTML 429", "gap at a page border"})[::2])
+@pytest.mark.parametrize("fault", sorted({*NAMED} - {"HTML 429", "gap at a page border"})[::2])
 def test_a_fault_is_found_while_the_server_changes(fault: str) -> None:
     with Dynamic(fault=fault, change_every=11) as server:
         found = held(server.url, server.hidden_id)

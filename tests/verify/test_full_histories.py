@@ -10,7 +10,6 @@ from typing import Any, Final
 import numpy as np
 import pytest
 
-from generator.api.downloads import DumpHead
 from generator.downloads import parquet, record_files, records
 from generator.downloads.records import Records
 from generator.verify import period_files
@@ -20,7 +19,7 @@ from tests.support.edges.serving import UNLIMITED, served
 from tests.support.sites.builds import AS_OF, build_now, make_config
 from tests.verify.altering import Proxy, proxied
 from tests.verify.rows import instant
-from tests.verify.test_verify import edit, in_parquet, mismatches, put_in_place
+from tests.verify.test_verify import dump_head, edit, in_parquet, mismatches, put_in_place
 
 SETTINGS: Final[dict[str, Any]] = {"layout": "chunks", "dumps__parquet": True, "dumps__histories": "full"}
 OPTIONS: Final = tuple(
@@ -106,40 +105,36 @@ FLAWS: Final[dict[str, tuple[str, Callable[[Records], Records], str, Verdict]]] 
 def test_a_whole_site_passes_and_so_does_one_that_has_traded_since(folder: Path, proxy: Proxy) -> None:
     assert mismatches(proxy.url, None) == []
     assert sum("/dumps/history/period=" in target for target in proxy.asked) >= 4
-    head = DumpHead.found_by(lambda key: (folder / "output" / key).read_bytes())
-    assert head
-    assert head.history_as_of == instant(AS_OF)
+    assert dump_head(folder).history_as_of == instant(AS_OF)
+
+
+def spoil(folder: Path, proxy: Proxy, flaw: str) -> Callable[[], bool]:
+    """Put a file with the flaw in place; returns whether that is what is found in files."""
+    table, change, text, verdict = FLAWS[flaw]
+    file, body = dump_head(folder).periods(table)[-1], io.BytesIO()
+    rows = np.concatenate([*record_files.rows(io.BytesIO((folder / "output" / file.key).read_bytes()), table)])
+    record_files.written(body.write, [change(rows)], table)
+    put_in_place(proxy, file, body.getvalue())
+    return lambda: any(text in one.text and one.verdict == verdict for one in in_parquet(proxy.url))
 
 
 @pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("flaw", FLAWS)
 def test_rows_that_are_not_those_of_details_are_named(folder: Path, proxy: Proxy, flaw: str) -> None:
-    table, change, text, verdict = FLAWS[flaw]
-    head = DumpHead.found_by(lambda key: (folder / "output" / key).read_bytes())
-    assert head
-    file, body = head.periods(table)[-1], io.BytesIO()
-    rows = np.concatenate([*record_files.rows(io.BytesIO((folder / "output" / file.key).read_bytes()), table)])
-    record_files.written(body.write, [change(rows)], table)
-    put_in_place(proxy, file, body.getvalue())
-    found = in_parquet(proxy.url)
-    assert [one for one in found if text in one.text and one.verdict == verdict], found
+    assert spoil(folder, proxy, flaw)()
 
 
 @pytest.mark.campaign(short=0)
 def test_without_numpy_files_are_compared_by_their_digests_and_markets(
     folder: Path, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    head = DumpHead.found_by(lambda key: (folder / "output" / key).read_bytes())
-    assert head
-    table, change, text, verdict = FLAWS["a market is withdrawn"]
-    file, body = head.periods(table)[-1], io.BytesIO()
-    rows = np.concatenate([*record_files.rows(io.BytesIO((folder / "output" / file.key).read_bytes()), table)])
-    record_files.written(body.write, [change(rows)], table)
+    right = proxy.alter
+    is_found, wrong = spoil(folder, proxy, "a market is withdrawn"), proxy.alter
     monkeypatch.setitem(sys.modules, "numpy", None)
+    proxy.alter = right
     assert in_parquet(proxy.url) == []
-    put_in_place(proxy, file, body.getvalue())
-    found = in_parquet(proxy.url)
-    assert [one for one in found if text in one.text and one.verdict == verdict], found
+    proxy.alter = wrong
+    assert is_found()
 
 
 def held(numbers: list[int]) -> period_files.ComparedRows:

@@ -8,12 +8,14 @@ import threading
 import tracemalloc
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from http.client import HTTPException
 from itertools import chain, count, repeat
 from typing import Any, Final
 
 import pytest
 
 from generator.progress import SILENT
+from generator.verify import bare_head
 from generator.verify.contract.run import MOST_REQUESTS, verify_contract
 from generator.verify.earlier_states import EarlierStates
 from generator.verify.exchange import Connections, SlowError
@@ -28,10 +30,14 @@ FILE: Final = f"v1/dumps/markets/{'0' * 32}.ndjson.gz"
 
 
 class Hostile:
-    """A server that sends whatever its script says; `asked` are the targets, `sent` the bytes that somebody took."""
+    """A server that sends whatever its script says; `asked` are the targets, `sent` the bytes that somebody took.
+
+    `method` is that of the last request.
+    """
 
     def __init__(self, script: Script) -> None:
         self.asked: list[str] = []
+        self.method = ""
         self.sent = 0
         self._script = script
         self.listener = socket.create_server(("127.0.0.1", 0))
@@ -46,7 +52,8 @@ class Hostile:
     def _answer(self, connection: socket.socket) -> None:
         with connection, suppress(OSError):
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 16)
-            self.asked.append(connection.recv(1 << 16).split(b" ")[1].decode())
+            self.method, target, *_ = connection.recv(1 << 16).decode().split(" ")
+            self.asked.append(target)
             for piece in self._script(self.asked[-1]):
                 connection.sendall(piece)
                 self.sent += len(piece)
@@ -238,6 +245,26 @@ def test_a_redirect_is_not_followed() -> None:
             assert reader(server).get("v1/build.json").status == 302
             assert len(server.asked) == 1
         assert other.asked == []
+
+
+# ── HEAD: the head, and what must not follow it ───────────────────────────────────────────────────────────────────
+
+HEAD: Final = b'HTTP/1.1 200 OK\r\nETag: "x"\r\nContent-Length: 2\r\n\r\n'
+
+
+@pytest.mark.parametrize("body", [b"", b"{}"])
+@pytest.mark.parametrize("before", [b"", b"HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n"])
+def test_what_follows_the_head_is_seen(before: bytes, body: bytes) -> None:
+    with hostile(lambda _: [before + HEAD + body]) as server:
+        found = bare_head.ask(f"{server.url}/a?b=%20c", {})
+    assert found == (200, {"etag": '"x"', "content-length": "2"}, body)
+    assert (server.method, server.asked) == ("HEAD", ["/a?b=%20c"])
+
+
+@pytest.mark.parametrize("raw", [b"", b"\x16\x03\x01", b"SSH-2.0-OpenSSH\r\n"])
+def test_what_is_no_answer_to_head_is_refused(raw: bytes) -> None:
+    with hostile(lambda _: [raw]) as server, pytest.raises(HTTPException):
+        bare_head.ask(f"{server.url}/", {})
 
 
 # ── content ───────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -35,7 +35,7 @@ from tests.support import commands
 from tests.support.edges.servers import Answer, connected, free_port
 from tests.support.edges.serving import UNLIMITED, Served, served
 from tests.support.sites.builds import AS_OF, build_now, make_config
-from tests.verify.altering import Proxy, proxied
+from tests.verify.altering import Alter, Proxy, proxied, unaltered
 from tests.verify.rows import instant
 
 SETTINGS: Final[dict[str, Any]] = {
@@ -88,6 +88,23 @@ def changed(body: bytes, change: Callable[[Any], object]) -> bytes:
     content = json.loads(body)
     change(content)
     return contract.encode(content)
+
+
+def altering(pattern: str, change: Callable[[Any], object], otherwise: Alter = unaltered) -> Alter:
+    """Changes the content of all answers to targets that the pattern finds."""
+
+    def alter(target: str, answer: Answer) -> Answer:
+        if not re.search(pattern, target) or answer.status != 200 or not answer.body:
+            return otherwise(target, answer)
+        return replace(answer, body=changed(answer.body, change), headers={**answer.headers, "etag": '"other"'})
+
+    return alter
+
+
+def dump_head(folder: Path) -> DumpHead:
+    head = DumpHead.found_by(lambda key: (folder / "output" / key).read_bytes())
+    assert head
+    return head
 
 
 # ── a site that is right ──────────────────────────────────────────────────────────────────────────────────────────
@@ -207,13 +224,7 @@ ALTERED: Final[dict[str, tuple[str, Change, Verdict, str]]] = {
 @pytest.mark.parametrize("kind", ALTERED)
 def test_an_altered_answer_is_named(proxy: Proxy, kind: str) -> None:
     pattern, change, verdict, text = ALTERED[kind]
-
-    def alter(target: str, answer: Answer) -> Answer:
-        if not re.search(pattern, target) or answer.status != 200 or not answer.body:
-            return answer
-        return replace(answer, body=changed(answer.body, change), headers={**answer.headers, "etag": '"other"'})
-
-    proxy.alter = alter
+    proxy.alter = altering(pattern, change)
     found = mismatches(proxy.url)
     assert any(one.verdict == verdict and re.search(text, one.text) for one in found), found
     # The other form of a feed is compared with this one.
@@ -313,13 +324,7 @@ def test_a_copy_of_an_earlier_state_is_stale_and_has_an_age(moving: Moving) -> N
 def test_an_item_that_no_state_had_is_wrong_even_where_others_are_stale(moving: Moving) -> None:
     moving.edit("UPDATE markets SET volume = volume + 1 WHERE status = 'open'")
     moving.build()
-
-    def alter(target: str, answer: Answer) -> Answer:
-        if not re.search(_LISTS, target) or not answer.body:
-            return answer
-        return replace(answer, body=changed(answer.body, _in_items(question="Who?")))
-
-    moving.proxy.alter = alter
+    moving.proxy.alter = altering(_LISTS, _in_items(question="Who?"))
     assert {one.verdict for one in mismatches(moving.proxy.url)} == {Verdict.WRONG}
 
 
@@ -412,16 +417,11 @@ STEPS: Final = {
 def test_steps_that_lead_elsewhere_or_nowhere_are_named(proxy: Proxy, kind: str) -> None:
     body, text = STEPS[kind]
     name = f"{hashlib.sha256(body).hexdigest()[:32]}.ndjson.gz"
-
-    def alter(target: str, answer: Answer) -> Answer:
-        if target.endswith("changes/head.json") and answer.status == 200:
-            return replace(answer, body=changed(answer.body, _name_step), headers={**answer.headers, "etag": '"other"'})
-        return replace(answer, status=200, body=body) if target.endswith(name) else answer
-
-    def _name_step(head: Any) -> None:
-        head["steps"][-1].update(name=name, size=len(body))
-
-    proxy.alter = alter
+    proxy.alter = altering(
+        r"changes/head\.json$",
+        lambda head: head["steps"][-1].update(name=name, size=len(body)),
+        lambda target, answer: replace(answer, status=200, body=body) if target.endswith(name) else answer,
+    )
     (found,) = mismatches(proxy.url)
     assert "/changes/" in found.target
     assert text in found.text
@@ -434,14 +434,11 @@ def test_a_parquet_file_of_a_market_that_was_withdrawn_is_named(moving: Moving) 
     body_before = (moving.folder / "output/v1/dumps" / file).read_bytes()
     moving.edit("UPDATE markets SET is_listed = 0 WHERE id = (SELECT max(id) FROM markets WHERE status = 'open')")
     moving.build()
-
-    def alter(target: str, answer: Answer) -> Answer:
-        if target.endswith("dumps/head.json") and answer.status == 200:
-            body = changed(answer.body, lambda head: head["markets"].__setitem__(1, before["markets"][1]))
-            return replace(answer, body=body, headers={**answer.headers, "etag": '"other"'})
-        return replace(answer, status=200, body=body_before) if target.endswith(file) else answer
-
-    moving.proxy.alter = alter
+    moving.proxy.alter = altering(
+        r"dumps/head\.json$",
+        lambda head: head["markets"].__setitem__(1, before["markets"][1]),
+        lambda target, answer: replace(answer, status=200, body=body_before) if target.endswith(file) else answer,
+    )
     (found,) = mismatches(moving.proxy.url)
     assert found.verdict == Verdict.WITHDRAWN
     assert found.target.endswith(".parquet")
@@ -499,14 +496,15 @@ def put_in_place(proxy: Proxy, file: DumpFile, body: bytes, told: Mapping[str, s
     """Have the site serve another body of a file, as its head names it, which tells this, too."""
     other = file.model_copy(update={"sha256": hashlib.sha256(body).hexdigest(), "size": len(body)})
 
-    def alter(target: str, answer: Answer) -> Answer:
-        if target.endswith("dumps/head.json") and answer.status == 200:
-            named = answer.body.replace(contract.encode(file), contract.encode(other))
-            head = changed(named, lambda found: found.update(told))
-            return replace(answer, body=head, headers={**answer.headers, "etag": '"other"'})
-        return replace(answer, body=body) if target.endswith(file.name) else answer
+    def name_other(head: Any) -> None:
+        text = contract.encode(head).replace(contract.encode(file), contract.encode(other))
+        head.update({**json.loads(text), **told})
 
-    proxy.alter = alter
+    proxy.alter = altering(
+        r"dumps/head\.json$",
+        name_other,
+        lambda target, answer: replace(answer, body=body) if target.endswith(file.name) else answer,
+    )
 
 
 ROWS: Final[dict[str, tuple[str, Callable[[Iterable[bytes]], list[bytes]], str]]] = {
@@ -529,8 +527,7 @@ def test_rows_in_parquet_that_neither_dump_nor_detail_has_are_named(
 ) -> None:
     """The head names the file: only its rows tell."""
     table, change, text = ROWS[kind]
-    head = DumpHead.found_by(lambda key: (folder / "output" / key).read_bytes())
-    assert head
+    head = dump_head(folder)
     file = head.parquet if table == "markets" else head.table(table)[0]
     assert file
     body = io.BytesIO()
@@ -550,8 +547,7 @@ def test_rows_in_parquet_that_neither_dump_nor_detail_has_are_named(
 
 @pytest.mark.campaign(short=0)
 def test_a_parquet_file_of_other_columns_is_named(folder: Path, proxy: Proxy) -> None:
-    head = DumpHead.found_by(lambda key: (folder / "output" / key).read_bytes())
-    assert head
+    head = dump_head(folder)
     file, other = head.table("history")[0], head.table("fills")[0]
     body = (folder / "output" / other.key).read_bytes()
     put_in_place(proxy, file, body)
@@ -607,10 +603,7 @@ def test_a_site_that_closes_the_connection_of_some_requests_is_told(site: Served
 
 @pytest.mark.campaign(short=0)
 def test_terminals_never_get_what_a_site_makes_up(proxy: Proxy) -> None:
-    proxy.alter = lambda target, answer: (
-        replace(answer, body=changed(answer.body, _in_items(**{"\x1b[2J": 1})))
-        if re.search(_LISTS, target) and answer.body else answer
-    )  # fmt: skip
+    proxy.alter = altering(_LISTS, _in_items(**{"\x1b[2J": 1}))
     found = mismatches(proxy.url)
     assert found
     assert all(str(one).isprintable() and r"\x1b[2J" in str(one) for one in found)
@@ -659,17 +652,11 @@ WITHOUT_DUMP: Final[dict[str, tuple[str, Change, str]]] = {
 @pytest.mark.parametrize("kind", WITHOUT_DUMP)
 def test_without_a_dump_lists_are_compared_with_each_other_and_with_details(proxy: Proxy, kind: str) -> None:
     pattern, change, text = WITHOUT_DUMP[kind]
-
-    def alter(target: str, answer: Answer) -> Answer:
-        if "/dumps/" in target or "/changes/" in target:
-            return replace(answer, status=404)
-        if target == "/v1/" and answer.status == 200:
-            return replace(answer, body=changed(answer.body, lambda index: [index.pop("dumps"), index.pop("changes")]))
-        if not re.search(pattern, target) or not answer.body:
-            return answer
-        return replace(answer, body=changed(answer.body, change), headers={**answer.headers, "etag": '"other"'})
-
-    proxy.alter = alter
+    without_index = altering("^/v1/$", lambda index: [index.pop("dumps"), index.pop("changes")])
+    alter = altering(pattern, change, without_index)
+    proxy.alter = lambda target, answer: (
+        replace(answer, status=404) if "/dumps/" in target or "/changes/" in target else alter(target, answer)
+    )
     found = mismatches(proxy.url)
     assert bool(found) == bool(text)
     assert any(re.search(text, one.text) for one in found) or not text, found

@@ -10,33 +10,26 @@ import pytest
 
 from generator.api.contract import Variant
 from generator.edge import responses
-from tests.support.edges.cases import http_mismatch, on_the_wire
+from tests.support.edges.cases import mismatches, on_the_wire
 from tests.support.edges.servers import Client, connected
-from tests.support.edges.serving import (
-    MARKETS,
-    OWN_PAGES,
-    UNLIMITED,
-    served,
-)
+from tests.support.edges.serving import MARKETS, OWN_PAGES, UNLIMITED, served
 from tests.support.sites.builds import OTHER_BUILDS, Outputs, build_now, make_config
 
 CASES: Final[Mapping[Variant, int]] = {"core": 660, "extended": 820}
 
 
-def mismatches(output: Path, client: Client) -> list[str]:
+def wrong_answers(output: Path, client: Client) -> list[str]:
     """Run the whole table, but for the pages that `serve` alone has."""
     cases = on_the_wire(output)
     assert len(cases) >= CASES[cases[0].variant]
-    sent = ((case, client.send(case.method, case.target)) for case in cases)
-    shared = [(case, got) for case, got in sent if (case.method, case.path) not in OWN_PAGES]
+    shared = [case for case in cases if (case.method, case.path) not in OWN_PAGES]
     assert len(cases) - len(shared) == len(OWN_PAGES)
-    found = (http_mismatch(case, got.status, got.headers, got.body, output) for case, got in shared)
-    return [problem for problem in found if problem]
+    return mismatches(shared, (client.send(case.method, case.target) for case in shared), output)
 
 
 @pytest.mark.campaign(short=0)
 def test_every_case_of_the_table(demo_output: Path, client: Client) -> None:
-    assert mismatches(demo_output, client) == []
+    assert wrong_answers(demo_output, client) == []
 
 
 @pytest.mark.campaign(short=0)
@@ -44,7 +37,7 @@ def test_every_case_of_the_table(demo_output: Path, client: Client) -> None:
 def test_every_case_of_other_builds(build: str, outputs: Outputs) -> None:
     output = outputs(*build.split("-"))
     with served(output.parent, *UNLIMITED) as server, connected(server.port) as client:
-        assert mismatches(output, client) == []
+        assert wrong_answers(output, client) == []
 
 
 def test_what_is_unchanged_is_not_sent_again(client: Client) -> None:

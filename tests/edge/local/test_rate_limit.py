@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 from generator.api import contract, keys
 from generator.config import networks
 from generator.edge import responses
-from generator.edge.local import js_router, reader
-from generator.edge.local.app import LocalEdge
-from generator.edge.local.hosts import Hosts
+from generator.edge.local import reader
 from generator.edge.local.rate_limit import RequestCounter
+from tests.support.edges.in_process import Local
 from tests.support.edges.servers import Answer, connected
 from tests.support.edges.serving import MARKETS, served
 from tests.support.sites.builds import build_now, make_config
@@ -101,34 +100,18 @@ def test_behind_trusted_proxies_the_reader_is_counted(peer: str, forwarded: str,
 
 @pytest.mark.campaign(short=0)
 def test_serve_counts_each_reader_behind_a_trusted_proxy_alone(folder: Path) -> None:
-    config = make_config(folder, rate_limit__requests=2, rate_limit__trusted_proxies="127.0.0.1")
-    app = LocalEdge(config, js_router.load(config), Hosts("127.0.0.1", "127.0.0.1"))
+    local = Local(make_config(folder, rate_limit__requests=2, rate_limit__trusted_proxies="127.0.0.1"))
 
-    def statuses(forwarded: str, peer: str = "127.0.0.1") -> list[str]:
-        environ = {"REQUEST_METHOD": "GET", "RAW_URI": "/x", "REMOTE_ADDR": peer, "HTTP_X_FORWARDED_FOR": forwarded}
-        given: list[str] = []
-        for _ in range(3):
-            app(environ, lambda status, *_: given.append(status[:3]))  # type: ignore[arg-type]
-        return given
+    def statuses(forwarded: str, peer: str = "127.0.0.1") -> list[int]:
+        return [local.ask("/x", peer=peer, HTTP_X_FORWARDED_FOR=forwarded).status for _ in range(3)]
 
-    assert [statuses(f"198.51.100.{number}") for number in (1, 2)] == [["404", "404", "429"]] * 2
-    assert statuses("203.0.113.1, 198.51.100.1") == ["429"] * 3
-    assert statuses("203.0.113.2", peer="192.0.2.9") == ["404", "404", "429"]
-    assert statuses("203.0.113.3", peer="192.0.2.9") == ["429"] * 3
+    assert [statuses(f"198.51.100.{number}") for number in (1, 2)] == [[404, 404, 429]] * 2
+    assert statuses("203.0.113.1, 198.51.100.1") == [429] * 3
+    assert statuses("203.0.113.2", peer="192.0.2.9") == [404, 404, 429]
+    assert statuses("203.0.113.3", peer="192.0.2.9") == [429] * 3
 
 
 def test_serve_counts_half_an_ipv6_address(folder: Path) -> None:
-    config = make_config(folder, rate_limit__requests=2)
-    app = LocalEdge(config, js_router.load(config), Hosts("::", "::"))
-    given: list[str] = []
-    for peer in (
-        "2001:db8::1",
-        "2001:db8::2",
-        "2001:db8::3",
-        "2001:db8:0:1::1",
-        "::ffff:192.0.2.1",
-        "::ffff:192.0.2.2",
-    ):
-        environ = {"REQUEST_METHOD": "GET", "RAW_URI": "/x", "REMOTE_ADDR": peer}
-        app(environ, lambda status, *_: given.append(status[:3]))  # type: ignore[arg-type]
-    assert given == ["404", "404", "429", "404", "404", "404"]
+    local = Local(make_config(folder, rate_limit__requests=2), "::")
+    peers = ("2001:db8::1", "2001:db8::2", "2001:db8::3", "2001:db8:0:1::1", "::ffff:192.0.2.1", "::ffff:192.0.2.2")
+    assert [local.ask("/x", peer=peer).status for peer in peers] == [404, 404, 429, 404, 404, 404]

@@ -10,10 +10,8 @@ import pytest
 
 from generator.api import contract, keys
 from generator.config.settings import Config
-from generator.edge import deployment, responses
-from generator.edge.local import js_router
-from generator.edge.local.app import LocalEdge
-from generator.edge.local.hosts import Hosts
+from generator.edge import responses
+from tests.support.edges.in_process import Local, render
 from tests.support.edges.servers import Answer
 from tests.support.edges.serving import MARKETS
 from tests.support.readers import lists, search
@@ -26,7 +24,7 @@ LOST, LOOP = b"lost", b"loop"
 QUERY: Final = "q=%C3%A9lan+the&status=all&limit=5"
 
 
-class Local:
+class Searched:
     """The application before a folder, and what it logged besides requests."""
 
     def __init__(self, folder: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -37,20 +35,15 @@ class Local:
 
     def start(self, **settings: str) -> None:
         config = make_config(self._folder, variant="extended", **NO_LIMITS, **settings)
-        for file in deployment.render(config):
-            lists.write(config.output / file.name, file.text.encode())
-        self._app = LocalEdge(config, js_router.load(config), Hosts("127.0.0.1", "127.0.0.1"))
+        render(config)
+        self._local = Local(config)
 
     def hold(self, objects: Mapping[str, str]) -> None:
         for key, body in objects.items():
             lists.write(self.output / key, body.encode())
 
     def ask(self, query: str) -> Answer:
-        given: list[tuple[str, list[tuple[str, str]]]] = []
-        environ = {"REQUEST_METHOD": "GET", "RAW_URI": f"{MARKETS}?{query}", "REMOTE_ADDR": "127.0.0.1"}
-        body = b"".join(self._app(environ, lambda status, headers, *_: given.append((status, headers))))  # type: ignore[arg-type]
-        status, headers = given[0]
-        return Answer(int(status.split()[0]), {name.lower(): value for name, value in headers}, body)
+        return self._local.ask(f"{MARKETS}?{query}")
 
     def errors(self) -> list[logging.LogRecord]:
         """The errors that were logged since the last look."""
@@ -67,11 +60,11 @@ class Local:
 
 
 @pytest.fixture
-def local(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> Local:
-    return Local(tmp_path, caplog)
+def local(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> Searched:
+    return Searched(tmp_path, caplog)
 
 
-def test_without_an_index_there_is_no_search_whatever_the_setting_says(local: Local) -> None:
+def test_without_an_index_there_is_no_search_whatever_the_setting_says(local: Searched) -> None:
     local.start(search="off")
     assert local.refusal("q=will") == (contract.parameter_errors("extended")["q"],)
     local.start(search="title")
@@ -81,7 +74,7 @@ def test_without_an_index_there_is_no_search_whatever_the_setting_says(local: Lo
     assert local.ask("q=will").status == 200
 
 
-def test_an_index_that_is_damaged_is_an_error_that_names_the_object(local: Local) -> None:
+def test_an_index_that_is_damaged_is_an_error_that_names_the_object(local: Searched) -> None:
     local.start(search="title", layout="chunks")
     objects = search.objects(SITE)
     local.hold(objects)

@@ -10,14 +10,7 @@ import pytest
 from generator.api import contract
 from tests.support.commands import run
 from tests.support.edges.servers import connected
-from tests.support.edges.serving import (
-    MARKETS,
-    UNLIMITED,
-    Served,
-    exchange,
-    page,
-    served,
-)
+from tests.support.edges.serving import MARKETS, UNLIMITED, Served, exchange, page, served
 from tests.support.waiting import PATIENCE_S, wait_until
 
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from datetime import datetime, timedelta
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -42,9 +42,7 @@ from tests.support.faults import Reader
 from tests.support.sites.builds import NOW, Silent, make_config
 from tests.support.sites.rows import market_id
 from tests.support.stores.places import use_credentials
-
-if TYPE_CHECKING:
-    from tests.support.stores.s3.servers import Endpoint
+from tests.support.stores.s3.servers import Endpoint
 
 
 @pytest.fixture
@@ -283,17 +281,13 @@ def objects_of(store: Store) -> dict[str, Found]:
 
 
 @pytest.mark.campaign(short=0)
-@pytest.mark.parametrize("server", ["moto", "radosgw"])
-def test_other_servers_agree(
-    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: str
-) -> None:
-    endpoint: Endpoint = request.getfixturevalue(server)
-    use_credentials(monkeypatch, endpoint.key_id, endpoint.secret)
-    bucket = endpoint.new_bucket()
+def test_another_server_agrees(radosgw: Endpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    use_credentials(monkeypatch, radosgw.key_id, radosgw.secret)
+    bucket = radosgw.new_bucket()
 
     def config(name: str) -> Config:
         (tmp_path / name).mkdir()
-        settings: dict[str, Any] = {"publish__target": f"s3://{bucket}/{PREFIX}", "publish__endpoint_url": endpoint.url}
+        settings: dict[str, Any] = {"publish__target": f"s3://{bucket}/{PREFIX}", "publish__endpoint_url": radosgw.url}
         return make_config(tmp_path / name, source__url=f"sqlite:///{tmp_path}/markets.db", **settings)
 
     old, new = make(config("a"), markets(), 0), make(config("b"), markets(m1={"question": "New?"}, m3=None), 1)

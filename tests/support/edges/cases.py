@@ -9,7 +9,7 @@ cases it ran. What the placeholders in it stand for, placeholders.py says.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from http import HTTPStatus
@@ -24,7 +24,9 @@ from generator.search import generation as index
 from generator.tree import chunks
 from generator.verify import request_table
 from tests.support.edges.placeholders import Build
+from tests.support.edges.servers import Answer
 
+_DEFAULT: Final = Config()
 #: An index and two chunks.
 MOST_READS: Final = 3
 
@@ -232,8 +234,26 @@ def mismatch(case: Case, result: Mapping[str, Any]) -> str | None:
     return None if is_right else f"{case}: {answer}"
 
 
-def http_mismatch(case: Case, status: int, headers: Mapping[str, str], body: bytes, output: Path) -> str | None:
-    """What is wrong with an HTTP answer to the case; `headers` have lower-case names."""
+def is_error(answer: Answer, status: int, config: Config = _DEFAULT, **headers: str) -> bool:
+    """Whether this is the error of the contract that has no details, with the headers of errors, and with these."""
+    others = {name.replace("_", "-"): value for name, value in headers.items()}
+    wanted = {**responses.error_headers(status, config), **responses.COMMON, **others}
+    body = contract.encode(contract.FIXED_ERRORS[status])
+    return (answer.status, answer.body) == (status, body) and wanted.items() <= answer.headers.items()
+
+
+def asking(query: str = "", path: str = f"/{keys.MARKETS}", method: str = "GET") -> Case:
+    """A request that is in no table."""
+    return Case(method, path, query, 200, None, (), frozenset((200,)), core_only=False)
+
+
+def mismatches(cases: Sequence[Case], answers: Iterable[Answer], output: Path) -> list[str]:
+    """What is wrong with HTTP answers to the cases."""
+    pairs = zip(cases, answers, strict=True)
+    return [wrong for case, got in pairs if (wrong := _http_mismatch(case, got.status, got.headers, got.body, output))]
+
+
+def _http_mismatch(case: Case, status: int, headers: Mapping[str, str], body: bytes, output: Path) -> str | None:
     problem = f"{case.method} {case.target[:200]}: {status} {dict(headers)} {body[:300]!r}, not {case.status}"
     if status not in case.statuses:
         return problem

@@ -17,7 +17,8 @@ from urllib.parse import quote
 from generator.api import contract, keys
 from generator.config.settings import Config
 from generator.edge import cloudflare, deployment
-from tests.support.edges.cases import Case, faults, http_mismatch
+from tests.support.edges import cases as cases_
+from tests.support.edges.cases import Case, faults
 from tests.support.edges.engines import in_quickjs
 from tests.support.edges.servers import Answer, Client
 from tests.support.programs import require, unavailable
@@ -172,11 +173,4 @@ def _as_found(case: Case, result: Any) -> Case:
 
 
 def mismatches(site: RunningWorker, cases: Sequence[Case], output: Path) -> list[str]:
-    return [wrong for wrong in _problems(site, cases, output) if wrong]
-
-
-def _problems(site: RunningWorker, cases: Sequence[Case], output: Path) -> Iterator[str | None]:
-    """What is wrong with the answer to each case."""
-    for case in cases:
-        answer = site.ask(case.target, case.method)
-        yield http_mismatch(case, answer.status, answer.headers, answer.body, output)
+    return cases_.mismatches(cases, (site.ask(case.target, case.method) for case in cases), output)

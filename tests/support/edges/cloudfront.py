@@ -21,6 +21,7 @@ from generator.config.settings import Config, Publish
 from generator.edge import cloudfront, deployment
 from tests.support.edges import kept_node
 from tests.support.edges.cases import Case
+from tests.support.edges.servers import Answer
 from tests.support.programs import require
 from tests.support.sites.builds import files
 from tests.support.stores.s3.bucket import Conditions
@@ -88,15 +89,6 @@ def rendered(config: Config) -> Mapping[str, str]:
 
 class RefusedError(Exception):
     """CloudFront would answer 502 or 503 instead of the function's result."""
-
-
-@dataclass(frozen=True)
-class Answer:
-    """What a viewer gets; header names are in lower case."""
-
-    status: int
-    headers: Mapping[str, str]
-    body: bytes
 
 
 @dataclass(frozen=True)
@@ -171,7 +163,7 @@ class CloudFront:
         return [
             Answer(
                 status=int(result["status"]),
-                headers={name: values[0]["value"] for name, values in result["headers"].items()},
+                headers=shown_headers(result),
                 body=result["body"].encode() if "body" in result else found[1] or b"<Error/>",
             )
             for result, found in zip(self.origin_responses(events), objects, strict=True)
@@ -322,9 +314,13 @@ def _check_header(name: str, value: object) -> None:
         raise RefusedError(f"{name} is CloudFront's own")
 
 
+def shown_headers(result: Event) -> dict[str, str]:
+    """The headers of a result of Lambda@Edge."""
+    return {name: values[0]["value"] for name, values in result["headers"].items()}
+
+
 def _generated(result: Event) -> Answer:
-    headers = {name: values[0]["value"] for name, values in result["headers"].items()}
-    return Answer(int(result["status"]), headers, result["body"].encode())
+    return Answer(int(result["status"]), shown_headers(result), result["body"].encode())
 
 
 def _viewer_answer(result: Event) -> Answer:

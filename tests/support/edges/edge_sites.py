@@ -16,6 +16,7 @@ from generator.tree import pages
 from generator.tree.generation import ItemList
 from tests.support.edges import cloudflare
 from tests.support.edges.cases import change_rule, without_cache
+from tests.support.edges.in_process import render
 from tests.support.edges.servers import Answer, Client, connected, folder_for_anybody, free_port, nginx
 from tests.support.edges.serving import MARKETS, UNLIMITED, served
 from tests.support.readers import lists
@@ -91,8 +92,7 @@ def _nothing(changed: Iterable[str]) -> None:
 
 def _settings(folder: Path, layout: str, port: int, **settings: object) -> Config:
     config = make_config(folder, base_url=f"http://127.0.0.1:{port}", layout=layout, **NO_LIMITS, **settings)
-    for file in deployment.render(config):
-        lists.write(config.output / file.name, file.text.encode())
+    render(config)
     lists.write(config.output / keys.BUILD, contract.encode({"asOf": NOW}))
     return config
 

@@ -4,10 +4,9 @@ import http.client
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 
-from generator.edge import deployment
 from tests.support.edges.cases import change_rule
+from tests.support.edges.in_process import render
 from tests.support.edges.servers import Answer, folder_for_anybody, free_port, nginx
-from tests.support.readers.lists import write
 from tests.support.sites.builds import make_config
 from tests.support.waiting import PATIENCE_S
 
@@ -26,8 +25,7 @@ def empty_nginx(
             publish__endpoint_url=f"http://127.0.0.1:{store}",
             **settings,
         )
-        for file in deployment.render(config):
-            write(config.output / file.name, file.text.encode())
+        render(config)
         for rule, changed in changes:
             change_rule(config.output / "edge" / "nginx" / name, rule, changed)
         with nginx(config.output, port, name):

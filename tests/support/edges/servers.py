@@ -91,6 +91,29 @@ def mortal(*command: str | Path) -> list[str]:
     return [*([setpriv, "--pdeathsig", "KILL", "--"] if setpriv else []), *map(str, command)]
 
 
+class QuietHandler(BaseHTTPRequestHandler):
+    """Keeps connections open, and says nothing of requests."""
+
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # or the body of each answer waits 40 ms for the receipt of its head
+
+    def reply(self, answer: Answer) -> None:
+        """Send an answer, and how long it is."""
+        self.send_response(answer.status)
+        for name, value in answer.headers.items():
+            if name not in {"connection", "content-length", "transfer-encoding", "date", "server"}:
+                self.send_header(name, value)
+        has_body = answer.status not in (204, 304)
+        if has_body:
+            self.send_header("Content-Length", str(len(answer.body)))
+        self.end_headers()
+        if has_body and self.command != "HEAD":
+            self.wfile.write(answer.body)
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
 @contextmanager
 def serving(handler: Callable[..., BaseHTTPRequestHandler], port: int = 0) -> Iterator[int]:
     """Answer HTTP by a handler of the standard library; yield the port."""

@@ -24,10 +24,7 @@ CREATE VIEW markets AS SELECT id, slug, question, description,
 FROM all_markets AS m WHERE julianday(created_at) <= {_NOW}
 """
 _SHOWN: Final = "market_id IN (SELECT id FROM markets)"
-_WHERE: Final = {
-    "fills": f"julianday(created_at) <= {_NOW}",
-    "probabilities": f"julianday(recorded_at) <= {_NOW}",
-}
+_WHERE: Final = {"fills": f"julianday(created_at) <= {_NOW}", "probabilities": f"julianday(recorded_at) <= {_NOW}"}
 
 
 def prepare(database: Path, now: datetime) -> None:

@@ -5,12 +5,11 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from email.utils import formatdate
-from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import TypeAlias
 
 from generator.api import keys
-from tests.support.edges.servers import serving
+from tests.support.edges.servers import QuietHandler, serving
 
 #: The status with which a request for this path fails, or None.
 Fault: TypeAlias = Callable[[str], int | None]
@@ -49,11 +48,8 @@ def bucket(output: Path, port: int, fault: Fault = _healthy) -> Iterator[list[st
     """
     asked: list[str] = []
 
-    class Objects(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-        disable_nagle_algorithm = True
-
-        def do_GET(self) -> None:
+    class Objects(QuietHandler):
+        def do_GET(self) -> None:  # noqa: N802 - the name is the library's
             asked.append(self.path)
             failure = fault(self.path)
             if failure is not None:
@@ -92,9 +88,6 @@ def bucket(output: Path, port: int, fault: Fault = _healthy) -> Iterator[list[st
             self.wfile.write(b"" if self.command == "HEAD" else b"<Error/>")
 
         do_HEAD = do_GET  # noqa: N815 - the name is the library's
-
-        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - as above
-            """Say nothing."""
 
     with serving(Objects, port):
         yield asked

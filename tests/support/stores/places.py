@@ -11,16 +11,7 @@ import pytest
 
 from generator.stores.directory import Directory
 from generator.stores.s3 import Bucket
-from generator.stores.store import (
-    BeforeEach,
-    Condition,
-    ConditionFailedError,
-    If,
-    Listed,
-    Store,
-    Stored,
-    nothing,
-)
+from generator.stores.store import BeforeEach, Condition, ConditionFailedError, If, Listed, Store, Stored, nothing
 from tests.support.stores.s3.server import S3Server
 
 if TYPE_CHECKING:
@@ -101,8 +92,7 @@ def _served_by(server: str) -> list[Any]:
     return [pytest.param((server, client, ""), marks=pytest.mark.campaign(short=0)) for client in CLIENTS]
 
 
-#: Buckets whose servers look at the conditions of a put and write in one step.
-ATOMIC = [
+BUCKETS = [
     *(("s3", client, "") for client in CLIENTS),
     # Quirks of some stores.
     *(("s3", client, "bare_etags") for client in CLIENTS),
@@ -110,8 +100,6 @@ ATOMIC = [
     ("s3", "boto3", "wants_content_md5"),
     *_served_by("radosgw"),
 ]
-#: Between looking and writing, moto lets another request do the same.
-BUCKETS = [*ATOMIC, *_served_by("moto")]
 
 
 class MemoryStore:

@@ -124,7 +124,7 @@ class Bucket:
     def list_versions(self, prefix: str, after: tuple[str, str], limit: int) -> tuple[list[Version], bool]:
         """Versions and markers after a key and a version id, the newest of each key first; and whether there are more.
 
-        When the version to go on after is gone, so is the rest of its key, as in moto and radosgw.
+        When the version to go on after is gone, so is the rest of its key, as in radosgw.
         """
         limit = min(limit, self._behaviour.page_size)
         with self._lock:

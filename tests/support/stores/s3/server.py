@@ -4,7 +4,6 @@ It checks no signatures. `python -m tests.support.stores.s3.server` prints its p
 asked, `POST /-/behaviour` takes fields of Behaviour as JSON.
 """
 
-import argparse
 import asyncio
 import json
 import socket
@@ -49,15 +48,16 @@ class Entry:
 class S3Server:
     """One bucket behind HTTP. Behaviour, clock and hooks may be changed while it runs, from any thread."""
 
-    def __init__(self, *, seed: int = 0, bucket: str = BUCKET, port: int = 0) -> None:
+    name: Final = BUCKET
+
+    def __init__(self, *, seed: int = 0) -> None:
         self.behaviour: Final = Behaviour()
         self.clock: Callable[[], float] = time.time
         self.before: Before | None = None
         self.after: After | None = None
         self.log: list[Entry] = []
         self.bucket = Bucket(self.behaviour, self._now)
-        self.name = bucket
-        self.port = port
+        self.port = 0
         self._lots = Lots(seed)
         self._requests_by_key_id: Counter[str] = Counter()
         self._broken: list[BaseException] = []
@@ -218,12 +218,7 @@ async def _in_thread(function: Callable[_P, _T], *args: _P.args, **kwargs: _P.kw
 
 def main() -> None:
     """Serve until the process is stopped."""
-    parser = argparse.ArgumentParser(prog="python -m tests.support.stores.s3.server", description=__doc__)
-    parser.add_argument("--port", type=int, default=0, help="0 picks a free one")
-    parser.add_argument("--bucket", default=BUCKET)
-    parser.add_argument("--seed", type=int, default=0, help="of the random faults")
-    options = parser.parse_args()
-    with S3Server(port=options.port, bucket=options.bucket, seed=options.seed) as server:
+    with S3Server() as server:
         print(server.port, flush=True)  # noqa: T201 - read by the parent process
         server.wait()
 

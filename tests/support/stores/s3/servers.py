@@ -1,21 +1,17 @@
-"""The S3 servers that tests publish to: our own, which fails on demand, moto, and Ceph's radosgw.
+"""The S3 servers that tests publish to: our own, which fails on demand, and Ceph's radosgw.
 
-A pytest plugin: ask for `s3`, `moto` or `radosgw`. Only the first is made anew for every test: ask the other two for a
-bucket of your own.
+A pytest plugin: ask for `s3`, which is made anew for every test, or for `radosgw`, and there for a bucket of your own.
 """
 
 import http.client
 import json
-import re
 import subprocess
 import sys
-import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from itertools import count
-from typing import IO, TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import boto3
 import pytest
@@ -24,13 +20,11 @@ from botocore.config import Config
 from tests.support.edges.servers import mortal
 from tests.support.project import ROOT
 from tests.support.stores import radosgw as ceph
-from tests.support.stores.s3.server import BUCKET, S3Server
+from tests.support.stores.s3.server import S3Server
 from tests.support.waiting import PATIENCE_S
 
 if TYPE_CHECKING:
     from types_boto3_s3 import S3Client
-
-_MOTO_LISTENS: Final = re.compile(r"Running on http://127\.0\.0\.1:(\d+)")
 
 
 @dataclass(frozen=True)
@@ -105,9 +99,9 @@ def s3() -> Iterator[S3Server]:
 
 
 @contextmanager
-def separate_s3_server(seed: int = 0) -> Iterator[SeparateServer]:
+def separate_s3_server() -> Iterator[SeparateServer]:
     """Run our S3 server in a separate process during the block."""
-    command = mortal(sys.executable, "-m", "tests.support.stores.s3.server", "--bucket", BUCKET, "--seed", str(seed))
+    command = mortal(sys.executable, "-m", "tests.support.stores.s3.server")
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
@@ -116,29 +110,6 @@ def separate_s3_server(seed: int = 0) -> Iterator[SeparateServer]:
             yield SeparateServer(int(line))
         finally:
             process.terminate()
-
-
-@pytest.fixture(scope="session")
-def moto() -> Iterator[Endpoint]:
-    """moto's S3 server. It checks no signatures, and is slow."""
-    with tempfile.TemporaryFile("w+") as log:
-        command = mortal(sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", "0")
-        with subprocess.Popen(command, stdout=log, stderr=log) as process:
-            try:
-                yield Endpoint(f"http://127.0.0.1:{_moto_port(process, log)}")
-            finally:
-                process.terminate()
-
-
-def _moto_port(process: "subprocess.Popen[bytes]", log: IO[str]) -> int:
-    deadline = time.monotonic() + PATIENCE_S
-    while process.poll() is None and time.monotonic() < deadline:
-        log.seek(0)
-        if listens := _MOTO_LISTENS.search(log.read()):
-            return int(listens[1])
-        time.sleep(0.05)
-    log.seek(0)
-    pytest.fail(f"moto does not start:\n{log.read()}")
 
 
 @pytest.fixture(scope="session")
