@@ -22,7 +22,7 @@ def foreign(operation: str, status: int, headers: Mapping[str, str], body: bytes
         return None
     if status >= HTTPStatus.MULTIPLE_CHOICES:
         return _foreign_error(status, headers, body or b"")
-    if operation != "GetObject":  # moto says that its empty answers are text/html
+    if operation != "GetObject":  # some servers call their empty answers text/html
         return None
     kind = _kind(headers)
     if kind == _WEB_PAGE or "etag" not in {name.lower() for name in headers}:

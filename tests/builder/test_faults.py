@@ -50,6 +50,8 @@ from tests.support.sites.rows import market_id
 from tests.support.stores import records
 from tests.support.waiting import PATIENCE_S, wait_until
 
+pytestmark = pytest.mark.usefixtures("few_limits")
+
 #: Walks begun before a build that is killed, finished after it and again after the repair.
 HELD = (("all/new", 7), ("open/popular", 20), ("archive/ended", 1), ("closed/volume", 7))
 LIFETIME = timedelta(minutes=3)
