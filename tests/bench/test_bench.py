@@ -9,7 +9,7 @@ import pytest
 
 from tests.bench import change
 from tests.bench.__main__ import PARTS
-from tests.bench.runner import Options, opened, same_files
+from tests.bench.runner import Options, opened
 from tests.bench.tables import Goal, Measured, ratio, shown, walls
 from tests.support.project import ROOT
 
@@ -54,13 +54,3 @@ def test_figures_are_of_runs_in_the_same_round_without_start_up() -> None:
     assert [*map(shown, (0.0123, 1.234, 12.34, 1234.5))] == ["0.012", "1.23", "12.3", "1,234"]
     assert Goal("ours ÷ theirs", 0.8, 0.8).line() == "- ours ÷ theirs: 0.80, goal at most 0.80: reached"
     assert Goal("theirs ÷ ours", 9, 10, is_least=True).line().endswith("9.00, goal at least 10.0: **MISSED**")
-
-
-def test_folders_with_different_bytes_are_not_the_same(tmp_path: Path) -> None:
-    for name, text in (("one", "x"), ("same", "x"), ("other", "y")):
-        folder = tmp_path / name
-        folder.mkdir()
-        folder.joinpath("file").write_text(text)
-    same_files(tmp_path / "one", tmp_path / "same")
-    with pytest.raises(SystemExit, match="the files differ"):
-        same_files(tmp_path / "one", tmp_path / "other")
