@@ -17,7 +17,7 @@ from generator.source.relations import RELATIONS
 from tests.support.commands import run
 from tests.support.postgres import Server
 from tests.support.project import ROOT
-from tests.support.sites.views import READER, VIEWS, ExistingSite, apply
+from tests.support.sites.views import READER, VIEWS, ExistingSite, apply, assert_nothing_private
 
 EXISTING: Final = ROOT / "tests" / "support" / "existing_schema.sql"
 #: In everything that must not be published.
@@ -287,23 +287,9 @@ def test_a_published_series_is_a_family_whose_week_ends_on_its_last_day(publishe
     assert shown(published, TRADING)["market"]["fxFamilyMember"] is None, "that series is not published"
 
 
-def test_nothing_private_is_in_any_byte_of_the_output(published: Path) -> None:
-    contents = [path.read_bytes() for path in published.rglob("*") if path.is_file()]
-    assert len(contents) > 300
-    assert not [content for content in contents if CANARY.encode() in content or b'":777' in content]
-
-
-def test_nothing_private_is_in_any_row_the_reader_can_see(reader: Any) -> None:
-    for view in RELATIONS:
-        rows = reader.execute(f"SELECT * FROM {view}").fetchall()
-        assert rows
-        assert CANARY not in repr(rows)
-
-
-def test_the_views_have_exactly_the_columns_we_read(reader: Any) -> None:
-    for view, columns in RELATIONS.items():
-        cursor = reader.execute(f"SELECT * FROM {view} LIMIT 0")
-        assert [column.name for column in cursor.description] == list(columns)
+def test_nothing_private_is_published_or_in_any_row(published: Path, reader: Any) -> None:
+    assert_nothing_private(reader, published)
+    assert all(reader.execute(f"SELECT count(*) > 0 FROM {view}").fetchone()[0] for view in RELATIONS)
 
 
 def test_the_reader_holds_select_on_the_six_views_and_nothing_else(existing_site: ExistingSite) -> None:

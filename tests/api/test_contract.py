@@ -131,23 +131,6 @@ def test_nothing_is_guessed_from_another_type(model: type[BaseModel]) -> None:
         assert not accepts(model, content | {name: {"surprise": 1}})
 
 
-@pytest.mark.parametrize("name", ["resolution", "resolvedAt"])
-def test_a_market_that_is_not_over_has_no_end(name: str) -> None:
-    assert accepts(contract.PublicMarketListItem, ITEM | {name: None})
-
-
-@pytest.mark.parametrize(
-    "name", ["id", "question", "status", "prob", "volume", "closeTime", "createdAt", "lastActivityAt", "acceptingBets"]
-)
-def test_nothing_else_of_a_list_item_is_null(name: str) -> None:
-    assert not accepts(contract.PublicMarketListItem, ITEM | {name: None})
-
-
-@pytest.mark.parametrize("name", ["description", "tradingPauseReason", "fxFamilyMember"])
-def test_what_a_market_may_lack_is_null(name: str) -> None:
-    assert accepts(contract.PublicMarketDetailMarket, MARKET | {name: None})
-
-
 @pytest.mark.parametrize(
     ("model", "name", "good", "bad"),
     [

@@ -7,16 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from generator.tree.shards import LEAST
-from tests.bench import change, record
+from tests.bench import change
 from tests.bench.__main__ import PARTS
-from tests.bench.runner import Options, opened, same_files
+from tests.bench.runner import Options, opened
 from tests.bench.tables import Goal, Measured, ratio, shown, walls
 from tests.support.project import ROOT
-from tests.support.sites.builds import make_config
 
 #: How much smaller the sites of a part are than for its published figures; `change` has a test of its own.
-SCALES = {"build": 0.01, "publish": 0.1, "record": 0.05, "serving": 0.1, "layouts": 0.002, "search": 0.005}
+SCALES = {"build": 0.01, "publish": 0.1, "serving": 0.1, "layouts": 0.002, "search": 0.005}
 
 
 @pytest.mark.campaign(short=0)
@@ -49,18 +47,6 @@ def test_a_rebuild_is_measured_with_what_it_asks_and_writes(tmp_path: Path) -> N
     assert opened_files[1] > 0
 
 
-@pytest.mark.campaign(short=0)
-def test_the_record_is_measured_for_every_kind_of_publish(tmp_path: Path) -> None:
-    config = make_config(tmp_path, layout="chunks", publish__single_writer=True, cursor__lifetime=86_400)
-    found = record.measured(LEAST, config)
-    idle = [found["nothing changed"].bytes, found["nothing changed, after a day"].bytes]
-    assert all(each["GET"] > 0 and "PUT" not in each for each in idle)
-    # A folder that was lost knows no chunk names, so their indexes are read.
-    lost, kept = (found[f"{record.CHANGED} changed{rest}"].requests for rest in (", folder lost", ""))
-    assert lost["GET"] > kept["GET"] > 0
-    assert lost["PUT"] == kept["PUT"]
-
-
 def test_figures_are_of_runs_in_the_same_round_without_start_up() -> None:
     assert ratio([1.0, 10.0, 3.0], [2.0, 20.0, 1.0]) == 0.5
     runs = [Measured(seconds, seconds, 50) for seconds in (3.0, 1.0, 0.5, 9.0, 1.0)]
@@ -68,13 +54,3 @@ def test_figures_are_of_runs_in_the_same_round_without_start_up() -> None:
     assert [*map(shown, (0.0123, 1.234, 12.34, 1234.5))] == ["0.012", "1.23", "12.3", "1,234"]
     assert Goal("ours ÷ theirs", 0.8, 0.8).line() == "- ours ÷ theirs: 0.80, goal at most 0.80: reached"
     assert Goal("theirs ÷ ours", 9, 10, is_least=True).line().endswith("9.00, goal at least 10.0: **MISSED**")
-
-
-def test_folders_with_different_bytes_are_not_the_same(tmp_path: Path) -> None:
-    for name, text in (("one", "x"), ("same", "x"), ("other", "y")):
-        folder = tmp_path / name
-        folder.mkdir()
-        folder.joinpath("file").write_text(text)
-    same_files(tmp_path / "one", tmp_path / "same")
-    with pytest.raises(SystemExit, match="the files differ"):
-        same_files(tmp_path / "one", tmp_path / "other")

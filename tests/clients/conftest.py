@@ -8,7 +8,11 @@ from typing import Final
 import pytest
 
 from generator.demo.database import seed
-from tests.clients.faulting_proxy import Fate, FaultingProxy, running
+from tests.clients.faulting_proxy import Fate, FaultingProxy
+from tests.clients.faulting_proxy import running as proxied
+from tests.clients.typescript.programs import FOLDER, Program, build, copy_source, running
+from tests.clients.typescript.scripted_site import ScriptedSite, scripted
+from tests.conftest import Shared
 from tests.support.edges.serving import UNLIMITED, served
 from tests.support.sites.builds import AS_OF, CHUNKED, EXTENDED, build_now, make_config
 
@@ -40,6 +44,37 @@ def demo_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DemoSite]:
     nothing = Fate((), seed=0, share=0, in_a_row=0)
     with (
         served(folder, *UNLIMITED, *given) as server,
-        running(FaultingProxy(f"http://127.0.0.1:{server.port}", nothing, base_url=BASE_URL)) as proxy,
+        proxied(FaultingProxy(f"http://127.0.0.1:{server.port}", nothing, base_url=BASE_URL)) as proxy,
     ):
         yield DemoSite(proxy.url, folder)
+
+
+@pytest.fixture(scope="session")
+def client(shared: Shared) -> Path:
+    """The folder of the built client. Read only."""
+
+    def fill(root: Path) -> None:
+        assert build(copy_source(root)) == ""
+
+    return shared("client-typescript", fill) / FOLDER
+
+
+@pytest.fixture(scope="session")
+def run(client: Path) -> Iterator[Program]:
+    with running(client) as program:
+        yield program
+
+
+@pytest.fixture(scope="session")
+def scripted_server() -> Iterator[ScriptedSite]:
+    with scripted() as site:
+        yield site
+
+
+@pytest.fixture
+def site(scripted_server: ScriptedSite) -> ScriptedSite:
+    """A site without answers."""
+    scripted_server.answers.clear()
+    scripted_server.asked.clear()
+    scripted_server.headers.clear()
+    return scripted_server

@@ -1,4 +1,4 @@
-"""Copies that follow a site: each equals the site's markets, or the client says why not."""
+"""Copies that follow a site, of both clients: each equals the site's markets, or the client says why not."""
 
 import gzip
 import hashlib
@@ -14,6 +14,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any, Final
 
@@ -39,6 +40,7 @@ from public_markets_client import (
 )
 from public_markets_client.changes import Change
 from public_markets_client.requester import MOST_BYTES
+from tests.clients.typescript.programs import Program
 from tests.downloads import states
 from tests.downloads.states import IDS, Feed, State
 from tests.support.campaigns import rounds
@@ -55,6 +57,8 @@ STORES: Final[dict[str, Callable[[Path], Store]]] = {
     "sqlite": SqliteStore,
     "duckdb": DuckDbStore,
 }
+#: The client for TypeScript, whose files are those of the first of these stores.
+NODE: Final = "node"
 
 
 @pytest.fixture(scope="module")
@@ -71,24 +75,35 @@ def change_feed_site(server: ChangeFeedSite) -> ChangeFeedSite:
     return server
 
 
-@pytest.fixture(params=STORES)
+@pytest.fixture(params=[*STORES, NODE])
 def follower(
     change_feed_site: ChangeFeedSite, tmp_path: Path, caplog: pytest.LogCaptureFixture, request: pytest.FixtureRequest
 ) -> "Follower":
-    return Follower(change_feed_site, request.param, tmp_path / "copies", caplog)
+    """One of each client and store; a test may name some of them."""
+    folder = tmp_path / "copies"
+    if request.param == NODE:
+        return NodeFollower(change_feed_site, folder, caplog, request.getfixturevalue("run"))
+    return Follower(change_feed_site, request.param, folder, caplog)
+
+
+#: A test for each client, where it does not matter what the copy is.
+of_both: Final = pytest.mark.parametrize("follower", ["ndjson", NODE], indirect=True)
 
 
 @pytest.fixture
 def file_follower(change_feed_site: ChangeFeedSite, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> "Follower":
-    """One of NDJSON, where it does not matter what the copy is."""
+    """One of Python, with NDJSON."""
     return Follower(change_feed_site, "ndjson", tmp_path / "copies", caplog)
 
 
 class Follower:
     """Somebody who follows a site."""
 
+    #: Whether it says why it starts again.
+    tells = True
+
     def __init__(self, site: ChangeFeedSite, kind: str, folder: Path, caplog: pytest.LogCaptureFixture) -> None:
-        folder.mkdir()
+        folder.mkdir(exist_ok=True)
         self.site, self.kind, self.path, self._caplog = site, kind, folder / f"markets.{kind}", caplog
         self.store = STORES[kind](self.path)
         self.changes = list[Change]()
@@ -146,10 +161,6 @@ class Follower:
         assert not list(self.path.parent.glob("*.part"))
         return said
 
-    def fails_somehow(self) -> None:
-        error, said = self.run()
-        assert error is not None, said
-
     def dumps(self) -> int:
         """How often the dump was taken."""
         return sum("/dumps/" in path for path in self.site.asked)
@@ -181,6 +192,50 @@ class Follower:
             self.sql("UPDATE position SET json = ?", changed)
 
 
+class NodeFollower(Follower):
+    """One who uses the client for TypeScript, which has another class of errors."""
+
+    tells = False
+
+    def __init__(self, site: ChangeFeedSite, folder: Path, caplog: pytest.LogCaptureFixture, node: Program) -> None:
+        super().__init__(site, "ndjson", folder, caplog)
+        self._node = node
+        self.values = list[dict[str, Any]]()
+
+    def run(self, options: Options = IMPATIENT) -> tuple[ClientError | None, str]:
+        self.site.asked.clear()
+        given = {"hosts": [*options.hosts], "retries": options.tries - 1, "largestFile": options.largest_file}
+        script = """
+        const site = new Client(given.url, { wait, ...given.options });
+        let changes = [];
+        const failed = await failure((async () => { changes = await all(site.follow(new FileStore(given.path))); })());
+        return { changes, said: failed.message };
+        """
+        done = self._node(script, url=self.site.url, path=str(self.path), options=given)
+        self.values = done["changes"]
+        self.changes = [
+            Change(one["id"], *(one[when] and b"{}" for when in ("market", "before"))) for one in self.values
+        ]
+        is_fine = done["said"] == "it did not fail"
+        return None if is_fine else ClientError(done["said"]), "" if is_fine else done["said"]
+
+    def fails(self, kind: type[ClientError] = ClientError) -> str:
+        del kind
+        return super().fails()
+
+    def _told(self, lines: dict[str, bytes]) -> bytes:
+        """It tells no lines, so a test looks at the values."""
+        del lines
+        return self.text()
+
+    def text(self) -> bytes:
+        return self.path.read_bytes() if self.path.exists() else b""
+
+    def set_position(self, **values: object) -> None:
+        position = self.path.with_name("markets.ndjson.position")
+        position.write_text(json.dumps({"session": "a" * 32, **values}))
+
+
 def _connected(kind: str, path: Path) -> Any:
     return sqlite3.connect(path) if kind == "sqlite" else duckdb.connect(str(path))
 
@@ -192,7 +247,7 @@ def kinds(follower: Follower) -> list[int]:
 
 
 def test_it_begins_with_the_dump_and_goes_on_with_steps(follower: Follower) -> None:
-    assert "there is no copy yet; starting from the dump" in follower.succeeds()
+    assert "there is no copy yet; starting from the dump" in follower.succeeds() or not follower.tells
     assert kinds(follower) == [9, 0, 0]
     follower.succeeds()
     assert (follower.site.asked, follower.changes) == ([HEAD], [])
@@ -204,6 +259,26 @@ def test_it_begins_with_the_dump_and_goes_on_with_steps(follower: Follower) -> N
     follower.succeeds()
     assert len(follower.site.asked) == 3, "the head and two steps"
     assert follower.dumps() == 0
+
+
+@pytest.mark.parametrize("follower", [NODE], indirect=True)
+def test_a_change_tells_what_there_was_and_what_there_is(follower: NodeFollower) -> None:
+    follower.succeeds()
+    follower.site.move(SECOND)
+    follower.succeeds()
+    changes = {IDS.index(change["id"]): change for change in follower.values}
+    snow = {"question": "Snow?", "volume": 1e22}
+    assert changes[0] == {"kind": "gone", "id": IDS[0], "before": {"id": IDS[0], "prob": 0.1, **snow}, "market": None}
+    assert changes[9] == {"kind": "added", "id": IDS[9], "before": None, "market": {"id": IDS[9], "prob": 1e-7, **snow}}
+    assert (changes[1]["before"]["prob"], changes[1]["market"]["prob"]) == (0.1, 1e-7)
+
+
+@pytest.mark.parametrize("follower", [NODE], indirect=True)
+def test_a_file_of_the_python_client_is_taken_over(follower: Follower, file_follower: Follower) -> None:
+    file_follower.succeeds()
+    follower.site.move(THIRD)
+    follower.succeeds()
+    assert (kinds(follower), follower.dumps()) == ([1, 8, 1], 0)
 
 
 def test_who_reads_the_file_meanwhile_reads_a_whole_one(file_follower: Follower) -> None:
@@ -247,6 +322,7 @@ class Interposed(dict[str, Answer]):
         return super().get(path, default)
 
 
+@pytest.mark.parametrize("follower", STORES, indirect=True)
 def test_two_programs_that_update_one_copy_do_not_mix_it(follower: Follower) -> None:
     follower.succeeds()
     follower.site.move(SECOND)
@@ -416,7 +492,6 @@ def _path_of_step(site: ChangeFeedSite) -> str:
         (_damages_copy, "the digest of the result differs"),
         (_loses_half_of_the_copy, "the digest of the result differs"),
         (_makes_rubbish_of_the_copy, "damaged"),
-        (_puts_lines_out_of_order, "damaged"),
         (_makes_an_id_unreadable, "damaged"),
         (_removes_copy, ""),
         (_begins_a_session, "new session"),
@@ -437,16 +512,28 @@ def test_it_starts_again_from_the_dump_when_steps_do_not_lead_on(
     follower.site.move(SECOND)
     wrong(follower)
     said = follower.succeeds()
-    assert reason in said
-    assert "; starting from the dump" in said
+    for part in (reason, "; starting from the dump"):
+        assert part in said or not follower.tells
     assert follower.dumps() == 1
     follower.succeeds()
+    assert follower.dumps() == 0
+
+
+@pytest.mark.parametrize("follower", STORES, indirect=True)
+def test_lines_that_are_out_of_order_are_damage(follower: Follower) -> None:
+    """The client for TypeScript sorts them."""
+    follower.succeeds()
+    follower.site.move(SECOND)
+    _puts_lines_out_of_order(follower)
+    assert "damaged" in follower.succeeds()
+    assert follower.dumps() == 1
 
 
 def test_a_damaged_copy_is_noticed_although_nothing_is_new(follower: Follower) -> None:
     follower.succeeds()
     _damages_copy(follower)
-    assert "the digest of the result differs from the site's; starting from the dump" in follower.succeeds()
+    said = follower.succeeds()
+    assert "the digest of the result differs from the site's; starting from the dump" in said or not follower.tells
     assert kinds(follower) == [0, 9, 0], "what was mended is told"
 
 
@@ -462,11 +549,14 @@ def test_it_tries_once_more_when_the_site_changes_between_head_and_dump(file_fol
     assert "404: the site answers 404; trying once more" in file_follower.succeeds()
 
 
-def test_a_dump_that_stays_wrong_is_a_failure(file_follower: Follower) -> None:
-    file_follower.site.head["state"] = "0" * 64
-    file_follower.site.put_head()
-    assert file_follower.fails().count("the digest of the result differs from the site's") == 2
-    assert file_follower.dumps() == 2
+@of_both
+def test_a_dump_that_stays_wrong_is_a_failure(follower: Follower) -> None:
+    follower.succeeds()
+    follower.site.move(SECOND)
+    follower.site.head["state"] = "0" * 64
+    follower.site.put_head()
+    assert ("digest of the result differs" if follower.tells else "has another digest") in follower.fails()
+    assert follower.dumps() == 2
 
 
 def test_an_unchanged_head_is_not_sent_again(file_follower: Follower) -> None:
@@ -512,13 +602,14 @@ def test_a_head_without_end_is_not_read_to_its_end(file_follower: Follower, is_c
     assert "cannot be decompressed" in file_follower.fails(AnswerError)
 
 
-def test_a_line_of_more_than_16_mb_is_refused(file_follower: Follower) -> None:
-    file_follower.succeeds()
+@of_both
+def test_a_line_of_more_than_16_mb_is_refused(follower: Follower) -> None:
+    follower.succeeds()
     body = gzip.compress(bytes(17 << 20), 1)
-    file_follower.site.begin(SECOND, "b" * 32)
-    file_follower.site.head["dump"] |= file_follower.site.file("dumps/markets", body)
-    file_follower.site.put_head()
-    assert file_follower.fails().count("has a line of more than 16 MB") == 2
+    follower.site.begin(SECOND, "b" * 32)
+    follower.site.head["dump"] |= follower.site.file("dumps/markets", body)
+    follower.site.put_head()
+    assert "has a line of more than 16 MB" in follower.fails()
 
 
 BAD_LINES: Final = {
@@ -526,11 +617,18 @@ BAD_LINES: Final = {
     "in the wrong order": rb'{"id":"05","question":["\ude80\ud83d"]}', "in an id": rb'{"id":"\ud800"}',
     "raw": b'{"id":"05","question":"\xed\xa0\x80"}', "no UTF-8": b'{"id":"05","question":"\xff"}',
     "escaped id": rb'{"id":"\u0030"}', "other letters": '{"id":"é"}'.encode(), "no number": b'{"id":"05","prob":NaN}',
+    # Searched for each of its quotation marks by whoever does not look first whether it is JSON.
+    "long": b'{"id":"05","prob":"' + rb"\"" * 999_999,
     "deep": b'{"id":"05","new":' + b"[" * 9_999 + b"]" * 9_999 + b"}", "UTF-16": '{"id":"05"}'.encode("utf-16-be"),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("wrong", BAD_LINES)
+@pytest.mark.parametrize(
+    ("follower", "wrong"),
+    # JavaScript reads what is deep.
+    [case for case in product([*STORES, NODE], BAD_LINES) if case != (NODE, "deep")],
+    indirect=["follower"],
+)
 @pytest.mark.parametrize("is_step", [False, True])
 def test_a_line_that_some_store_could_not_keep_is_refused_and_forgotten(
     follower: Follower,
@@ -546,27 +644,28 @@ def test_a_line_that_some_store_could_not_keep_is_refused_and_forgotten(
     follower.site.head["dump"] = good["dump"] | follower.site.file("dumps/markets", body)
     follower.site.head["steps"] = [follower.site.step(body)] if is_step else []
     follower.site.put_head()
-    assert "dump" in follower.fails() or is_step
+    assert follower.fails()
     follower.site.head = good
     follower.site.put_head()
     follower.succeeds()
     assert follower.dumps() == 0, "the copy was as before"
 
 
-def test_a_file_has_no_more_bytes_than_were_allowed(file_follower: Follower) -> None:
+@of_both
+def test_a_file_has_no_more_bytes_than_were_allowed(follower: Follower) -> None:
     size = len(states.text(FIRST))
-    error, _ = file_follower.run(replace(IMPATIENT, largest_file=size))
+    error, _ = follower.run(replace(IMPATIENT, largest_file=size))
     assert error is None
-    file_follower.site.begin(FIRST, "b" * 32)
+    follower.site.begin(FIRST, "b" * 32)
     for allowed, asked in ((size - 1, True), (9, False)):
-        error, said = file_follower.run(replace(IMPATIENT, largest_file=allowed))
+        error, said = follower.run(replace(IMPATIENT, largest_file=allowed))
         assert error
-        assert "is longer than largest_file allows" in said
-        assert bool(file_follower.dumps()) == asked
-    file_follower.site.head["dump"]["size"] = 10**15
-    file_follower.site.put_head()
-    assert "is longer than largest_file allows" in file_follower.fails()
-    assert file_follower.dumps() == 0
+        assert "is longer than largest_file allows" in said or not follower.tells
+        assert bool(follower.dumps()) == asked
+    follower.site.head["dump"]["size"] = 10**15
+    follower.site.put_head()
+    follower.fails()
+    assert follower.dumps() == 0
 
 
 def test_steps_that_are_too_long_together_are_not_merged() -> None:
@@ -579,41 +678,45 @@ def test_steps_that_are_too_long_together_are_not_merged() -> None:
         merge.add(lines[:1], "")
 
 
-def test_a_file_of_another_host_is_asked_for_if_that_is_allowed(file_follower: Follower) -> None:
+@of_both
+def test_a_file_of_another_host_is_asked_for_if_that_is_allowed(follower: Follower) -> None:
     with serving() as elsewhere:
         elsewhere.begin(FIRST)
-        file_follower.site.head["dump"] = elsewhere.head["dump"]
-        file_follower.site.put_head()
-        assert "leads to another host; if that is right, allow it: hosts" in file_follower.fails()
+        follower.site.head["dump"] = elsewhere.head["dump"]
+        follower.site.put_head()
+        assert "leads to another host; if that is right, allow it: hosts" in follower.fails()
         assert elsewhere.asked == []
-        error, said = file_follower.run(replace(IMPATIENT, hosts=[elsewhere.url.removeprefix("http://")]))
+        error, said = follower.run(replace(IMPATIENT, hosts=[elsewhere.url.removeprefix("http://")]))
         assert (error, len(elsewhere.asked)) == (None, 1), said
 
 
-def test_a_file_with_a_content_encoding_is_refused(file_follower: Follower) -> None:
-    path = file_follower.site.head["dump"]["url"].removeprefix(file_follower.site.url)
-    file_follower.site.answers[path].headers = {"Content-Encoding": "gzip"}
-    assert "has the Content-Encoding gzip, which cannot be read" in file_follower.fails()
+@of_both
+def test_a_file_with_a_content_encoding_is_refused(follower: Follower) -> None:
+    path = follower.site.head["dump"]["url"].removeprefix(follower.site.url)
+    follower.site.answers[path].headers = {"Content-Encoding": "gzip"}
+    assert "has the Content-Encoding gzip, which cannot be read" in follower.fails()
 
 
-def test_a_site_without_a_feed_is_a_failure(file_follower: Follower) -> None:
-    file_follower.succeeds()
-    del file_follower.site.answers[HEAD]
-    assert "head.json: 404: the site answers 404" in file_follower.fails(NotFoundError)
-    assert file_follower.site.asked == [HEAD]
-    for body in (b"{}", b"[]", b"<html>", b"\xff", json.dumps({**file_follower.site.head, "serial": "7"}).encode()):
-        file_follower.site.answers[HEAD] = Answer(body)
-        assert HEAD in file_follower.fails(AnswerError)
+@of_both
+def test_a_site_without_a_feed_is_a_failure(follower: Follower) -> None:
+    follower.succeeds()
+    del follower.site.answers[HEAD]
+    assert "head.json" in follower.fails(NotFoundError)
+    assert follower.site.asked == [HEAD]
+    for body in (b"{}", b"[]", b"<html>", b"\xff", json.dumps({**follower.site.head, "serial": "7"}).encode()):
+        follower.site.answers[HEAD] = Answer(body)
+        assert HEAD in follower.fails(AnswerError)
     broken: dict[str, Any] = {
         "steps": [{"name": "../x", "size": 1, "asOf": "2026-01-31"}],
         "dump": {},
         "stepsUrl": None,
+        "session": 1,
     }
     for name, wrong in broken.items():
-        file_follower.site.answers[HEAD] = Answer(json.dumps({**file_follower.site.head, name: wrong}).encode())
-        assert HEAD in file_follower.fails(AnswerError)
-    file_follower.site.answers[HEAD] = Answer(status=403)
-    assert "403: the site answers 403" in file_follower.fails(ApiError)
+        follower.site.answers[HEAD] = Answer(json.dumps({**follower.site.head, name: wrong}).encode())
+        assert HEAD in follower.fails(AnswerError)
+    follower.site.answers[HEAD] = Answer(status=403)
+    assert "403" in follower.fails(ApiError)
 
 
 @pytest.mark.parametrize("is_step", [False, True])
@@ -728,3 +831,47 @@ def test_databases_have_columns_with_the_values_of_markets(change_feed_site: Cha
                 "SELECT question, prob, volume, resolution FROM markets WHERE prob < 0.2"
             ).fetchall()
             assert rows == [("Snow?", 0.1, 1e22, None)] * 9
+
+
+def test_who_follows_goes_on_until_it_ends(run: Program, change_feed_site: ChangeFeedSite) -> None:
+    script = """
+    const store = new MemoryStore();
+    const site = new Client(given.url, { wait: async (ms) => { waits.push(ms); } });
+    let count = 0;
+    for await (const change of site.follow(store, { interval: 5000 })) {
+      count += 1;
+      if (count === given.first) await fetch(given.url + "/move");
+      if (change.kind === "gone") break;
+    }
+    return { count, serial: store.copy.serial, waits: [...waits] };
+    """
+
+    def moves() -> None:
+        change_feed_site.answers = {**change_feed_site.answers}
+        change_feed_site.move(SECOND)
+
+    change_feed_site.answers = Interposed(change_feed_site, "/move", moves)
+    assert run(script, url=change_feed_site.url, first=9) == {"count": 10, "serial": 2, "waits": [5000]}
+
+
+@settings(max_examples=rounds(8, 30))
+@given(history=states.histories)
+def test_the_client_for_typescript_has_the_newest_dump_from_every_serial(
+    run: Program, server: ChangeFeedSite, history: list[State]
+) -> None:
+    server.answers.clear()
+    server.begin(history[0])
+    script = """
+    const stores = (globalThis.stores = given.isFirst ? [] : globalThis.stores);
+    stores.push(new MemoryStore());
+    const site = new Client(given.url);
+    for (const store of stores.slice(given.from)) await all(site.follow(store));
+    return stores.slice(given.from).map(({ copy }) => [...copy.lines].sort().map(([, line]) => line));
+    """
+    for number, state in enumerate(history):
+        server.move(state)
+        # At the end all follow, from whichever state they have.
+        first = 0 if number == len(history) - 1 else number
+        texts = run(script, url=server.url, isFirst=number == 0, **{"from": first})
+        expected = [line.decode() for line in server.feed.state.values()]
+        assert texts == [expected] * (number + 1 - first)

@@ -1,5 +1,7 @@
 """The TypeScript client: what it makes of each answer, against sites whose answers are written down."""
 
+import hashlib
+import json
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from typing import Any, Final
@@ -8,6 +10,7 @@ import pytest
 
 from tests.clients.typescript.programs import Program
 from tests.clients.typescript.scripted_site import Scripted, ScriptedSite
+from tests.downloads import states
 from tests.downloads.states import IDS
 
 FIRST_PAGE: Final = "/v1/public/markets?limit=100"
@@ -15,6 +18,7 @@ EXPIRED: Final = Scripted(
     {"error": "invalid request", "details": [{"path": ["cursor"], "message": "has expired"}]}, 400
 )
 BUILD: Final = "/v1/build.json"
+STATE: Final = states.state({one: [("question", '"Snow?"')] for one in IDS[:9]})
 AS_OF: Final = {"asOf": "2026-01-31T12:00:00.000Z"}
 
 
@@ -293,3 +297,25 @@ def test_the_snapshot_and_prices_are_read(run: Program, site: ScriptedSite) -> N
     site.put("/v1/prices.json", Scripted({**AS_OF, "markets": []}))
     script = "const site = new Client(given.url); return [await site.snapshot(), await site.prices()];"
     assert run(script, url=site.url) == [snapshot, {**AS_OF, "markets": []}]
+
+
+def test_a_dump_is_checked_before_its_first_market_comes(run: Program, site: ScriptedSite) -> None:
+    made = states.make(STATE).body
+    digest = hashlib.sha256(made).hexdigest()
+    head = {"markets": [{"format": "ndjson", "url": "../x.gz", "sha256": digest, "size": len(made)}]}
+    site.put("/v1/dumps/head.json", Scripted(head))
+    site.put("/v1/x.gz", Scripted(made[:-1] + b"?"), Scripted({}, 404), Scripted(made))
+    script = "return all(new Client(given.url, { wait, retries: 1 }).dump());"
+    assert run(script, url=site.url) == [json.loads(line) for line in STATE.values()]
+    assert [path for path in site.asked if path == "/v1/dumps/head.json"] == ["/v1/dumps/head.json"] * 2
+    site.put("/v1/x.gz", Scripted(made[:-1] + b"?"))
+    script = """
+    const found = [];
+    const failed = await failure((async () => {
+      for await (const market of new Client(given.url, { wait, retries: 1 }).dump()) found.push(market);
+    })());
+    return [found, failed.message];
+    """
+    assert run(script, url=site.url) == [[], f"{site.url}/v1/x.gz is not the file that the head names"]
+    site.put("/v1/dumps/head.json", Scripted({"markets": []}))
+    assert run(script, url=site.url)[1].endswith("/v1/dumps/head.json names no NDJSON")
