@@ -7,14 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.bench import change
+from generator.tree.shards import LEAST
+from tests.bench import change, record
 from tests.bench.__main__ import PARTS
 from tests.bench.runner import Options, opened
 from tests.bench.tables import Goal, Measured, ratio, shown, walls
 from tests.support.project import ROOT
+from tests.support.sites.builds import make_config
 
 #: How much smaller the sites of a part are than for its published figures; `change` has a test of its own.
-SCALES = {"build": 0.01, "publish": 0.1, "serving": 0.1, "layouts": 0.002, "search": 0.005}
+SCALES = {"build": 0.01, "publish": 0.1, "record": 0.05, "serving": 0.1, "layouts": 0.002, "search": 0.005}
 
 
 @pytest.mark.campaign(short=0)
@@ -45,6 +47,18 @@ def test_a_rebuild_is_measured_with_what_it_asks_and_writes(tmp_path: Path) -> N
     assert rows[2] < rows[3] < rows[0]
     assert written[0] > written[3] > written[2] > 0
     assert opened_files[1] > 0
+
+
+@pytest.mark.campaign(short=0)
+def test_the_record_is_measured_for_every_kind_of_publish(tmp_path: Path) -> None:
+    config = make_config(tmp_path, layout="chunks", publish__single_writer=True, cursor__lifetime=86_400)
+    found = record.measured(LEAST, config)
+    idle = [found["nothing changed"].bytes, found["nothing changed, after a day"].bytes]
+    assert all(each["GET"] > 0 and "PUT" not in each for each in idle)
+    # A folder that was lost knows no chunk names, so their indexes are read.
+    lost, kept = (found[f"{record.CHANGED} changed{rest}"].requests for rest in (", folder lost", ""))
+    assert lost["GET"] > kept["GET"] > 0
+    assert lost["PUT"] == kept["PUT"]
 
 
 def test_figures_are_of_runs_in_the_same_round_without_start_up() -> None:

@@ -1,0 +1,48 @@
+"""The command line of the benchmarks: which parts, how many rounds, where."""
+
+import argparse
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+from tests.bench import machine
+from tests.bench.runner import Options, Runner, opened
+from tests.support.project import ROOT
+
+Part = Callable[[Runner], Iterator[str]]
+_FOLDER: Final = ROOT / ".bench"
+_AWS: Final = str(ROOT / ".venv-bench" / "bin" / "aws")
+
+
+def report(parts: Sequence[Part], options: Options) -> None:
+    """Run the parts in turn and print each line as soon as it is known."""
+    with opened(options) as runner:
+        _print("# Benchmarks", "", *machine.described(runner.root))
+        _print(f"- medians of {options.rounds} rounds, competitors in random order; ratios are of runs in one round")
+        if options.scale != 1:
+            _print(f"- **scaled to {options.scale:g} times the published numbers of markets: not comparable**")
+        for part in parts:
+            _print("")
+            for line in part(runner):
+                _print(line)
+        if runner.created_s:
+            _print("", f"File system: {runner.disk_state()}.")
+        if runner.missing:
+            _print("", "## Not measured", "", *(f"- {sentence}" for sentence in runner.missing))
+
+
+def _print(*lines: str) -> None:
+    for line in lines:
+        sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that all parts share."""
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--folder", type=Path, default=_FOLDER, help="on the file system to measure (default: .bench)")
+    parser.add_argument("--scale", type=float, default=1.0, help="multiplies the markets; 0.1 tries the benchmark")
+    parser.add_argument("--long", dest="is_long", action="store_true", help="also run the slowest measurements")
+    parser.add_argument("--databases", type=Path, help="a folder that keeps the demo's databases for the next run")
+    parser.add_argument("--aws", default=_AWS, help="path of the AWS CLI (default: the one in .venv-bench)")

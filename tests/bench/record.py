@@ -1,0 +1,282 @@
+"""What a publish with 50 changed markets reads and writes of the record, at two sizes: `make bench ONLY=record`.
+
+It is measured again after a day of builds every five minutes, each of which replaced all lists.
+
+The real protocol runs on a store in memory and on made-up manifests with as many lists and chunks as the demo's. A
+changed market changes two chunks of every list it is in. Objects for readers are neither made nor put. The publish
+before changed as many markets.
+"""
+
+import hashlib
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from types import SimpleNamespace
+from typing import Any, Final, cast
+
+from generator.api import keys
+from generator.api.contract import SORTS, StatusFilter
+from generator.api.times import instant
+from generator.publish import record
+from generator.publish.lease import Lease
+from generator.publish.plan import GenerationStep, Plan, PlanPart
+from generator.publish.protocol import Publisher, Target
+from generator.stores.store import BeforeEach, Condition, Listed, Stored, nothing
+from generator.tree import chunks
+from generator.tree.files import SHARDS
+from generator.tree.manifest import Current, Manifest, Retired
+from tests.bench.runner import Runner
+from tests.bench.tables import Goal, table
+from tests.support.sites.builds import Silent, make_config
+
+#: Numbers of public markets; the demo with 100,000 markets has the second.
+SIZES: Final = (20_000, 90_910)
+#: Items per chunk; at this size there are some more.
+ITEMS: Final = 100
+CHANGED: Final = 50
+GOAL_BYTES: Final = 1_000_000
+NOW: Final = datetime(2026, 2, 1, 12, tzinfo=UTC)
+#: Builds that a day's walks may still be in.
+BUILDS: Final = 287
+EVERY: Final = timedelta(minutes=5)
+_CATEGORIES: Final = ("politics", "sports", "science", "economics", "culture")
+_CHUNKS_PER_CHANGE: Final = 2
+
+
+@dataclass
+class _Traffic:
+    """Requests for the record and their bytes, by operation."""
+
+    requests: dict[str, int] = field(default_factory=dict)
+    bytes: dict[str, int] = field(default_factory=dict)
+
+    def add(self, operation: str, size: int) -> None:
+        self.requests[operation] = self.requests.get(operation, 0) + 1
+        self.bytes[operation] = self.bytes.get(operation, 0) + size
+
+
+class Memory:
+    """A store in memory that counts the record's traffic: its root, shards, and indexes that are read for it."""
+
+    name: Final = "memory"
+    parallel: Final = 1
+    at_once: Final = 1
+    together = staticmethod(nullcontext)
+    requests: Final = 0
+
+    def __init__(self) -> None:
+        self._objects: dict[str, bytes] = {}
+        self.traffic = _Traffic()
+
+    def _count(self, operation: str, key: str, size: int = 0) -> None:
+        if key == record.KEY or key.startswith(SHARDS) or operation == "GET":
+            self.traffic.add(operation, size)
+
+    def now(self) -> datetime:
+        return NOW
+
+    def get(self, key: str) -> Stored | None:
+        body = self._objects.get(key)
+        self._count("GET", key, len(body or b""))
+        return None if body is None else Stored(body, self.etag_of(body))
+
+    def head(self, key: str) -> str | None:
+        body = self._objects.get(key)
+        return None if body is None else self.etag_of(body)
+
+    def put(self, key: str, body: bytes, condition: Condition) -> str:  # noqa: ARG002 - the protocol's
+        self._count("PUT", key, len(body))
+        self._objects[key] = body
+        return self.etag_of(body)
+
+    def delete(self, keys: Sequence[str], before_each: BeforeEach = nothing) -> None:  # noqa: ARG002 - the protocol's
+        if any(key.startswith(SHARDS) for key in keys):
+            self.traffic.add("DELETE", 0)
+        for key in keys:
+            self._objects.pop(key, None)
+
+    def list(self, prefix: str) -> Iterator[Listed]:
+        return (Listed(key, len(body), "") for key, body in sorted(self._objects.items()) if key.startswith(prefix))
+
+    def keys(self, prefix: str) -> Iterator[str]:
+        return (listed.key for listed in self.list(prefix))
+
+    def etag_of(self, body: bytes) -> str:
+        return f'"{hashlib.md5(body, usedforsecurity=False).hexdigest()}"'
+
+    def flush(self) -> None:
+        """Everything is durable."""
+
+    def place(self, key: str, body: bytes) -> None:
+        """Put an object that is none of the record."""
+        self._objects[key] = body
+
+
+class _Applier:
+    """Puts nothing but the indexes, of which the record may be read."""
+
+    def __init__(self, store: Memory) -> None:
+        self._store = store
+
+    def withdraw(self, plan: Plan, blocked: object) -> None: ...
+
+    def sweep_early(self, generations: object) -> None: ...
+
+    def sweep(self, plan: Plan) -> None: ...
+
+    def upload_generations(self, generations: Sequence[GenerationStep]) -> None:
+        for step in generations:
+            index = _index(step.entry.count, step.entry.chunks)
+            self._store.place(keys.index(step.list_name, step.entry.generation), index)
+
+    def replace(self, final: Manifest, part: PlanPart) -> dict[str, str]:
+        return {step.key: self._store.etag_of(step.key.encode() + final.as_of.encode()) for step in part.uploads}
+
+
+def _hex(rng: random.Random, digits: int) -> str:
+    return f"{rng.getrandbits(4 * digits):0{digits}x}"
+
+
+def first(markets: int, rng: random.Random) -> Manifest:
+    """The manifest of a build of that many markets."""
+    ids = [f"{_hex(rng, 8)}-{_hex(rng, 4)}-4{_hex(rng, 3)}-8{_hex(rng, 3)}-{_hex(rng, 12)}" for _ in range(markets)]
+    sizes: dict[StatusFilter, int] = {
+        "all": markets,
+        "open": markets * 2 // 3,
+        "resolved": markets // 4,
+        "closed": markets // 12,
+    }
+    counts = {keys.list_name(status, sort): count for status, count in sizes.items() for sort in SORTS}
+    counts |= {
+        keys.list_name(status, sort, category): count // len(_CATEGORIES)
+        for status, count in sizes.items() for sort in SORTS for category in _CATEGORIES
+    }  # fmt: skip
+    memberships = {market_id: ("open", f"open.{rng.choice(_CATEGORIES)}") for market_id in ids}
+    objects = {keys.detail(market_id): _hex(rng, 32) for market_id in ids}
+    objects |= {key: _hex(rng, 32) for key in (keys.SNAPSHOT, keys.BUILD, *map(keys.head, counts))}
+    return Manifest(
+        complete=True, as_of="2026-01-31T12:00:00.000Z", version="1", variant="core", layout="chunks",
+        current={name: _generation(name, count, [_hex(rng, 32) for _ in range(-(-count // ITEMS))])
+                 for name, count in counts.items()},
+        retired=(), objects=objects, markets=memberships,
+    )  # fmt: skip
+
+
+def _generation(list_name: str, count: int, names: Sequence[str]) -> Current:
+    generation = chunks.generation_name(list_name, _index(count, names))
+    return Current(generation=generation, count=count, bytes=count * 400, chunks=tuple(names))
+
+
+def _index(count: int, names: Sequence[str]) -> bytes:
+    return chunks.index([min(count, ITEMS * (place + 1)) for place in range(len(names))], names)
+
+
+def changed(before: Manifest, minute: int, rng: random.Random) -> Manifest:
+    """The manifest of the next build, after that many markets have changed."""
+    chosen = rng.sample(sorted(before.markets), CHANGED)
+    objects = {keys.detail(market_id): _hex(rng, 32) for market_id in chosen}
+    objects |= {key: _hex(rng, 32) for key in before.objects if not keys.is_detail(key)}
+    lists = replaced(before.lists(), len(before.markets), rng)
+    update = {"as_of": f"2026-01-31T12:{minute:02}:00.000Z", "current": lists, "objects": {**before.objects, **objects}}
+    return before.model_copy(update=update)
+
+
+def replaced(lists: Mapping[str, Current], markets: int, rng: random.Random) -> dict[str, Current]:
+    """The lists after that many of the markets have changed."""
+    found = {}
+    for name, current in lists.items():
+        names, share = [*current.chunks], current.count / markets
+        for place in rng.sample(range(len(names)), min(len(names), round(CHANGED * share * _CHUNKS_PER_CHANGE))):
+            names[place] = _hex(rng, 32)
+        found[name] = _generation(name, current.count, names)
+    return found
+
+
+def day(built: Manifest, rng: random.Random) -> Manifest:
+    """The manifest after a day of builds that changed no market but replaced every list."""
+    lists, retired = built.lists(), list[Retired]()
+    for build in range(BUILDS):
+        at = instant(NOW - (BUILDS - build) * EVERY)
+        retired += [Retired(list=name, retired_at=at, **dict(current)) for name, current in lists.items()]
+        lists = replaced(lists, len(built.markets), rng)
+    return built.model_copy(update={"current": lists, "retired": tuple(retired)})
+
+
+def record_as(store: Memory, built: Manifest, config: Any) -> None:
+    """Write a record which says that this is published."""
+    store.traffic = _Traffic()
+    lease = Lease(cast("Any", store), config.publish.lease)
+    published = lease.read()
+    assert published
+    wanted = published.model_copy(update={"built": built})
+    lease.take(wanted, ())
+    lease.release(wanted)
+
+
+def publish(store: Memory, built: Manifest, known: Manifest | None, config: Any) -> _Traffic:
+    """Publish what was built; `known` is the folder's manifest, None if the folder is another machine's."""
+    store.traffic = _Traffic()
+    lease = Lease(cast("Any", store), config.publish.lease)
+    lease.read(known)
+    folder = SimpleNamespace(read=lambda _: None, save=lambda *_: None)
+    content: Any = SimpleNamespace(
+        built=built, folder=folder, remaining=frozenset(), warnings=(), problems=(), recovered=lambda _: content
+    )
+    publisher = Publisher(Target(cast("Any", store), lease, config), content, Silent())
+    publisher._applier = cast("Any", _Applier(store))  # noqa: SLF001 - puts nothing
+    publisher.publish(publisher.plan())
+    return store.traffic
+
+
+def _whole(built: Manifest, before: Sequence[Manifest]) -> Manifest:
+    """What the folder says after the build: with what the ones before retired."""
+    retired = [
+        Retired(list=name, retired_at=later.as_of, **dict(current))
+        for earlier, later in pairwise((*before, built)) for name, current in earlier.lists().items()
+    ]  # fmt: skip
+    return built.model_copy(update={"retired": tuple(retired)})
+
+
+def measured(markets: int, config: Any) -> Mapping[str, _Traffic]:
+    """The traffic of each kind of publish."""
+    rng = random.Random(1)  # noqa: S311 - for equal figures
+    store = Memory()
+    builds = [first(markets, rng)]
+    found = {"the first": publish(store, builds[0], builds[0], config)}
+    for minute in (5, 10):
+        builds.append(changed(builds[-1], minute, rng))
+        folder = _whole(builds[-1], builds[:-1])
+        found[f"{CHANGED} changed"] = publish(store, builds[-1], folder, config)
+    found["nothing changed"] = publish(store, builds[-1], folder, config)
+    builds.append(changed(builds[-1], 15, rng))
+    found[f"{CHANGED} changed, folder lost"] = publish(store, builds[-1], builds[-1], config)
+    after = day(builds[-1], rng)
+    record_as(store, after, config)
+    new = changed(after, 59, rng)
+    retired = [Retired(list=name, retired_at=new.as_of, **dict(current)) for name, current in after.lists().items()]
+    folder = new.model_copy(update={"retired": (*after.retired, *retired)})
+    found[f"{CHANGED} changed, after a day"] = publish(store, new, folder, config)
+    found["nothing changed, after a day"] = publish(store, new, folder, config)
+    return found
+
+
+def run(runner: Runner) -> Iterator[str]:
+    """Measure every size."""
+    config = make_config(runner.root, layout="chunks", publish__single_writer=True, cursor__lifetime=86_400)
+    yield "## The record's traffic"
+    yield ""
+    rows, goals = [], []
+    for size in SIZES:
+        markets = runner.options.markets(size)
+        for name, traffic in measured(markets, config).items():
+            read, put = traffic.bytes.get("GET", 0), traffic.bytes.get("PUT", 0)
+            requests = (f"{traffic.requests.get(operation, 0):,}" for operation in ("GET", "PUT", "DELETE"))
+            rows.append([f"{markets:,} markets, {name}", *requests, f"{read:,}", f"{put:,}", f"{read + put:,}"])
+            if name in (f"{CHANGED} changed", f"{CHANGED} changed, after a day"):
+                goals.append(Goal(f"bytes for {name} of {markets:,}", read + put, GOAL_BYTES).line())
+    yield from table(["publish", "GET", "PUT", "DELETE", "bytes read", "bytes put", "bytes"], rows)
+    yield ""
+    yield from goals
