@@ -40,7 +40,7 @@ demo: .venv/run  ## Make up a database of markets and build every answer of the 
 serve: .venv/run  ## Serve output/ on http://127.0.0.1:8000 through the router that is deployed
 	@$(BIN)/public-markets serve
 
-test: lint types tests  ## Check style, types and behaviour in five minutes: all but the long tests
+test: lint types tests  ## Check style, types and behaviour in some minutes: all but the long tests
 
 test-all: campaigns  ## Run the long tests at full length: kills, races, second-opinion stores
 
@@ -134,7 +134,7 @@ image: wheel  ## Build the container image public-markets:VERSION; BUILD="docker
 
 clean:  ## Remove what was installed, built and made up
 	rm -rf clients/typescript/node_modules clients/typescript/dist clients/typescript/packed
-	rm -rf .venv .venv-bench .bench tests/node/node_modules dist output demo.db .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-bench .bench .mutants tests/node/node_modules dist output demo.db .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
 .venv/bin/uv: requirements/tools.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed; name one with PYTHON=…")'

@@ -33,9 +33,7 @@ FIXTURES: Final[Mapping[str, tuple[str, ...]]] = {
     "tests.support.stores.s3.servers": ("radosgw", "s3"),
 }
 #: A fixture as a file asks for it: a parameter, or a name in quotation marks.
-_ASKED: Final = {
-    module: re.compile(rf"\b({'|'.join(names)})(: |\")") for module, names in FIXTURES.items()
-}  # fmt: skip
+_ASKED: Final = {module: re.compile(rf"\b({'|'.join(names)})(: |\")") for module, names in FIXTURES.items()}
 
 #: Fills a folder by name, once in a run.
 Shared: TypeAlias = Callable[[str, Callable[[Path], object]], Path]

@@ -160,7 +160,7 @@ class Checkout:
     def _tree(self, number: int) -> Path:
         tree = KEPT / f"{self.commit}-{number}"
         if not tree.exists():
-            _git("worktree", "add", "--detach", "--quiet", str(tree), self.commit)
+            _git("worktree", "add", "--force", "--detach", "--quiet", str(tree), self.commit)
             for place in ("tests/node", "clients/typescript"):
                 (tree / place / "node_modules").symlink_to(ROOT / place / "node_modules")
             (tree / "tests" / Path(__file__).name).write_bytes(Path(__file__).read_bytes())  # the plugin below

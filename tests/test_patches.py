@@ -43,8 +43,13 @@ def replacements(module: ast.Module) -> Iterator[str]:
 
 def _is_patch(function: ast.expr) -> bool:
     """Whether this is `setattr` of anything, or `patch` of a mock."""
-    name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
-    return name in ("setattr", "patch", "object") and not (name == "object" and isinstance(function, ast.Name))
+    match function:
+        case ast.Name(id=name):
+            return name in ("setattr", "patch")
+        case ast.Attribute(attr=name):
+            return name in ("setattr", "patch", "object")
+        case _:
+            return False
 
 
 def _is_ours(target: ast.expr, imported: Mapping[str, str]) -> bool:

@@ -3,6 +3,7 @@
 import re
 import shutil
 import sqlite3
+from collections.abc import Iterator
 from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
@@ -14,6 +15,7 @@ from generator.api import keys
 from generator.config.settings import Config
 from generator.tree import families, manifest_file
 from generator.tree import files as names
+from tests.support import limits
 from tests.support.campaigns import every_pair
 from tests.support.sites.builds import AS_OF, build_now, files, make_config
 from tests.support.sites.rows import (
@@ -97,6 +99,13 @@ def one_of_each_kind(output: Path) -> list[str]:
     assert retired
     chosen = {kind(key, retired): key for key in files(output, "") if key not in KEPT}
     return [*chosen.values()]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _few_limits() -> Iterator[None]:
+    """A folder is restored, built in full and compared for each kind of file."""
+    with limits.only(limits.FEW):
+        yield
 
 
 @pytest.fixture(scope="module", params=every_pair(LAYOUTS, HISTORIES), ids=" ".join)

@@ -15,6 +15,26 @@ PLACING: Final = ("replace", "rename", "rmdir", "unlink")
 
 
 @contextmanager
+def intercepted(
+    calls: tuple[str, ...], around: Callable[[str, tuple[Any, ...], Callable[[], Any]], Any]
+) -> Iterator[None]:
+    """Calls with these names that change a folder go through `around`: their name, arguments, and what makes them."""
+
+    def watched(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        def wrapped(*arguments: Any, **options: Any) -> Any:
+            if name == "open" and not arguments[1] & os.O_CREAT:
+                return function(*arguments, **options)
+            return around(name, arguments, lambda: function(*arguments, **options))
+
+        return wrapped
+
+    with pytest.MonkeyPatch.context() as patch:
+        for name in calls:
+            patch.setattr(os, name, watched(name, getattr(os, name)))
+        yield
+
+
+@contextmanager
 def dying(
     is_last: Callable[[str, Path], bool], *, is_after: bool = False, calls: tuple[str, ...] = PLACING
 ) -> Iterator[None]:
@@ -25,25 +45,19 @@ def dying(
     """
     is_dead, process = False, os.getpid()
 
-    def watched(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        def wrapped(*arguments: Any, **options: Any) -> Any:
-            nonlocal is_dead
-            is_change = name != "open" or arguments[1] & os.O_CREAT
-            if not is_change or is_dead or os.getpid() != process:
-                return function(*arguments, **options)
-            is_dead = is_last(name, Path(os.fsdecode(arguments[name == "replace"])))
-            if is_dead and not is_after:
-                raise KeyboardInterrupt
-            result = function(*arguments, **options)
-            if is_dead:
-                raise KeyboardInterrupt
-            return result
+    def around(name: str, arguments: tuple[Any, ...], call: Callable[[], Any]) -> Any:
+        nonlocal is_dead
+        if is_dead or os.getpid() != process:
+            return call()
+        is_dead = is_last(name, Path(os.fsdecode(arguments[name == "replace"])))
+        if is_dead and not is_after:
+            raise KeyboardInterrupt
+        result = call()
+        if is_dead:
+            raise KeyboardInterrupt
+        return result
 
-        return wrapped
-
-    with pytest.MonkeyPatch.context() as patch:
-        for name in calls:
-            patch.setattr(os, name, watched(name, getattr(os, name)))
+    with intercepted(calls, around):
         try:
             yield
         except KeyboardInterrupt:

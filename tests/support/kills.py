@@ -1,18 +1,16 @@
 """Ends a command in this process at one of its writes, as a kill would: nothing that it does later has an effect."""
 
-import os
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final
 
-import pytest
-
+from tests.support.deaths import CHANGES, intercepted
 from tests.support.stores.s3.behaviour import DENIED, Fault
 from tests.support.stores.s3.server import S3Server
 from tests.support.stores.s3.wire import Request
 
-_FILE_CALLS: Final = ("replace", "rename", "link", "unlink", "rmdir", "mkdir", "open")
+_FILE_CALLS: Final = (*CHANGES, "link")
 _STORE_CALLS: Final = frozenset({"PUT", "POST", "DELETE"})
 
 
@@ -36,9 +34,7 @@ class Kill:
         """Count, and strike, during the block."""
         server.before, server.after = self._before, None
         try:
-            with pytest.MonkeyPatch.context() as patch:
-                for name in _FILE_CALLS:
-                    patch.setattr(os, name, self._counted(name, getattr(os, name)))
+            with intercepted(_FILE_CALLS, self._counted):
                 yield
         except KilledError:
             pass
@@ -51,14 +47,10 @@ class Kill:
             self.left -= 1
             return self.has_struck
 
-    def _counted(self, name: str, call: Callable[..., Any]) -> Callable[..., Any]:
-        def counted(*arguments: Any, **named: Any) -> Any:
-            is_write = name != "open" or arguments[1] & os.O_CREAT
-            if is_write and self._count():
-                raise KilledError
-            return call(*arguments, **named)
-
-        return counted
+    def _counted(self, _name: str, _arguments: tuple[Any, ...], call: Callable[[], Any]) -> Any:
+        if self._count():
+            raise KilledError
+        return call()
 
     def _before(self, request: Request) -> Fault | None:
         if request.method in _STORE_CALLS:

@@ -1,16 +1,12 @@
 """Every fault is tried on records in shards, although these sites are small; some on whole records, too."""
 
 from collections.abc import Iterator
-from typing import Final
 
 import pytest
 
 from generator.tree import in_turn
 from tests.support.stores.places import use_credentials
 from tests.support.stores.records import sharded
-
-#: What every scene is made with; tests/conftest.py finds the names here.
-NEEDED: Final = ("scene", "s3")
 
 
 @pytest.fixture(autouse=True)
@@ -26,6 +22,11 @@ def has_shards(request: pytest.FixtureRequest) -> Iterator[bool]:
 @pytest.fixture(autouse=True)
 def _credentials(monkeypatch: pytest.MonkeyPatch) -> None:
     use_credentials(monkeypatch)
+
+
+@pytest.fixture(autouse=True)
+def _few_limits(few_limits: None) -> None:
+    """Sites of these tests have pages for five limits; deleting those of a hundred would be most of each round."""
 
 
 @pytest.fixture(autouse=True)
