@@ -52,9 +52,12 @@ class Hostile:
     def _answer(self, connection: socket.socket) -> None:
         with connection, suppress(OSError):
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 16)
-            self.method, target, *_ = connection.recv(1 << 16).decode().split(" ")
+            request = connection.recv(1 << 16)
+            if not request:  # The client's time was over before it asked.
+                return
+            self.method, target, *_ = request.decode().split(" ")
             self.asked.append(target)
-            for piece in self._script(self.asked[-1]):
+            for piece in self._script(target):
                 connection.sendall(piece)
                 self.sent += len(piece)
 
