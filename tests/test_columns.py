@@ -32,10 +32,7 @@ ALL: Final[dict[str, dict[str, RelationColumn]]] = {
 THEN: Final = "2026-01-01 00:00"
 OWN: Final = str(ALL["markets"]["id"].example)
 #: Columns that say what is published and how, and are not published themselves.
-UNSEEN: Final = {
-    *("approval", "is_listed", "is_public", "market_id", "position"),
-    *OPTIONAL_COLUMNS["markets"],
-}
+UNSEEN: Final = {*("approval", "is_listed", "is_public", "market_id", "position"), *OPTIONAL_COLUMNS["markets"]}
 
 
 def table() -> str:
@@ -165,10 +162,7 @@ def accepts(**columns: Any) -> bool:
 
 
 def test_the_values_of_words_are_all_that_are_taken() -> None:
-    taken = {
-        "status": contract.MARKET_STATUSES,
-        "resolution": contract.RESOLUTIONS,
-    }
+    taken = {"status": contract.MARKET_STATUSES, "resolution": contract.RESOLUTIONS}
     for name, words in taken.items():
         shown = ALL["markets"][name].values.replace(" or ", ", ").split(", ")
         assert shown == [f"`{word}`" for word in words]

@@ -82,12 +82,7 @@ def test_the_linters_of_workflows_find_nothing() -> None:
 def test_only_the_jobs_that_publish_can_prove_who_they_are_and_they_run_nothing_of_ours() -> None:
     assert [name for name, job in JOBS.items() if "id-token" in job["permissions"]] == ["publish", "publish-npm"]
     used = [step["uses"].partition("@")[0] for step in JOBS["publish"]["steps"]]
-    assert used == [
-        "actions/download-artifact",
-        "actions/attest",
-        "actions/attest",
-        "pypa/gh-action-pypi-publish",
-    ]
+    assert used == ["actions/download-artifact", "actions/attest", "actions/attest", "pypa/gh-action-pypi-publish"]
     *used, script = JOBS["publish-npm"]["steps"]
     assert [step["uses"].partition("@")[0] for step in used] == ["actions/download-artifact", "actions/setup-node"]
     assert script["run"] == "npm publish ./npm/*.tgz --ignore-scripts --access public"
@@ -133,10 +128,7 @@ def checkout(tmp_path: Path) -> Path:
 
 @pytest.mark.campaign(short=0)
 def test_packages_reach_an_index_from_which_they_can_be_installed(checkout: Path, tmp_path: Path) -> None:
-    for name in (
-        "The changelog's section of the version that the tag names",
-        "Build wheels and sdists",
-    ):
+    for name in ("The changelog's section of the version that the tag names", "Build wheels and sdists"):
         run("packages", name, checkout, {})
     assert (checkout / "notes/notes.md").read_text("utf-8")
     packages = {path.name for path in (checkout / "dist").iterdir()}

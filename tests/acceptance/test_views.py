@@ -147,18 +147,8 @@ def test_cents_basis_points_and_enums_reach_the_reader_in_our_units_and_words(pu
     surrogates = {fill.pop("id") for fill in detail["recentFills"]}
     assert len(surrogates - {*BETS}) == 2
     assert detail["recentFills"] == [
-        {
-            "amount": 12.34,
-            "shares": 20.5,
-            "price": 0.62,
-            "timestamp": "2026-01-31T11:00:00.123Z",
-        },
-        {
-            "amount": 1.0,
-            "shares": 2.0,
-            "price": None,
-            "timestamp": "2026-01-29T11:00:00.000Z",
-        },
+        {"amount": 12.34, "shares": 20.5, "price": 0.62, "timestamp": "2026-01-31T11:00:00.123Z"},
+        {"amount": 1.0, "shares": 2.0, "price": None, "timestamp": "2026-01-29T11:00:00.000Z"},
     ]
     assert detail["probHistory"] == [
         {"timestamp": "2026-01-01T00:00:00.000Z", "prob": 0.5},

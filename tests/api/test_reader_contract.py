@@ -124,10 +124,7 @@ OF_REQUESTS: Final = {
 }
 HARMLESS: Final = {
     "an open object has a new property": ((*ITEM, "host"), {"type": "string"}),
-    "a path is new": (
-        ("paths", "/v1/new"),
-        {"get": {**DOCUMENT["paths"]["/v1/"]["get"], "operationId": "getNew"}},
-    ),
+    "a path is new": (("paths", "/v1/new"), {"get": {**DOCUMENT["paths"]["/v1/"]["get"], "operationId": "getNew"}}),
     "a description is another": ((*ITEM, "volume", "description"), "Another."),
     "a property is always there": ((*SCHEMAS, "ErrorResponse", "required"), ["error", "details"]),
     "an answer has a value less": ((*SCHEMAS, "MarketStatus", "enum"), STATUSES[:-1]),

@@ -98,10 +98,7 @@ def built(
 def counted(summary: str) -> dict[str, int]:
     """The numbers of written and unchanged files in the summary line."""
     words = summary.replace(",", "").split()
-    return {
-        "written": int(words[words.index("written") - 2]),
-        "unchanged": int(words[words.index("unchanged") - 1]),
-    }
+    return {"written": int(words[words.index("written") - 2]), "unchanged": int(words[words.index("unchanged") - 1])}
 
 
 def written_since(output: Path, marker: Path) -> dict[str, Written]:

@@ -13,11 +13,7 @@ from generator.source.relations import RELATIONS
 from tests.bench.runner import Runner, provided, say
 from tests.support import postgres
 from tests.support.sites.builds import AS_OF
-from tests.support.sites.rows import (
-    insert_fill,
-    insert_point,
-    tell_row_versions,
-)
+from tests.support.sites.rows import insert_fill, insert_point, tell_row_versions
 
 _TYPES: Final = {
     "id": "uuid",

@@ -125,9 +125,7 @@ class Runner:
             return Measured(**json.load(file), stdout=done.stdout)
 
     def race(
-        self,
-        competitors: Sequence[Competitor],
-        check: Callable[[str, Path], None] = lambda _name, _output: None,
+        self, competitors: Sequence[Competitor], check: Callable[[str, Path], None] = lambda _name, _output: None
     ) -> dict[str, list[Measured]]:
         """Measure every competitor once a round, in random order; `check` gets each output of the first round."""
         results: dict[str, list[Measured]] = {competitor.name: [] for competitor in competitors}

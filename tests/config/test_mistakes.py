@@ -157,10 +157,7 @@ IN_FILE = "holds a password, which must not be in the file; set PUBLIC_MARKETS_S
         ("a: b: c", "1:5: is not YAML: mapping values are not allowed here"),
         ("schedule: 5\n\tlayout: pages", "2:1: is not YAML: indent with spaces, not tabs"),
         ("a: *b", "1:4: is not YAML: found undefined alias 'b'"),
-        (
-            "a: 1\n---\nb: 2",
-            "2:1: is not YAML: expected a single document in the stream, but found another document",
-        ),
+        ("a: 1\n---\nb: 2", "2:1: is not YAML: expected a single document in the stream, but found another document"),
         ("output: 'x", "1:11: is not YAML: while scanning a quoted scalar, found unexpected end of stream"),
     ],
 )

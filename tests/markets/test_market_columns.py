@@ -131,9 +131,7 @@ def test_markets_and_faults_are_those_of_single_rows(found: list[Given]) -> None
 
 
 @pytest.mark.parametrize("extended", [None, ExtendedFields("a-slug", ["Crypto"])])
-def test_what_databases_usually_hold_is_validated_at_once(
-    extended: ExtendedFields | None,
-) -> None:
+def test_what_databases_usually_hold_is_validated_at_once(extended: ExtendedFields | None) -> None:
     usual: list[dict[str, Any]] = [
         {},
         {"description": "Rules", "trading_pause_reason": "", "sponsor": "x", "trader_count": 3.0, "volume": 7},

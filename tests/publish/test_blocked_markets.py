@@ -8,12 +8,7 @@ import pytest
 from generator import filesystem
 from generator.api import keys
 from tests.support.sites.builds import lasting
-from tests.support.sites.publishing import (
-    FX,
-    PublishedSite,
-    copy_output,
-    hour,
-)
+from tests.support.sites.publishing import FX, PublishedSite, copy_output, hour
 from tests.support.sites.rows import market_id
 
 

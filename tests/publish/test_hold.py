@@ -127,11 +127,7 @@ def test_a_reason_is_one_short_printable_line(published_site: PublishedSite, rea
 @pytest.mark.campaign(short=0)
 @pytest.mark.parametrize(
     "command",
-    [
-        ("publish", "--allow-older"),
-        ("publish", "--verify"),
-        ("rebuild", "--as-of", hour(2)),
-    ],
+    [("publish", "--allow-older"), ("publish", "--verify"), ("rebuild", "--as-of", hour(2))],
     ids=lambda words: " ".join(words[:2]),
 )
 def test_a_run_is_refused_with_who_holds_since_when_and_why(

@@ -141,9 +141,7 @@ def test_a_record_whose_retirements_have_become_few_is_made_whole(store: MemoryS
     assert [*store.objects] == [record.KEY]
 
 
-def test_what_a_killed_run_may_have_made_current_again_is_read_back_from_a_record_in_shards(
-    store: MemoryStore,
-) -> None:
+def test_what_a_killed_run_may_have_made_current_again_is_read_back_from_a_record_in_shards(store: MemoryStore) -> None:
     lease = Lease(cast("Any", store), timedelta(minutes=15))
     lease.read()
     wanted = published(range(BUILDS))

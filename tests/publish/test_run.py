@@ -286,9 +286,7 @@ def test_two_runs_on_one_folder_do_not_overlap(published_site: PublishedSite) ->
 
 
 @pytest.mark.campaign(short=0)
-def test_a_retired_generation_is_deleted_by_the_first_publish_after_its_lifetime(
-    published_site: PublishedSite,
-) -> None:
+def test_a_retired_generation_is_deleted_by_the_first_publish_after_its_lifetime(published_site: PublishedSite) -> None:
     old = generation(published_site)
     objects = pages_of(published_site, old)
     assert objects > 0

@@ -15,13 +15,7 @@ from generator.source.reader import open_reader
 from tests.source.native import Postgres, detail
 from tests.support.sites.builds import AS_OF, build_now, make_config
 from tests.support.sites.catalogs import catalog_of
-from tests.support.sites.rows import (
-    fill_id,
-    insert_fill,
-    insert_fx_member,
-    insert_market,
-    market_id,
-)
+from tests.support.sites.rows import fill_id, insert_fill, insert_fx_member, insert_market, market_id
 
 
 def reasons(report: Report) -> dict[tuple[str, str], str]:

@@ -12,12 +12,7 @@ from generator.demo.database import seed
 from generator.source.relations import RELATIONS
 from tests.source.native import Postgres, assert_same_files
 from tests.support.sites.builds import AS_OF, EXTENDED, build_now, make_config
-from tests.support.sites.rows import (
-    insert_fill,
-    insert_market,
-    insert_order,
-    insert_point,
-)
+from tests.support.sites.rows import insert_fill, insert_market, insert_order, insert_point
 
 HEBREW: Final = "\u200f\u05e2\u05d1\u05e8\u05d9\u05ea, "
 #: With every point and fill.

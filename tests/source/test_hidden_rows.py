@@ -11,14 +11,7 @@ import pytest
 from generator.source.relations import OPTIONAL, RELATIONS
 from tests.source.native import Postgres, assert_same_files, insert_three_markets
 from tests.support.sites.builds import build_now, make_config
-from tests.support.sites.rows import (
-    insert_fill,
-    insert_fx_member,
-    insert_market,
-    insert_order,
-    insert_point,
-    market_id,
-)
+from tests.support.sites.rows import insert_fill, insert_fx_member, insert_market, insert_order, insert_point, market_id
 
 #: Whether a row of `markets` is public.
 VISIBLE: Final = "approval = 'approved' AND is_listed"

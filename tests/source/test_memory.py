@@ -13,11 +13,7 @@ import pytest
 from tests.source.native import Postgres, detail
 from tests.support.project import ROOT
 from tests.support.sites.builds import AS_OF
-from tests.support.sites.rows import (
-    create_database,
-    insert_market,
-    market_id,
-)
+from tests.support.sites.rows import create_database, insert_market, market_id
 
 #: Runs the command line and prints the peak memory of its process, in kB. Not ru_maxrss, which a fork inherits from
 #: its parent.

@@ -18,11 +18,7 @@ from generator.markets.quarantine import Quarantine
 from generator.source.reader import open_reader
 from tests.source.native import Postgres, assert_same_files, detail, insert_three_markets
 from tests.support.sites.builds import AS_OF, Silent, build_now, files, make_config
-from tests.support.sites.rows import (
-    fill_id,
-    insert_market,
-    market_id,
-)
+from tests.support.sites.rows import fill_id, insert_market, market_id
 
 MEDDLING: Final = [
     statement.format(one=market_id(1), two=market_id(2), three=market_id(3), fill=fill_id(9))

@@ -5,10 +5,7 @@ from contextlib import closing
 import pytest
 
 from tests.acceptance.bad_input.site import BuiltSite
-from tests.support.sites.rows import (
-    create_database,
-    insert_market,
-)
+from tests.support.sites.rows import create_database, insert_market
 
 
 @pytest.fixture(scope="module")

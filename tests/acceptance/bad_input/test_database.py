@@ -13,9 +13,7 @@ from generator.source.relations import RELATIONS
 from tests.acceptance.bad_input.site import SOURCE, BuiltSite
 from tests.support.commands import run
 from tests.support.postgres import PASSWORD, Server
-from tests.support.sites.rows import (
-    create_database,
-)
+from tests.support.sites.rows import create_database
 
 CONNECT: Final = "check source.url, and that this user can connect from this host"
 NATIVE: Final = {

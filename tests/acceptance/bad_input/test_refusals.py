@@ -11,10 +11,7 @@ from typing import Final
 import pytest
 
 from tests.acceptance.bad_input.site import NOW, BuiltSite
-from tests.support.sites.rows import (
-    insert_market,
-    market_id,
-)
+from tests.support.sites.rows import insert_market, market_id
 
 ELSEWHERE: Final = "choose another folder with --set output=…; what is served is unchanged"
 

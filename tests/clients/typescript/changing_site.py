@@ -129,10 +129,7 @@ def is_shown(items: Sequence[Market], state: dict[str, Market]) -> bool:
 @contextmanager
 def changing_site(edge: str, layout: str, seed: int) -> Iterator[ChangingSite]:
     """Such a site on an edge, built once."""
-    with (
-        edge_site(edge, layout) as running,
-        closing(create_database(running.output.parent / "markets.db")) as database,
-    ):
+    with edge_site(edge, layout) as running, closing(create_database(running.output.parent / "markets.db")) as database:
         site = ChangingSite(running, database, random.Random(seed), layout)  # noqa: S311 - nothing here is secret
         for _ in range(MARKETS):
             site.insert()
