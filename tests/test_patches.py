@@ -14,7 +14,6 @@ ALLOWED: Final[Mapping[tuple[str, str], str]] = {
     ("tests/publish/explorer/stand_ins.py", "place.…"): "two actors share one process: its clock, threads and disk",
     ("tests/publish/explorer/test_variants.py", "place.…"): "breaks a rule on purpose: the explorer must notice",
     ("tests/publish/faults/conftest.py", "in_turn._RETRY_S"): "each of a thousand takedowns would wait half a second",
-    ("tests/publish/faults/test_rules.py", "kept_by.…"): "breaks a rule on purpose: the fault tests must notice",
     ("tests/publish/test_blocked_markets.py", "filesystem.sync"): "`syncfs` cannot be seen from outside",
     ("tests/publish/test_damaged_record.py", "Lease.read"): "a bug strikes while a takedown reads the record",
     ("tests/publish/test_run.py", "apply._LARGE"): "a file of that size takes 30,000 fills",

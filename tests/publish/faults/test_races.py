@@ -19,6 +19,7 @@ from generator.errors import BusyError, OutcomeUnknownError, StoreError
 from generator.publish import takedown
 from generator.publish.lease import Lease
 from generator.publish.protocol import Target
+from generator.stores.s3 import Bucket, RequestOptions
 from generator.tree import layouts
 from generator.tree.blocklist import BlockedList
 from tests.publish.faults.rounds import AT_ONCE, code_of, run_all
@@ -26,6 +27,7 @@ from tests.publish.faults.scene import (
     LEASE_S,
     LIFETIME_S,
     ON_BOTH,
+    PREFIX,
     Scene,
     Walkers,
     check_hidden,
@@ -51,7 +53,8 @@ from tests.support.stores.s3.behaviour import (
     SLOW_DOWN,
     Fault,
 )
-from tests.support.stores.s3.wire import Request
+from tests.support.stores.s3.server import BUCKET
+from tests.support.stores.s3.wire import Answer, Request
 from tests.support.waiting import PATIENCE_S
 
 # ── concurrent ────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -160,7 +163,13 @@ def span_of_work(scene: Scene, site: SiteContent) -> tuple[int, int]:
     return start, len(entries)
 
 
-def freeze(scene: Scene, site: SiteContent, strike: Strike, meanwhile: Callable[[], object]) -> int:
+def freeze(
+    scene: Scene,
+    site: SiteContent,
+    strike: Strike,
+    meanwhile: Callable[[], object],
+    publish: Callable[[Scene, SiteContent], object] = Scene.publish,
+) -> int:
     """Publish, holding one request until the lease has expired and `meanwhile` is done; returns the exit code."""
     is_frozen, may_go_on = threading.Event(), threading.Event()
 
@@ -170,7 +179,7 @@ def freeze(scene: Scene, site: SiteContent, strike: Strike, meanwhile: Callable[
 
     watch = Watch(strike, act)
     with watch.over(scene.server), ThreadPoolExecutor(1) as pool:
-        code = pool.submit(code_of, lambda: scene.publish(site))
+        code = pool.submit(code_of, lambda: publish(scene, site))
         try:
             assert is_frozen.wait(timeout=PATIENCE_S), f"{strike} never came"
             scene.pass_time(LEASE_S + 2)
@@ -199,6 +208,75 @@ def test_a_process_that_was_stopped_and_continues_does_no_harm(scene: Scene) -> 
             assert ended() == 4
             check_whole(scene.objects(), fast)
             check_lists(scene, fast.state)
+
+
+@pytest.mark.campaign(short=1)
+@ON_BOTH
+def test_a_publisher_whose_lease_ends_while_it_deletes_one_by_one_stops(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another one publishes again what it was deleting."""
+    old, new = two_states(scene)
+    scene.publish(new)
+    passed, measured = [0.0], time.clock_gettime
+    monkeypatch.setattr(time, "clock_gettime", lambda clock: measured(clock) + passed[0])
+    store = Bucket(
+        BUCKET, PREFIX, endpoint_url=scene.server.url, client="obstore",
+        options=RequestOptions(immutable=keys.UNPURGED_IMMUTABLE, deletions=1),
+    )  # fmt: skip
+
+    def purge(scene: Scene, site: SiteContent) -> None:
+        watch = scene.server.before
+        assert watch
+        scene.server.before = lambda request: (
+            Fault(501, "NotImplemented") if request.operation == "DeleteObjects" else watch(request)
+        )
+        publish_site(site, store, purges_retired=True)
+
+    def meanwhile() -> None:
+        passed[0] += LEASE_S
+        scene.publish(old)
+
+    assert freeze(scene, new, Strike("Delete page", 2, after=True), meanwhile, purge) == 4
+    check_whole(scene.objects(), old)
+
+
+def two_states(scene: Scene) -> tuple[SiteContent, SiteContent]:
+    """A site with all kinds of objects that is published, and one that differs in every list."""
+    scene.publish_everything()
+    old = scene.site("a", 0)
+    scene.publish(old)
+    changes = {f"m{number}": {"question": f"Question {number}, edited?"} for number in (1, 3, 7)}
+    return old, scene.site("b", 1, **changes)
+
+
+@pytest.mark.campaign(short=1)
+@ON_BOTH
+def test_every_list_shows_one_state_after_each_first_page_that_moves(scene: Scene) -> None:
+    old, new = two_states(scene)
+    broken: list[Exception] = []
+
+    def look(request: Request, _: Answer) -> None:
+        if label(request) == "Put first":
+            try:
+                check_lists(scene, old.state, new.state)
+            except (AssertionError, GoneError) as error:
+                broken.append(error)
+
+    scene.server.after = look
+    scene.publish(new)
+    scene.server.after = None
+    assert not broken
+
+
+def test_one_that_died_while_the_stores_clock_was_years_ahead_keeps_nobody_out(scene: Scene) -> None:
+    old, new = two_states(scene)
+    scene.pass_time(3 * 365 * 86_400)
+    with pytest.raises(DiedError):
+        publish_site(new, DiesAfter(scene.store(new.config), 8))
+    scene.pass_time(-3 * 365 * 86_400)
+    scene.publish(old)
+    check_whole(scene.objects(), old)
 
 
 @pytest.mark.campaign(short=0)
