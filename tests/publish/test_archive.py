@@ -8,7 +8,7 @@ import pytest
 from generator.api import keys
 from generator.tree import shards
 from tests.publish.archived_site import date, dates, day, days_of, head_in, volumes
-from tests.support.kills import dying_before
+from tests.support.deaths import dying_before
 from tests.support.sites.publishing import EVERY, FX, PublishedSite
 from tests.support.sites.rows import market_id
 from tests.support.stores.s3.wire import Request

@@ -9,7 +9,7 @@ import pytest
 
 from generator.api import keys
 from tests.publish.archived_site import INDEX, date, dates, day, days_of, head_in
-from tests.support.kills import Kill, dying_before
+from tests.support.deaths import Kill, dying_before
 from tests.support.sites.builds import files
 from tests.support.sites.publishing import PREFIX, PublishedSite
 from tests.support.sites.rows import market_id

@@ -8,10 +8,10 @@ import pytest
 from generator.api import keys
 from generator.publish import chunk_names, record
 from generator.publish.record import Abandoned, Published
-from generator.tree.manifest import Current, Manifest, Retired
-from tests.support.sites.publishing import EVERY, PublishedSite, hour
-from tests.support.sites.rows import insert_fill, insert_point, market_id
-from tests.support.stores.records import named_shards, sharded
+from generator.tree.manifest import Current, Retired
+from tests.support.sites.publishing import PublishedSite, fill_parquet, hour
+from tests.support.sites.rows import market_id
+from tests.support.stores.records import manifest, named_shards, sharded
 from tests.support.stores.s3.behaviour import Fault
 from tests.support.stores.s3.wire import Request
 
@@ -31,10 +31,7 @@ def test_names_of_every_kind_are_read_back_as_they_were_written() -> None:
         list=keys.DUMPS, generation="d2", count=1, bytes=1, chunks=names, retired_at=hour(1), partial=True,
     )  # fmt: skip
     current = Current(generation="d1", count=1, bytes=1, chunks=base)
-    built = Manifest(
-        complete=False, as_of=hour(1), version="1", variant="core", layout="pages",
-        current={keys.DUMPS: current}, retired=(begun,), objects={}, markets={},
-    )  # fmt: skip
+    built = manifest(complete=False, current={keys.DUMPS: current}, retired=(begun,))
     abandoned = Abandoned(until=hour(2), touched=(), generations=(begun,), due=(begun,))
     whole = Published(sequence=1, built=built, etags={}, due=(begun,), abandoned=(abandoned,))
     packed = chunk_names.packed(whole)
@@ -46,10 +43,7 @@ def test_names_of_every_kind_are_read_back_as_they_were_written() -> None:
 @pytest.fixture
 def filed(published_site: PublishedSite) -> Iterator[PublishedSite]:
     """A published site with Parquet files, and a record in shards."""
-    for number in EVERY:
-        insert_point(published_site.database, "2024-01-10 00:00:00.000000", market_id=market_id(number))
-        insert_fill(published_site.database, number, market_id=market_id(number))
-    published_site.settings["dumps.parquet"] = "true"
+    fill_parquet(published_site)
     with sharded():
         published_site.done("rebuild", "--as-of", hour(1))
         assert named_shards(published_site.stored())

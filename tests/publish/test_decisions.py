@@ -8,10 +8,10 @@ import pytest
 from generator.api import keys
 from generator.errors import PublicMarketsError
 from generator.publish.decisions import Known, Named
-from generator.tree.manifest import Manifest
 from tests.support.sites.builds import make_config
 from tests.support.sites.publishing import FX, PublishedSite
 from tests.support.sites.rows import market_id
+from tests.support.stores.records import manifest
 
 MISTYPED = market_id(4_711)
 SINCE = "2024-01-01T00:00:00.000Z"
@@ -93,11 +93,11 @@ def test_a_record_that_cannot_be_read_does_not_keep_a_market_from_being_blocked(
     assert MISTYPED in json.loads(published_site.stored()["blocked.json"])["markets"]
 
 
-@pytest.mark.parametrize("reference", [MISTYPED[:-1], f"{MISTYPED}0", "snow"])
+@pytest.mark.parametrize("reference", [MISTYPED[:-1], f"{MISTYPED}0", "snow", "snapshot", "open/popular", "1"])
 def test_a_name_that_no_market_has_is_refused_with_the_way_to_find_it(
     published_site: PublishedSite, reference: str
 ) -> None:
-    assert published_site.refused(1, "takedown", reference) == (
+    assert published_site.refused(1, "takedown", market_id(1), reference) == (
         f"{reference}: no published market has this slug or key, or an id that begins so (write at least 8 "
         "characters); `public-markets find` looks for words of its question"
     )
@@ -116,9 +116,8 @@ def test_an_undo_takes_the_beginning_of_a_blocked_id(published_site: PublishedSi
 
 
 def test_a_text_that_may_mean_several_markets_means_none_of_them(tmp_path: Path) -> None:
-    state = Manifest(
-        complete=True, as_of=SINCE, version="1", variant="extended", layout="pages", current={}, retired=(), objects={},
-        markets={market_id(1): ("open",), market_id(2): ("open",)},
+    state = manifest(
+        markets=dict.fromkeys(map(market_id, (1, 2)), ("open",)),
         slugs={market_id(1): ("rain",)}, site_keys={market_id(2): "rain"},
     )  # fmt: skip
     known = Known((Named("site", "the record", state),))
@@ -159,7 +158,7 @@ def test_a_market_whose_detail_is_damaged_is_not_called_unpublished(published_si
 
 def test_a_folder_that_cannot_be_read_knows_no_name_and_says_so(published_site: PublishedSite) -> None:
     published_site.target, published_site.settings["publish.endpoint_url"] = "", ""
-    manifest = published_site.folder / "output" / "manifest.json"
-    manifest.unlink()
-    manifest.write_text("{")
+    place = published_site.folder / "output" / "manifest.json"
+    place.unlink()
+    place.write_text("{")
     assert "manifest.json: damaged" in published_site.refused(1, "takedown", market_id(FX)[:8])

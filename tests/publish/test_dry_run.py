@@ -9,7 +9,7 @@ import pytest
 
 from generator.api import keys
 from tests.support.campaigns import every_pair
-from tests.support.kills import dying_before
+from tests.support.deaths import dying_before
 from tests.support.readers.followed import quick
 from tests.support.sites.publishing import FX, PREFIX, PublishedSite, copy_output, hour
 from tests.support.sites.rows import market_id

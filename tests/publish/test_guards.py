@@ -11,7 +11,7 @@ import pytest
 from generator.api import keys
 from generator.config import demo
 from tests.support.sites.builds import files
-from tests.support.sites.publishing import FX, OPEN, PublishedSite, hour, tamper
+from tests.support.sites.publishing import FX, PublishedSite, hour, tamper
 from tests.support.sites.rows import market_id
 
 
@@ -177,28 +177,30 @@ def test_a_build_made_with_other_settings_is_refused(published_site: PublishedSi
     published_site.done("publish", cursor__lifetime="1 h", publish__lease="1 min", schedule="5")
 
 
-def test_another_sites_bucket_is_refused(published_site: PublishedSite) -> None:
+def test_another_sites_bucket_is_refused_and_both_blocked_lists_are_left_alone(published_site: PublishedSite) -> None:
     other = "https://other.example"
+    blocked_elsewhere(published_site, 1)
+    before = contents(published_site)
+    for options in ((), ("--dry-run",)):
+        assert published_site.refused(3, "rebuild", "--as-of", hour(1), *options, base_url=other) == (
+            "publish.target holds the site http://127.0.0.1:8000, but base_url is https://other.example; if it is the "
+            "right target, pass --allow-other-site"
+        )
+    assert contents(published_site) == before, "nothing was built"
     assert "base_url was http://127.0.0.1:8000, is https://other.example" in published_site.refused(
         3, "publish", base_url=other
     )
-    assert published_site.refused(3, "rebuild", "--as-of", hour(1), base_url=other) == (
-        "publish.target holds the site http://127.0.0.1:8000, but base_url is https://other.example; if it is the "
-        "right target, pass --allow-other-site"
-    )
+    published_site.remove("blocked.json")
+    published_site.done("build", "--as-of", hour(1), base_url=other)
+    blocked_elsewhere(published_site, 1)
+    before = contents(published_site)
+    assert "publish.target holds the site" in published_site.refused(3, "publish", base_url=other)
+    assert contents(published_site) == before
+    published_site.remove("blocked.json")
     published_site.done("rebuild", "--as-of", hour(1), "--allow-other-site", base_url=other)
     assert published_site.record().built.settings["base_url"] == other
     published_site.check()
     published_site.done("publish", base_url=other)
-
-
-def test_a_publish_to_another_sites_bucket_leaves_both_blocked_lists_alone(published_site: PublishedSite) -> None:
-    other = "https://other.example"
-    blocked_elsewhere(published_site, 1)
-    published_site.done("build", "--as-of", hour(1), base_url=other)
-    before = contents(published_site)
-    assert "publish.target holds the site" in published_site.refused(3, "publish", base_url=other)
-    assert contents(published_site) == before
 
 
 # Made-up markets
@@ -349,23 +351,15 @@ def test_a_missing_target_is_reported(published_site: PublishedSite) -> None:
         assert sentence.startswith("publish.target: is not set; set it to s3://bucket/prefix or a ")
 
 
-@pytest.mark.parametrize("options", [(), ("--dry-run",)])
-def test_another_sites_bucket_is_refused_before_anything_is_built(
-    published_site: PublishedSite, options: tuple[str, ...]
-) -> None:
-    blocked_elsewhere(published_site, 1)
-    before = contents(published_site)
-    sentence = published_site.refused(3, "rebuild", "--as-of", hour(1), *options, base_url="https://other.example")
-    assert "publish.target holds the site" in sentence
-    assert contents(published_site) == before
-
-
 @pytest.mark.parametrize("option", [(), ("--verify",)])
-def test_a_record_of_a_newer_format_is_refused(published_site: PublishedSite, option: tuple[str, ...]) -> None:
-    future = json.loads(published_site.stored()["manifest.json"]) | {"format": 2, "shards": 7}
-    published_site.put("manifest.json", json.dumps(future).encode())
+@pytest.mark.parametrize(("number", "remedy"), [(2, "upgrade this program"), (0, "run the version that wrote it")])
+def test_a_record_of_another_format_is_refused(
+    published_site: PublishedSite, number: int, remedy: str, option: tuple[str, ...]
+) -> None:
+    root = json.loads(published_site.stored()["manifest.json"])
+    published_site.put("manifest.json", json.dumps(root | {"format": number, "shards": 7}).encode())
     assert published_site.refused(1, "publish", *option) == (
-        "s3://markets/api: manifest.json: format 2, this program knows 1; upgrade this program"
+        f"s3://markets/api: manifest.json: format {number}, this program knows 1; {remedy}"
     )
 
 
@@ -404,12 +398,4 @@ def test_a_loss_within_the_limit_is_allowed(published_site: PublishedSite) -> No
     published_site.done("build", "--as-of", hour(1))
     published_site.refused(3, "publish", guards__max_shrink="0.09")
     published_site.done("publish", guards__max_shrink="0.091")
-    published_site.check()
-
-
-@pytest.mark.campaign(short=0)
-def test_markets_that_were_taken_down_do_not_count_as_lost(published_site: PublishedSite) -> None:
-    published_site.done("takedown", *map(market_id, OPEN[:4]))
-    hide(published_site, FX)
-    published_site.done("rebuild", "--as-of", hour(1))
     published_site.check()

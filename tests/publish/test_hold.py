@@ -15,20 +15,16 @@ from generator.publish.lease import Lease
 from generator.publish.record import Hold, Published, Work
 from generator.stores.store import Store
 from generator.tree.blocklist import BlockedList
-from generator.tree.manifest import Manifest
 from tests.support.sites.publishing import FX, PublishedSite, hour
 from tests.support.sites.rows import market_id
 from tests.support.stores.places import BUCKETS, Place, place
+from tests.support.stores.records import manifest
 from tests.support.stores.s3.behaviour import APPLIED_BUT_FAILED
 from tests.support.stores.s3.wire import Request
 
 NAME = "s3://markets/api"
 LEASE = timedelta(minutes=5)
-BUILT = Manifest(
-    complete=True, as_of="2026-01-31T12:00:00.000Z", version="1", variant="core", layout="pages", current={},
-    retired=(), objects={}, markets={},
-)  # fmt: skip
-RECORD = Published(sequence=0, built=BUILT, etags={})
+RECORD = Published(sequence=0, built=manifest(), etags={})
 REASON = "prices <b>of yesterday</b>"
 RELEASE = "no build is published until `public-markets hold --release`"
 

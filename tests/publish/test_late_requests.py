@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from generator.api import keys
-from tests.support.kills import dying_before
+from tests.support.deaths import dying_before
 from tests.support.sites.publishing import CLOSED, PREFIX, PublishedSite
 from tests.support.sites.rows import market_id
 from tests.support.stores.s3.behaviour import DENIED, DROPPED, Fault
@@ -49,6 +49,10 @@ def is_deletion(request: Request) -> bool:
     return request.operation == "DeleteObjects" and b"/v1/" in request.body
 
 
+def is_deletion_of_files(request: Request) -> bool:
+    return is_deletion(request) and f"/{keys.DUMPS}/markets/".encode() in request.body
+
+
 def is_deletion_or_first_page(request: Request) -> bool:
     """More than a thousand requests of a takedown, where pages have every limit."""
     return is_deletion(request) or (request.operation == "PutObject" and "/first/" in request.key)
@@ -62,24 +66,6 @@ def is_page(request: Request) -> bool:
 def is_file(request: Request) -> bool:
     key = request.key.removeprefix(PREFIX)
     return request.operation == "PutObject" and keys.is_immutable(key) and f"/{keys.DUMPS}/" in key
-
-
-@contextmanager
-def dying_at_the_deletion_of_files(site: PublishedSite) -> Iterator[None]:
-    """A command in the block gets no further than the deletion of a file of the dump; other faults stay."""
-    before, is_dead = site.server.before, False
-
-    def strike(request: Request) -> Fault | None:
-        nonlocal is_dead
-        is_dead = is_dead or (is_deletion(request) and f"/{keys.DUMPS}/markets/".encode() in request.body)
-        return DENIED if is_dead else before(request) if before else None
-
-    site.server.before = strike
-    try:
-        yield
-    finally:
-        site.server.before = before
-    assert is_dead
 
 
 def undo(site: PublishedSite) -> None:
@@ -111,7 +97,7 @@ def test_the_file_of_an_archived_day_that_arrives_late_from_a_killed_takedown_do
 ) -> None:
     """The record names the new days as current by then, and no longer as what that run had begun."""
     known = archived.objects().keys()
-    with dropping(archived, is_file) as dropped, dying_at_the_deletion_of_files(archived):
+    with dropping(archived, is_file) as dropped, dying_before(archived.server, is_deletion_of_files):
         archived.run("takedown", market_id(MARKET))
     late = {request.key.removeprefix(PREFIX) for request in dropped} - known
     bodies = {key: body for key, body in archived.objects().items() if key in late}

@@ -9,17 +9,14 @@ from pydantic import ValidationError
 
 from generator.api.times import instant
 from generator.publish.record import Published, Work, decoded
-from generator.tree.manifest import Manifest, Retired
+from generator.tree.manifest import Retired
+from tests.support.stores.records import manifest
 
-BUILT = Manifest(
-    complete=True, as_of="2026-01-31T12:00:00.000Z", version="1", variant="core", layout="pages", current={},
-    retired=(), objects={"v1/build.json": "d"}, markets={"m": ("open",)},
-)  # fmt: skip
 AT: Final = "2026-01-31T11:00:00.000Z"
 WORK = Work(owner="o", process="p", who="w", since=AT, deadline=AT, touched=("v1/build.json", "v1/other.json"))
 RECORD = Published(
     sequence=7,
-    built=BUILT,
+    built=manifest(objects={"v1/build.json": "d"}, markets={"m": ("open",)}),
     etags={"v1/build.json": '"e"'},
     work=WORK,
     due=(Retired(list="open/new", generation="p1", count=2, bytes=3, retired_at=AT),),

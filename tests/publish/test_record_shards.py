@@ -2,9 +2,7 @@
 
 import json
 import time
-from collections.abc import Iterator
 from datetime import timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
 import pytest
@@ -18,7 +16,7 @@ from generator.publish.record import Published
 from generator.stores.store import If
 from generator.tree import shards
 from generator.tree.files import SHARDS
-from generator.tree.manifest import Manifest, Retired
+from generator.tree.manifest import Retired
 from tests.publish.faults.scene import (
     LEASE_S,
     PREFIX,
@@ -31,25 +29,16 @@ from tests.publish.faults.scene import (
 )
 from tests.publish.faults.sites import SiteContent
 from tests.publish.faults.strikes import DiesAfter
-from tests.support.faults import fast_folder
 from tests.support.sites.rows import market_id
-from tests.support.stores.places import MemoryStore, use_credentials
-from tests.support.stores.records import named_shards, shard_keys, sharded
+from tests.support.stores.places import MemoryStore
+from tests.support.stores.records import manifest, named_shards, shard_keys, sharded
 from tests.support.stores.s3.behaviour import Fault
-from tests.support.stores.s3.server import S3Server
 from tests.support.stores.s3.wire import Request
 
 if TYPE_CHECKING:
     from generator.tree.shards import Rows
 
 DENIED: Final = Fault(403, "AccessDenied")
-
-
-@pytest.fixture
-def scene(tmp_path: Path, s3: S3Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[Scene]:
-    use_credentials(monkeypatch)
-    with fast_folder(tmp_path) as folder:
-        yield Scene(folder, s3)
 
 
 def requests_of_shards(scene: Scene, done: int) -> list[str]:
@@ -305,10 +294,7 @@ def test_a_change_to_one_list_puts_the_rows_of_its_first_pages_and_not_of_all_li
     lists = [f"open.category-{number}/new" for number in range(30)]
     first_pages = {keys.first_page(name, limit): f"{limit:032}" for name in lists for limit in range(1, 101)}
     markets = dict.fromkeys(map(market_id, range(1_000)), ("open",))
-    built = Manifest(
-        complete=True, as_of="2026-01-31T12:00:00.000Z", version="1", variant="core", layout="pages", current={},
-        retired=(), objects=first_pages, markets=markets,
-    )  # fmt: skip
+    built = manifest(objects=first_pages, markets=markets)
     store = MemoryStore()
     changed = {keys.first_page(lists[7], limit): "0" * 32 for limit in range(1, 101)}
     for objects in (first_pages, first_pages | changed):

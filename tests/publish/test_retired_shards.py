@@ -15,7 +15,7 @@ from generator.publish.record import Published
 from generator.tree.files import SHARDS
 from generator.tree.manifest import Current, Manifest, Retired
 from tests.support.stores.places import MemoryStore
-from tests.support.stores.records import sharded
+from tests.support.stores.records import manifest, sharded
 
 #: Builds that replaced every list within the lifetime of cursors.
 BUILDS: Final = 30
@@ -45,10 +45,9 @@ def retired(builds: range, *, gone: frozenset[str] = frozenset()) -> tuple[Retir
 def published(builds: range, **update: Any) -> Published:
     """The record after so many builds, of which the last is current."""
     fields: dict[str, Any] = {"retired": retired(builds[:-1]), **update}
-    built = Manifest(
-        complete=True, as_of=at(builds[-1]), version="1", variant="core", layout="pages",
-        current={name: generation(name, builds[-1]) for name in LISTS}, objects={"v1/build.json": "d"},
-        markets={"m": ("open",)}, **fields,
+    built = manifest(
+        as_of=at(builds[-1]), current={name: generation(name, builds[-1]) for name in LISTS},
+        objects={"v1/build.json": "d"}, markets={"m": ("open",)}, **fields,
     )  # fmt: skip
     return Published(sequence=0, built=built, etags={"v1/build.json": "e"})
 

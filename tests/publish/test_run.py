@@ -179,9 +179,6 @@ def test_an_ephemeral_machine_publishes_and_retains(published_site: PublishedSit
     published_site.check()
 
 
-# Versions
-
-
 # Outages
 
 
@@ -283,52 +280,6 @@ def test_two_runs_on_one_folder_do_not_overlap(published_site: PublishedSite) ->
             assert published_site.refused(4, *command) == f"output: another run is at work there (process {other.pid})"
         other.communicate()
     published_site.done("publish")
-
-
-@pytest.mark.campaign(short=0)
-def test_a_retired_generation_is_deleted_by_the_first_publish_after_its_lifetime(published_site: PublishedSite) -> None:
-    old = generation(published_site)
-    objects = pages_of(published_site, old)
-    assert objects > 0
-    published_site.edit(1, question="Else?")
-    assert site_retained(published_site.done("rebuild", "--as-of", hour(1)).stdout) > objects
-    for as_of in (hour(2), hour(7)):
-        published_site.done("rebuild", "--as-of", as_of)
-        assert pages_of(published_site, old) == objects
-        published_site.check()
-    result = published_site.done("rebuild", "--as-of", "2024-02-01T07:00:00.001Z")
-    assert pages_of(published_site, old) == 0
-    assert site_retained(result.stdout) == 0
-    published_site.check()
-
-
-@pytest.mark.campaign(short=0)
-def test_a_walk_begun_before_a_publish_stays_exact(published_site: PublishedSite) -> None:
-    published_site.done("rebuild", "--as-of", hour(0))
-    lists = {name: walk(published_site, name) for name in (LIST, "all/new", "all/volume", "archive/ended")}
-    walks = [Walk(published_site, name, 2).begin() for name in lists]
-    for step in range(1, 3):
-        for number in (1, 2, 8):
-            published_site.edit(number, question=f"Step {step}, {number}?", volume=float(step * number * 7 % 13))
-        published_site.done("rebuild", "--as-of", hour(step))
-    assert len(walks) == 4
-    for begun in walks:
-        assert begun.finish() == lists[begun.list_name]
-        assert walk(published_site, begun.list_name) != lists[begun.list_name]
-
-
-@pytest.mark.campaign(short=0)
-def test_a_purge_deletes_every_retired_generation(published_site: PublishedSite) -> None:
-    old = generation(published_site)
-    published_site.edit(1, question="Regretted text?")
-    published_site.done("rebuild", "--as-of", hour(1))
-    published_site.edit(1, question="Corrected text?")
-    summary = published_site.done("rebuild", "--as-of", hour(2), "--purge-retired").stdout
-    published_site.check()
-    assert "0 retained" in summary
-    assert pages_of(published_site, old) == 0
-    assert not [key for key, body in published_site.objects().items() if b"Regretted" in body]
-    assert [key for key, body in published_site.objects().items() if b"Corrected" in body]
 
 
 @pytest.mark.campaign(short=0)

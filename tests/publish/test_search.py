@@ -1,12 +1,56 @@
-"""The search index takes part in what happens to a published site: builds, publishes, withdrawals and takedowns."""
+"""The search index takes part in builds and publishes; a takedown makes it anew, and no word of the market remains."""
 
 import json
 
 import pytest
 
-from tests.support.sites.publishing import FX, PublishedSite, hour
+from generator.api import keys
+from tests.support.sites.builds import files
+from tests.support.sites.publishing import FX, OPEN, PublishedSite, hour
 from tests.support.sites.rows import market_id
-from tests.support.sites.searchable_site import Reads, engine, found
+from tests.support.sites.searchable_site import RARE, Reads, engine, found, index_of, remains
+
+
+def left(site: PublishedSite) -> set[str]:
+    """The rare words of market 1 that are left in the store or the folder."""
+    return remains(site.stored()) | remains(files(site.folder / "output", ""))
+
+
+@pytest.mark.campaign(short=0)
+def test_no_object_has_a_word_of_a_market_that_was_taken_down(searched: PublishedSite) -> None:
+    assert remains(searched.stored()) == remains(files(searched.folder / "output", "")) == {*RARE}
+    searched.database.execute("ALTER TABLE markets RENAME TO away")
+    searched.done("takedown", market_id(1))
+    assert left(searched) == set()
+    assert found(searched, "zyzzyva") == found(searched, "dzixyzzy") == found(searched, "ⵣⵣⵣ") == []
+    assert found(searched, "committee", "&sort=volume") == [market_id(3), market_id(2)]
+    searched.database.execute("ALTER TABLE away RENAME TO markets")
+    searched.done("rebuild", "--as-of", hour(2))
+    assert left(searched) == set()
+    searched.check()
+
+
+@pytest.mark.campaign(short=0)
+def test_a_takedown_makes_the_index_of_a_build_without_the_market(searched: PublishedSite) -> None:
+    searched.done("takedown", market_id(1), market_id(OPEN[-1]))
+    made = index_of(searched.objects())
+    for number in (1, OPEN[-1]):
+        searched.database.execute("DELETE FROM markets WHERE id = ?", [market_id(number)])
+    searched.done("build", "--as-of", hour(1), output="fresh")
+    assert made == index_of(searched.built("fresh"))
+
+
+@pytest.mark.campaign(short=0)
+@pytest.mark.parametrize("damage", [None, b"[\n]", b"<Error/>"])
+def test_an_index_that_cannot_be_read_is_made_again(searched: PublishedSite, damage: bytes | None) -> None:
+    spoilt = [key for key, body in searched.objects().items() if keys.SEARCH in key and b"zyva" in body]
+    assert spoilt
+    for key in spoilt:
+        searched.remove(key) if damage is None else searched.put(key, damage)
+    searched.done("takedown", market_id(1))
+    assert left(searched) == set()
+    assert sorted(found(searched, "committee")) == [market_id(number) for number in (2, 3)]
+    searched.check()
 
 
 @pytest.mark.campaign(short=0)

@@ -12,7 +12,7 @@ from generator.api import keys
 from tests.downloads import states
 from tests.publish.explorer.downloads import lines_of
 from tests.support.campaigns import full_tier
-from tests.support.kills import dying_before
+from tests.support.deaths import dying_before
 from tests.support.readers.followed import quick
 from tests.support.sites.builds import text_of
 from tests.support.sites.publishing import FIRST, PREFIX, PublishedSite, copy_output, hour

@@ -4,15 +4,14 @@ import json
 import re
 import shutil
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from generator.api import keys
 from generator.tree.files import INSPECTION
+from tests.support.deaths import Kill
 from tests.support.faults import GoneError
-from tests.support.kills import Kill
 from tests.support.sites.builds import files, text_of
 from tests.support.sites.publishing import (
     CANCELLED,
@@ -289,9 +288,6 @@ def test_a_takedown_waits_for_a_publisher_and_says_so_once(
     published_site.check()
 
 
-# Directories
-
-
 # Without a build
 
 
@@ -372,47 +368,12 @@ def test_a_takedown_before_the_first_publish_succeeds(empty: PublishedSite) -> N
     empty.check()
 
 
-@pytest.mark.parametrize("reference", ["snapshot", "open/popular", "1"])
-def test_an_unknown_name_is_refused_and_nothing_is_blocked(published_site: PublishedSite, reference: str) -> None:
-    result = published_site.run("takedown", market_id(1), reference)
-    assert result.exit_code == 1
-    assert f"{reference}: no published market has this slug or key, or an id that begins so" in result.stderr
-    assert published_site.traces(1)
-    assert not published_site.run("takedown").stdout.startswith(market_id(1))
-
-
 def test_an_unknown_id_is_blocked_and_changes_nothing_else(published_site: PublishedSite) -> None:
     before = published_site.objects()
     result = published_site.done("takedown", UNKNOWN)
     assert published_site.objects() == before
     assert "(0 objects deleted, 0 replaced)" in result.stderr
     assert blocked_ids(published_site) == {UNKNOWN}
-
-
-def test_a_takedown_can_be_repeated(published_site: PublishedSite) -> None:
-    for _ in range(2):
-        published_site.done("takedown", market_id(FX))
-        assert published_site.traces(FX) == []
-        published_site.check()
-
-
-@pytest.mark.campaign(short=0)
-def test_a_publish_respects_a_takedown_that_happens_meanwhile(published_site: PublishedSite) -> None:
-    done: list[int] = []
-
-    def take_down(_: object, __: object) -> None:
-        if not done and published_site.server.count("PutObject") > 50:
-            done.append(1)
-            decisions = {"format": 1, "markets": {market_id(1): {"at": "2024-01-01T00:00:00.000Z", "isBlocked": True}}}
-            published_site.put("blocked.json", json.dumps(decisions).encode())
-
-    published_site.edit(1, volume=1_000.0)
-    published_site.server.after = take_down
-    result = published_site.done("rebuild", "--as-of", hour(1))
-    assert done
-    assert published_site.traces(1) == []
-    published_site.check()
-    assert "published 10 markets" in result.stdout
 
 
 @pytest.mark.campaign(short=0)
@@ -428,25 +389,15 @@ def test_a_directory_is_cleared_too(published_site: PublishedSite) -> None:
     assert not [path for path in Path("www").rglob("*") if market_id(1) in path.name]
 
 
-def revoke(site: PublishedSite) -> None:
-    site.edit(1, approval="rejected")
-
-
-def unlist(site: PublishedSite) -> None:
-    site.edit(1, is_listed=0)
-
-
-def drop(site: PublishedSite) -> None:
-    site.database.execute("DELETE FROM markets WHERE id = ?", [market_id(1)])
-
-
 @pytest.mark.campaign(short=0)
-@pytest.mark.parametrize("hide", [revoke, unlist, drop])
+@pytest.mark.parametrize(
+    "hiding", ["UPDATE markets SET approval = 'rejected'", "UPDATE markets SET is_listed = 0", "DELETE FROM markets"]
+)
 def test_the_next_rebuild_withdraws_a_market_that_is_no_longer_public(
-    published_site: PublishedSite, hide: Callable[[PublishedSite], None]
+    published_site: PublishedSite, hiding: str
 ) -> None:
     retire(published_site)
-    hide(published_site)
+    published_site.database.execute(f"{hiding} WHERE id = ?", [market_id(1)])
     result = published_site.done("rebuild", "--as-of", hour(2))
     assert published_site.traces(1) == []
     published_site.check()

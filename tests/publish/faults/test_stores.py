@@ -1,9 +1,8 @@
 """Stores and records that were altered, damaged, foreign, out of date or full; and other servers."""
 
-import json
 import os
 import subprocess
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from itertools import groupby
@@ -14,7 +13,7 @@ import pytest
 
 from generator.api import keys
 from generator.config.settings import Config
-from generator.errors import GuardError, PublicMarketsError, StoreError
+from generator.errors import PublicMarketsError, StoreError
 from generator.publish import record, takedown
 from generator.publish.guards import LiftedGuards
 from generator.publish.protocol import Target
@@ -93,56 +92,6 @@ def test_altered_objects_are_replaced_by_the_next_change_too(scene: Scene, publi
 # ── records ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def damaged(body: bytes) -> bytes:
-    return body[: len(body) // 2]
-
-
-def foreign(_: bytes) -> bytes:
-    return b'{"name":"my-app","icons":[]}'
-
-
-def future(body: bytes) -> bytes:
-    return json.dumps(json.loads(body) | {"format": 2, "shards": 16}).encode()
-
-
-def older(body: bytes) -> bytes:
-    return json.dumps(json.loads(body) | {"format": 0}).encode()
-
-
-@pytest.mark.campaign(short=0)
-@pytest.mark.parametrize("spoil", [damaged, foreign, future, older], ids=lambda spoil: spoil.__name__)
-def test_an_unreadable_record_stops_everything(
-    scene: Scene, published: SiteContent, spoil: Callable[[bytes], bytes]
-) -> None:
-    objects = dict(scene.objects())
-    objects[record.KEY] = Found(spoil(objects[record.KEY].body), "", objects[record.KEY].headers)
-    scene.reset(objects)
-    before = scene.server.objects()
-    new = scene.site("c", 2, m1={"question": "New?"})
-    with pytest.raises(StoreError, match=r"manifest\.json"):
-        scene.publish(new)
-    assert scene.server.objects() == before
-    check_lists(scene, published.state)
-    if spoil in (damaged, foreign):
-        scene.publish(new, is_verifying=True)
-        check_whole(scene.objects(), new)
-    else:
-        with pytest.raises(StoreError, match=r"upgrade|run the version that wrote it"):
-            scene.publish(new, is_verifying=True)
-        assert scene.server.objects() == before
-
-
-@pytest.mark.campaign(short=0)
-def test_a_deleted_record_is_rewritten_by_verify(scene: Scene, published: SiteContent) -> None:
-    objects = {key: found for key, found in scene.objects().items() if key != record.KEY}
-    scene.reset(objects)
-    with pytest.raises(StoreError, match="--verify"):
-        scene.publish(published)
-    assert scene.objects() == objects
-    scene.publish(published, is_verifying=True)
-    check_whole(scene.objects(), published)
-
-
 @pytest.mark.campaign(short=0)
 def test_an_outdated_record_is_repaired_by_verify(scene: Scene) -> None:
     first, second = scene.site("a", 0), scene.site("b", 1, m1={"question": "New?"}, m3=None)
@@ -153,18 +102,6 @@ def test_an_outdated_record_is_repaired_by_verify(scene: Scene) -> None:
     scene.publish(second, is_verifying=True)
     check_whole(scene.objects(), second)
     check_hidden(scene.objects(), 3)
-
-
-def test_an_older_or_shrunken_site_is_refused(scene: Scene, published: SiteContent) -> None:
-    before = scene.server.objects()
-    older_site = scene.site("c", 0, m1={"question": "Older?"})
-    with pytest.raises(GuardError, match="older"):
-        scene.publish(older_site, lifted=LiftedGuards())
-    empty = make(scene.config("d"), {}, 2)
-    with pytest.raises(GuardError, match="would disappear"):
-        scene.publish(empty, lifted=LiftedGuards())
-    assert scene.server.objects() == before
-    check_whole(scene.objects(), published)
 
 
 def test_an_empty_site_is_published_with_the_option(scene: Scene, published: SiteContent) -> None:

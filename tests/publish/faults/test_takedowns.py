@@ -14,7 +14,6 @@ import pytest
 from generator.api import keys
 from generator.api.archive import ArchiveHead
 from generator.publish import blocklist as store_blocklist
-from generator.publish import record
 from generator.tree import blocklist, chunks, layouts
 from tests.publish.explorer import downloads
 from tests.publish.faults.rounds import AT_ONCE, code_of, run_all
@@ -319,13 +318,6 @@ def test_a_list_that_cannot_be_read_is_made_again(scene: Scene, broken: str) -> 
     take_down(scene, HIDDEN)
     check_quiet_without(scene, HIDDEN)
     check_lists(scene, without(site.state, HIDDEN))
-
-
-def test_without_a_record_no_success_is_reported(scene: Scene) -> None:
-    scene.publish(scene.site("a", 0))
-    scene.server.bucket.delete(PREFIX + record.KEY)
-    assert code_of(lambda: take_down(scene, HIDDEN)) == 1
-    assert keys.detail(market_id(HIDDEN)) not in scene.objects()
 
 
 def interrupted_publish(scene: Scene, site: SiteContent, strike: Strike) -> None:

@@ -22,7 +22,7 @@ from public_markets_client import Client, ClientError, NdjsonStore, Options
 from public_markets_client.site import LOG
 from tests.downloads import states
 from tests.support import limits
-from tests.support.kills import Kill
+from tests.support.deaths import Kill
 from tests.support.readers import parquet
 from tests.support.readers.change_feed import HEAD, Answer, serving
 from tests.support.sites.builds import files, text_of
