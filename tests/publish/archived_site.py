@@ -3,17 +3,23 @@
 import gzip
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
 from typing import Any, Final
 
 import pytest
 
 from generator.api import keys
 from generator.api.archive import ArchivedDay, ArchiveHead
-from tests.support.sites.publishing import PublishedSite
+from tests.support import limits
+from tests.support.sites.publishing import EVERY, FX, Original, PublishedSite, copied, populate, published_once
 from tests.support.sites.rows import market_id
+from tests.support.stores.s3.server import S3Server
 
 INDEX: Final = keys.head(keys.ARCHIVE)
+SETTINGS: Final = {"archive.days": "5", "dumps.parquet": "true"}
+#: The markets (ids) that lists show.
+LISTED: Final = {market_id(number) for number in EVERY if number != FX}
 
 
 def day(number: int, hour: int = 12) -> str:
@@ -25,14 +31,30 @@ def date(number: int) -> str:
     return f"2024-02-{number:02}"
 
 
-@pytest.fixture
-def archived(published_site: PublishedSite) -> PublishedSite:
+@pytest.fixture(scope="session")
+def original_of_days(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Original]:
     """A site whose archive has two days that are over, and a third one."""
-    published_site.settings |= {"archive.days": "5", "dumps.parquet": "true"}
+    with ExitStack() as stack:
+        with limits.only(limits.FEWEST):
+            made = stack.enter_context(published_once(tmp_path_factory.mktemp("archived"), populate, {}, fill_days))
+        yield made
+
+
+def fill_days(site: PublishedSite) -> None:
+    site.settings |= SETTINGS
     for number in (1, 2, 3):
-        published_site.edit(1, volume=float(100 + number), question=f"Question 1? On day {number}")
-        published_site.done("rebuild", "--as-of", day(number))
-    return published_site
+        site.edit(1, volume=float(100 + number), question=f"Question 1? On day {number}")
+        site.done("rebuild", "--as-of", day(number))
+
+
+@pytest.fixture
+def archived(
+    original_of_days: Original, site_server: S3Server, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[PublishedSite]:
+    """A copy of it."""
+    with limits.only(limits.FEWEST), copied(original_of_days, site_server, monkeypatch) as site:
+        site.settings |= SETTINGS
+        yield site
 
 
 def head_in(objects: Mapping[str, bytes]) -> ArchiveHead:

@@ -7,13 +7,11 @@ import pytest
 
 from generator.api import keys
 from generator.tree import shards
-from tests.publish.archived_site import date, dates, day, days_of, head_in, volumes
+from tests.publish.archived_site import LISTED, date, dates, day, days_of, head_in, volumes
 from tests.support.deaths import dying_before
-from tests.support.sites.publishing import EVERY, FX, PublishedSite
+from tests.support.sites.publishing import PublishedSite
 from tests.support.sites.rows import market_id
 from tests.support.stores.s3.wire import Request
-
-LISTED = {market_id(number) for number in EVERY if number != FX}
 
 
 def test_what_was_known_on_each_day_can_be_read(archived: PublishedSite) -> None:
@@ -29,20 +27,6 @@ def test_a_day_without_a_build_is_not_in_the_archive_and_old_days_leave_it(archi
     archived.done("rebuild", "--as-of", day(7))
     assert dates(archived.objects()) == ([date(2), date(3), date(6)], date(7)), "five days up to the sixth"
     archived.check()
-
-
-@pytest.mark.parametrize("has_output", [True, False])
-def test_a_takedown_takes_the_market_out_of_every_day(archived: PublishedSite, *, has_output: bool) -> None:
-    if not has_output:
-        archived.forget_output()
-    result = archived.done("takedown", market_id(1))
-    assert "made 2 archived days again" in result.stderr
-    for number, markets in days_of(archived.objects()).items():
-        assert {market["id"] for market in markets} == LISTED - {market_id(1)}, number
-    assert dates(archived.objects()) == ([date(1), date(2)], date(3))
-    assert archived.traces(1, output=has_output) == []
-    if has_output:
-        archived.check()
 
 
 def test_a_market_that_the_database_hides_leaves_every_day(archived: PublishedSite) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from generator.api import keys
-from tests.publish.archived_site import INDEX, date, dates, day, days_of, head_in
+from tests.publish.archived_site import INDEX, LISTED, date, dates, day, days_of, head_in
 from tests.support.deaths import Kill, dying_before
 from tests.support.sites.builds import files
 from tests.support.sites.publishing import PREFIX, PublishedSite
@@ -63,7 +63,11 @@ def test_a_takedown_deletes_days_with_the_detail_and_puts_them_back(
     assert of_days <= found[0].keys(), "nothing is lost if the run is killed"
     assert "deleted 2 archived days with the details, and put 2 back" in result.stderr
     assert days_in(archived.objects()) == days_of(archived.objects()).keys() == ALL
-    assert market_id(1) not in str(days_of(archived.objects()))
+    for markets in days_of(archived.objects()).values():
+        assert {market["id"] for market in markets} == LISTED - {market_id(1)}
+    assert archived.traces(1, output=has_output) == []
+    if has_output:
+        archived.check()
 
 
 # ── a run that is killed once it has deleted days ────────────────────────────────────────────────────────────────────

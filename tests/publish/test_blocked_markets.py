@@ -12,11 +12,6 @@ from tests.support.sites.publishing import FX, PublishedSite, copy_output, hour
 from tests.support.sites.rows import market_id
 
 
-def blocked_ids(site: PublishedSite) -> set[str]:
-    decisions = json.loads(site.stored()["blocked.json"])["markets"]
-    return {market_id for market_id, decision in decisions.items() if decision["isBlocked"]}
-
-
 def test_a_build_made_before_the_takedown_is_published_without_the_market(published_site: PublishedSite) -> None:
     copy_output(published_site.folder / "output", published_site.folder / "elsewhere")
     published_site.done("takedown", market_id(1), output="elsewhere")
@@ -36,7 +31,7 @@ def test_a_takedown_without_a_target_reaches_the_store_with_the_next_publish(pub
     assert not [key for key, body in published_site.built().items() if market_id(1).encode() in body]
     published_site.done("publish")
     assert published_site.traces(1) == []
-    assert blocked_ids(published_site) == {market_id(1)}
+    assert published_site.blocked_ids() == {market_id(1)}
     published_site.check()
 
 

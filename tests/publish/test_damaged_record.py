@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any, Final
 
 import pytest
@@ -13,12 +12,9 @@ from generator.publish.guards import LiftedGuards
 from generator.publish.lease import Lease
 from generator.stores.store import If
 from tests.publish.faults.scene import Scene, check_whole, record_of
-from tests.support.faults import fast_folder
 from tests.support.sites.publishing import PublishedSite
 from tests.support.sites.rows import market_id
-from tests.support.stores.places import use_credentials
 from tests.support.stores.records import named_shards, sharded
-from tests.support.stores.s3.server import S3Server
 
 #: Work and memories of publishers that were cut short.
 WORK: Final = {
@@ -29,11 +25,10 @@ LATE: Final = {"until": "2100-01-01T00:00:00.000Z", "touched": ["v1/llms.txt"], 
 
 
 @pytest.fixture
-def scene(tmp_path: Path, s3: S3Server, monkeypatch: pytest.MonkeyPatch) -> Iterator[Scene]:
+def scene(scene: Scene) -> Iterator[Scene]:
     """A scene whose sites have a record in shards."""
-    use_credentials(monkeypatch)
-    with fast_folder(tmp_path) as folder, sharded():
-        yield Scene(folder, s3)
+    with sharded():
+        yield scene
 
 
 def root_of(scene: Scene) -> dict[str, Any]:

@@ -9,19 +9,12 @@ from generator.api import keys
 from generator.errors import PublicMarketsError
 from generator.publish.decisions import Known, Named
 from tests.support.sites.builds import make_config
-from tests.support.sites.publishing import FX, PublishedSite
+from tests.support.sites.publishing import FX, LONG_AGO, PublishedSite
 from tests.support.sites.rows import market_id
 from tests.support.stores.records import manifest
 
 MISTYPED = market_id(4_711)
-SINCE = "2024-01-01T00:00:00.000Z"
 UNKNOWN = "it was never published here, or is gone already, so nothing was removed; check the id"
-
-
-def block(site: PublishedSite, number: int, *, is_blocked: bool = True) -> None:
-    """Decide on a market long ago, on another machine."""
-    decisions = {"format": 1, "markets": {market_id(number): {"at": SINCE, "isBlocked": is_blocked}}}
-    site.put("blocked.json", json.dumps(decisions).encode())
 
 
 def warnings(text: str) -> list[str]:
@@ -45,10 +38,10 @@ def test_without_a_target_the_folder_is_what_is_known(published_site: PublishedS
 
 
 def test_a_repeated_takedown_keeps_the_time_and_says_so(published_site: PublishedSite) -> None:
-    block(published_site, FX)
+    published_site.block(FX)
     result = published_site.done("takedown", market_id(FX))
-    assert f"{market_id(FX)}: has been blocked since {SINCE}; this takedown repeats that one" in result.stderr
-    assert result.stdout.splitlines()[0] == f"{market_id(FX)} blocked since {SINCE}"
+    assert f"{market_id(FX)}: has been blocked since {LONG_AGO}; this takedown repeats that one" in result.stderr
+    assert result.stdout.splitlines()[0] == f"{market_id(FX)} blocked since {LONG_AGO}"
     again = published_site.done("takedown", market_id(FX))
     assert warnings(again.stderr) == [], "that its traces are gone is no reason to doubt the id"
     told, told_again = result.stdout.splitlines(), again.stdout.splitlines()
@@ -58,7 +51,7 @@ def test_a_repeated_takedown_keeps_the_time_and_says_so(published_site: Publishe
 
 
 def test_an_undo_names_the_market_and_the_run_that_brings_it_back(published_site: PublishedSite) -> None:
-    block(published_site, FX)
+    published_site.block(FX)
     result = published_site.done("takedown", "--undo", market_id(FX))
     assert (
         f"{market_id(FX)}: no longer blocked; the next `public-markets rebuild` publishes it again, if it is public in "
@@ -111,7 +104,7 @@ def test_a_slug_cannot_be_undone_and_the_error_says_where_the_id_is(published_si
 
 
 def test_an_undo_takes_the_beginning_of_a_blocked_id(published_site: PublishedSite) -> None:
-    block(published_site, FX)
+    published_site.block(FX)
     assert published_site.done("takedown", "--undo", market_id(FX)[:8]).stdout == "0 markets are blocked\n"
 
 

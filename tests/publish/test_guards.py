@@ -72,12 +72,6 @@ def test_a_build_older_than_the_published_one_is_refused(published_site: Publish
 # Blocked markets go nevertheless
 
 
-def blocked_elsewhere(site: PublishedSite, number: int) -> None:
-    """A takedown on another machine that was killed once the blocked list was written."""
-    decisions = {"format": 1, "markets": {market_id(number): {"at": "2024-01-01T00:00:00.000Z", "isBlocked": True}}}
-    site.put("blocked.json", json.dumps(decisions).encode())
-
-
 @pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("reason", ["shrink", "older", "settings", "altered", "no build"])
 def test_whatever_a_guard_refuses_blocked_markets_are_withdrawn(published_site: PublishedSite, reason: str) -> None:
@@ -97,7 +91,7 @@ def test_whatever_a_guard_refuses_blocked_markets_are_withdrawn(published_site: 
         tamper(Path("output", keys.detail(market_id(2))), b"{}")
     if reason == "no build":
         published_site.forget_output()
-    blocked_elsewhere(published_site, 1)
+    published_site.block(1)
     result = published_site.run("publish", **settings)
     assert result.exit_code == 3
     assert next(line for line in result.stderr.splitlines() if line.startswith("error: ")).count(refusal) == 1
@@ -179,7 +173,7 @@ def test_a_build_made_with_other_settings_is_refused(published_site: PublishedSi
 
 def test_another_sites_bucket_is_refused_and_both_blocked_lists_are_left_alone(published_site: PublishedSite) -> None:
     other = "https://other.example"
-    blocked_elsewhere(published_site, 1)
+    published_site.block(1)
     before = contents(published_site)
     for options in ((), ("--dry-run",)):
         assert published_site.refused(3, "rebuild", "--as-of", hour(1), *options, base_url=other) == (
@@ -192,7 +186,7 @@ def test_another_sites_bucket_is_refused_and_both_blocked_lists_are_left_alone(p
     )
     published_site.remove("blocked.json")
     published_site.done("build", "--as-of", hour(1), base_url=other)
-    blocked_elsewhere(published_site, 1)
+    published_site.block(1)
     before = contents(published_site)
     assert "publish.target holds the site" in published_site.refused(3, "publish", base_url=other)
     assert contents(published_site) == before

@@ -14,7 +14,6 @@ from generator.publish.hold import HeldError
 from generator.publish.lease import Lease
 from generator.publish.record import Hold, Published, Work
 from generator.stores.store import Store
-from generator.tree.blocklist import BlockedList
 from tests.support.sites.publishing import FX, PublishedSite, hour
 from tests.support.sites.rows import market_id
 from tests.support.stores.places import BUCKETS, Place, place
@@ -165,7 +164,7 @@ def test_a_refused_rebuild_believes_the_blocked_list_and_not_the_database(publis
     before = published_site.objects()
     published_site.refused(3, "rebuild", "--as-of", hour(1), "--allow-invalid")
     assert published_site.objects() == before
-    published_site.put("blocked.json", BlockedList().decided([market_id(4)], is_blocked=True, now=hour(0)).encoded())
+    published_site.block(4)
     result = published_site.run("rebuild", "--as-of", hour(1), "--allow-invalid")
     assert result.exit_code == 3
     assert "hidden markets were still withdrawn" in result.stderr
@@ -378,15 +377,3 @@ def test_a_hold_in_a_damaged_record_still_holds_and_can_be_released(published_si
     published_site.done("hold", "--release")
     published_site.done("publish", "--verify")
     published_site.check()
-
-
-def test_a_program_that_knows_no_holds_refuses_the_record(
-    published_site: PublishedSite, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Version 0.1 forbids fields that it does not know, so it neither publishes nor loses the hold."""
-    hold(published_site)
-    content = published_site.stored()[record.KEY]
-    altered(published_site, holds=[])  # as unknown to this version as `hold` is to that one
-    assert "written by another version (unknown: holds)" in published_site.refused(1, "publish")
-    assert b'"hold"' in published_site.stored()[record.KEY]
-    published_site.put(record.KEY, content)

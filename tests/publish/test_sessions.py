@@ -236,13 +236,14 @@ def test_no_step_shows_a_text_that_was_never_public(
 
 @pytest.mark.campaign(short=0)
 def test_the_first_publish_shows_no_earlier_build(published_site: PublishedSite) -> None:
-    with quick(published_site):
-        published_site.edit(4, description=hashlib.shake_128().hexdigest(2_000))
-        for time, text in enumerate(("First text?", "Regretted text?", "Corrected text?")):
-            published_site.edit(1, question=text)
-            published_site.done("build", "--as-of", hour(time))
-        assert any(keys.CHANGES in key for key in showing(b"Regretted", published_site.built()))
-        published_site.done("publish")
+    for key in published_site.stored():
+        published_site.remove(key)
+    published_site.edit(4, description=hashlib.shake_128().hexdigest(2_000))
+    for time, text in enumerate(("First text?", "Regretted text?", "Corrected text?")):
+        published_site.edit(1, question=text)
+        published_site.done("build", "--as-of", hour(time))
+    assert any(keys.CHANGES in key for key in showing(b"Regretted", published_site.built()))
+    published_site.done("publish")
     assert showing(b"Regretted", published_site.objects()) == []
     assert head(published_site)["steps"] == []
 

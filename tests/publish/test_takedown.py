@@ -42,11 +42,6 @@ def retire(site: PublishedSite, number: int = 1) -> None:
     assert len(site.traces(number)) > 50
 
 
-def blocked_ids(site: PublishedSite) -> set[str]:
-    decisions = json.loads(site.stored()["blocked.json"])["markets"]
-    return {market_id for market_id, decision in decisions.items() if decision["isBlocked"]}
-
-
 # By a rebuild
 
 
@@ -306,8 +301,7 @@ def test_a_revoked_market_is_withdrawn_even_if_the_build_is_refused(published_si
 def test_a_market_blocked_on_another_machine_is_withdrawn_even_without_the_database(
     published_site: PublishedSite,
 ) -> None:
-    decisions = {"format": 1, "markets": {market_id(1): {"at": "2024-01-01T00:00:00.000Z", "isBlocked": True}}}
-    published_site.put("blocked.json", json.dumps(decisions).encode())
+    published_site.block(1)
     Path("markets.db").rename("away.db")
     result = published_site.run("rebuild")
     assert result.exit_code == 1
@@ -341,7 +335,7 @@ def test_without_a_record_details_go_and_the_takedown_says_what_remains(
         "--verify`, which writes the record anew\n"
     ) in result.stderr
     assert published_site.read(keys.detail(market_id(1))) is None
-    assert blocked_ids(published_site) == {market_id(1)}
+    assert published_site.blocked_ids() == {market_id(1)}
     assert published_site.run("takedown").exit_code == 1, "as long as there is no record"
     result = published_site.done("rebuild", "--as-of", hour(2), "--verify")
     assert "cached copies of withdrawn markets may remain" in result.stderr
@@ -373,7 +367,7 @@ def test_an_unknown_id_is_blocked_and_changes_nothing_else(published_site: Publi
     result = published_site.done("takedown", UNKNOWN)
     assert published_site.objects() == before
     assert "(0 objects deleted, 0 replaced)" in result.stderr
-    assert blocked_ids(published_site) == {UNKNOWN}
+    assert published_site.blocked_ids() == {UNKNOWN}
 
 
 @pytest.mark.campaign(short=0)

@@ -1,5 +1,6 @@
 """Shared by the tests of publishing: a published site, copied for each test, its commands and readers."""
 
+import json
 import os
 import shutil
 import sqlite3
@@ -19,6 +20,7 @@ from generator.cli.main import main
 from generator.publish import record
 from generator.publish.record import Published
 from generator.stores.store import Store
+from generator.tree import blocklist
 from generator.tree.families import object_keys
 from tests.support import limits
 from tests.support.faults import Reader, fast_folder
@@ -37,6 +39,7 @@ from tests.support.stores.s3.server import BUCKET, S3Server
 
 #: The as-of time of the published site; later ones are real times, or hours of that day.
 FIRST: Final = "2024-01-31T12:00:00Z"
+LONG_AGO: Final = "2024-01-01T00:00:00.000Z"
 LISTS: Final = tuple(keys.list_name(status, sort) for status in STATES_OF_FILTER for sort in SORTS)
 PREFIX: Final = "api/"
 #: The numbers of the site's markets. The last one is a member of an FX family, so only its detail shows it.
@@ -135,6 +138,14 @@ class PublishedSite:
 
     def record(self) -> Published:
         return record.decoded(self.stored()[record.KEY])
+
+    def block(self, number: int) -> None:
+        """Block a market long ago, by a takedown on another machine that was killed right after that."""
+        decisions = {"format": 1, "markets": {market_id(number): {"at": LONG_AGO, "isBlocked": True}}}
+        self.put(blocklist.KEY, json.dumps(decisions).encode())
+
+    def blocked_ids(self) -> frozenset[str]:
+        return blocklist.decode(self.stored()[blocklist.KEY]).ids()
 
     def put(self, key: str, body: bytes, headers: Mapping[str, str] | None = None) -> None:
         """Change an object directly, without a publisher."""
