@@ -15,7 +15,7 @@ from generator.publish.lease import Lease
 from generator.publish.record import Hold, Published, Work
 from generator.stores.store import Store
 from generator.tree.blocklist import BlockedList
-from generator.tree.manifest import Manifest
+from tests.support.sites.builds import manifest_of
 from tests.support.sites.publishing import FX, PublishedSite, hour
 from tests.support.sites.rows import market_id
 from tests.support.stores.places import BUCKETS, Place, place
@@ -24,10 +24,7 @@ from tests.support.stores.s3.wire import Request
 
 NAME = "s3://markets/api"
 LEASE = timedelta(minutes=5)
-BUILT = Manifest(
-    complete=True, as_of="2026-01-31T12:00:00.000Z", version="1", variant="core", layout="pages", current={},
-    retired=(), objects={}, markets={},
-)  # fmt: skip
+BUILT = manifest_of()
 RECORD = Published(sequence=0, built=BUILT, etags={})
 REASON = "prices <b>of yesterday</b>"
 RELEASE = "no build is published until `public-markets hold --release`"

@@ -14,8 +14,8 @@ from generator.errors import BusyError, OutcomeUnknownError, StoreError
 from generator.publish import record
 from generator.publish.lease import Lease
 from generator.publish.record import Published
-from generator.tree.manifest import Manifest
 from tests.support.project import ROOT
+from tests.support.sites.builds import manifest_of
 from tests.support.stores.places import open_bucket, use_credentials
 from tests.support.stores.s3.behaviour import APPLIED_BUT_FAILED, DROPPED, Fault
 from tests.support.stores.s3.bucket import Conditions
@@ -23,10 +23,7 @@ from tests.support.stores.s3.server import S3Server
 from tests.support.stores.s3.wire import Request
 
 LEASE = timedelta(minutes=5)
-BUILT = Manifest(
-    complete=True, as_of="2026-01-31T12:00:00.000Z", version="1", variant="core", layout="pages", current={},
-    retired=(), objects={}, markets={},
-)  # fmt: skip
+BUILT = manifest_of()
 RECORD = Published(sequence=0, built=BUILT, etags={})
 
 

@@ -13,7 +13,7 @@ from generator.api import keys
 from generator.publish import notification, record
 from generator.tree.manifest import Current, Manifest
 from tests.support.kills import dying_before
-from tests.support.sites.builds import make_config
+from tests.support.sites.builds import make_config, manifest_of
 from tests.support.sites.publishing import FIRST, FX, PublishedSite, hour
 from tests.support.sites.rows import market_id
 from tests.support.stores.s3.wire import Request
@@ -75,10 +75,7 @@ def test_a_takedown_tells_followers_of_the_new_session(
 
 
 def manifest(current: dict[str, Current]) -> Manifest:
-    return Manifest(
-        complete=True, as_of=FIRST, version="1", variant="core", layout="pages", current=current,
-        retired=(), objects={}, markets={},
-    )  # fmt: skip
+    return manifest_of(as_of=FIRST, current=current)
 
 
 @pytest.mark.parametrize(

@@ -9,12 +9,10 @@ from pydantic import ValidationError
 
 from generator.api.times import instant
 from generator.publish.record import Published, Work, decoded
-from generator.tree.manifest import Manifest, Retired
+from generator.tree.manifest import Retired
+from tests.support.sites.builds import manifest_of
 
-BUILT = Manifest(
-    complete=True, as_of="2026-01-31T12:00:00.000Z", version="1", variant="core", layout="pages", current={},
-    retired=(), objects={"v1/build.json": "d"}, markets={"m": ("open",)},
-)  # fmt: skip
+BUILT = manifest_of(objects={"v1/build.json": "d"}, markets={"m": ("open",)})
 AT: Final = "2026-01-31T11:00:00.000Z"
 WORK = Work(owner="o", process="p", who="w", since=AT, deadline=AT, touched=("v1/build.json", "v1/other.json"))
 RECORD = Published(

@@ -18,7 +18,7 @@ from generator.publish.record import Published
 from generator.stores.store import If
 from generator.tree import shards
 from generator.tree.files import SHARDS
-from generator.tree.manifest import Manifest, Retired
+from generator.tree.manifest import Retired
 from tests.publish.faults.scene import (
     LEASE_S,
     PREFIX,
@@ -32,6 +32,7 @@ from tests.publish.faults.scene import (
 from tests.publish.faults.sites import SiteContent
 from tests.publish.faults.strikes import DiesAfter
 from tests.support.faults import fast_folder
+from tests.support.sites.builds import manifest_of
 from tests.support.sites.rows import market_id
 from tests.support.stores.places import MemoryStore, use_credentials
 from tests.support.stores.records import named_shards, shard_keys, sharded
@@ -305,10 +306,7 @@ def test_a_change_to_one_list_puts_the_rows_of_its_first_pages_and_not_of_all_li
     lists = [f"open.category-{number}/new" for number in range(30)]
     first_pages = {keys.first_page(name, limit): f"{limit:032}" for name in lists for limit in range(1, 101)}
     markets = dict.fromkeys(map(market_id, range(1_000)), ("open",))
-    built = Manifest(
-        complete=True, as_of="2026-01-31T12:00:00.000Z", version="1", variant="core", layout="pages", current={},
-        retired=(), objects=first_pages, markets=markets,
-    )  # fmt: skip
+    built = manifest_of(objects=first_pages, markets=markets)
     store = MemoryStore()
     changed = {keys.first_page(lists[7], limit): "0" * 32 for limit in range(1, 101)}
     for objects in (first_pages, first_pages | changed):

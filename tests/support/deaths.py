@@ -1,8 +1,10 @@
 """A process that dies at a change of a file: what it leaves, and what the next one makes of it."""
 
 import os
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 from typing import Any, Final
 
@@ -75,3 +77,17 @@ def dying_at(number: int, *, is_after: bool) -> Iterator[list[str]]:
 
     with dying(is_last, is_after=is_after, calls=CHANGES):
         yield made
+
+
+def dead_at_each_call(before: Path, place: Path, act: Callable[[], object]) -> Iterator[str]:
+    """Copies of a folder, each after `act` died before or after another call that changes it; yields which one."""
+    for number in count(1):
+        for is_after in (False, True):
+            shutil.rmtree(place, ignore_errors=True)
+            shutil.copytree(before, place)
+            (place / ".staging-killed").mkdir()
+            with dying_at(number, is_after=is_after) as made:
+                act()
+            yield f"{number}: {made[-1]}"
+        if len(made) < number:
+            return

@@ -18,7 +18,7 @@ import pytest
 from generator.api import keys
 from generator.api.contract import API_VERSION
 from generator.errors import BusyError, PublicMarketsError
-from generator.progress import Progress
+from generator.progress import SILENT, Progress
 from generator.publish import blocklist as store_blocklist
 from generator.publish import record
 from generator.publish.content import BuiltFolder, Content
@@ -33,7 +33,6 @@ from tests.publish.faults.scene import LEASE_S, PREFIX, Scene, check_known, chec
 from tests.publish.faults.sites import LISTS, SiteContent
 from tests.publish.faults.strikes import DiedError, Strike, Watch, label
 from tests.support.faults import GoneError
-from tests.support.sites.builds import Silent
 from tests.support.stores.s3.behaviour import APPLIED_BUT_FAILED, Fault
 from tests.support.stores.s3.server import BUCKET
 from tests.support.stores.s3.wire import Answer, Request
@@ -206,7 +205,7 @@ class Variant:
                 lease.read()
                 lease.refuse_if_busy()
                 content = BuiltFolder.opened(folder, shape(site.config), site.config.cursor.lifetime)
-                publisher = self.publisher(Target(store, lease, site.config), content, Silent())
+                publisher = self.publisher(Target(store, lease, site.config), content, SILENT)
                 publisher.publish(publisher.plan())
             except PublicMarketsError as error:
                 return error.exit_code
