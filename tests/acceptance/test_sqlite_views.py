@@ -12,7 +12,8 @@ import pytest
 
 from generator.builder.preflight import BuildCheck
 from generator.builder.report import Report
-from tests.support.sites.builds import AS_OF, VARIANTS, Silent, build_now, files, make_config
+from generator.progress import SILENT
+from tests.support.sites.builds import AS_OF, VARIANTS, build_now, files, make_config
 from tests.support.sites.views import SQL
 
 VIEWS: Final = (SQL / "sqlite-views.sql").read_text()
@@ -112,7 +113,7 @@ def test_what_is_public_is_published_in_our_units_and_words(site: sqlite3.Connec
 
 def test_check_finds_nothing_to_mend(site: sqlite3.Connection, tmp_path: Path) -> None:
     site.execute("DELETE FROM contracts WHERE state = 'postponed'")
-    found = [*map(str, BuildCheck(make_config(tmp_path, layout="chunks"), AS_OF, Silent()).database())]
+    found = [*map(str, BuildCheck(make_config(tmp_path, layout="chunks"), AS_OF, SILENT).database())]
     assert [line for line in found if not line.startswith("fine: ")] == []
 
 

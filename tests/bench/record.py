@@ -20,6 +20,7 @@ from typing import Any, Final, cast
 from generator.api import keys
 from generator.api.contract import SORTS, StatusFilter
 from generator.api.times import instant
+from generator.progress import SILENT
 from generator.publish import record
 from generator.publish.lease import Lease
 from generator.publish.plan import GenerationStep, Plan, PlanPart
@@ -30,7 +31,7 @@ from generator.tree.files import SHARDS
 from generator.tree.manifest import Current, Manifest, Retired
 from tests.bench.runner import Runner
 from tests.bench.tables import Goal, table
-from tests.support.sites.builds import Silent, make_config
+from tests.support.sites.builds import make_config
 
 #: Numbers of public markets; the demo with 100,000 markets has the second.
 SIZES: Final = (20_000, 90_910)
@@ -225,7 +226,7 @@ def publish(store: Memory, built: Manifest, known: Manifest | None, config: Any)
     content: Any = SimpleNamespace(
         built=built, folder=folder, remaining=frozenset(), warnings=(), problems=(), recovered=lambda _: content
     )
-    publisher = Publisher(Target(cast("Any", store), lease, config), content, Silent())
+    publisher = Publisher(Target(cast("Any", store), lease, config), content, SILENT)
     publisher._applier = cast("Any", _Applier(store))  # noqa: SLF001 - puts nothing
     publisher.publish(publisher.plan())
     return store.traffic

@@ -15,8 +15,6 @@ from generator.api import contract, keys
 from generator.builder.comparison import Comparison
 from generator.builder.content_guards import LEAST, ContentGuards
 from generator.builder.guards import BuildOverrides
-from generator.builder.preparation import Clock
-from generator.builder.run import build
 from generator.cli.build import overrides_of
 from generator.config.settings import Config
 from generator.config.shape import shaping
@@ -26,10 +24,12 @@ from generator.markets import detail, row_validation
 from generator.markets.detail import Book, Detail, Level
 from generator.markets.fills import Fill
 from generator.markets.row_validation import ExtendedFields
+from generator.progress import SILENT
+from tests.builder.test_part_staging import QUICK as OF_DETAILS
 from tests.support.campaigns import rounds
 from tests.support.commands import run
 from tests.support.sites import replay
-from tests.support.sites.builds import AS_OF, NOW, Silent, build_now, make_config
+from tests.support.sites.builds import AS_OF, NOW, build_now, make_config
 from tests.support.sites.builds import files as every_file
 from tests.support.sites.rows import (
     FX_MEMBER,
@@ -42,14 +42,7 @@ from tests.support.sites.rows import (
 )
 
 #: What has no part in details takes most of a build's time.
-QUICK: Final = {
-    "source__audit": 0,
-    "layout": "chunks",
-    "dumps__ndjson": False,
-    "feeds__enabled": False,
-    "variant": "extended",
-    "search": "off",
-}
+QUICK: Final[dict[str, Any]] = {**OF_DETAILS, "variant": "extended", "search": "off"}
 SETTINGS: Final = [f"--set={key.replace('__', '.')}={value}" for key, value in QUICK.items()]
 MARKETS: Final = 60
 
@@ -114,12 +107,6 @@ def files_of(folder: Path) -> dict[str, bytes]:
     return {name: body for name, body in every_file(folder / "output", "").items() if name != ".lock"}
 
 
-def built(folder: Path, *options: str) -> None:
-    """Build with these options."""
-    overrides = BuildOverrides(**dict.fromkeys(options, True))
-    build(make_config(folder, **QUICK), Clock(AS_OF, is_set=True), overrides=overrides, progress=Silent())
-
-
 @pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("case", BROKEN)
 def test_a_view_that_breaks_is_refused_with_three_examples_unless_its_own_option_lets_it_through(
@@ -129,14 +116,14 @@ def test_a_view_that_breaks_is_refused_with_three_examples_unless_its_own_option
     break_view(folder, case)
     before = files_of(folder)
     with pytest.raises(GuardError) as caught:
-        built(folder, *(name for name in OPTIONS if name != option))
+        build_now(make_config(folder, **QUICK), AS_OF, progress=SILENT, **{name: name != option for name in OPTIONS})
     sentence = (
         rf"{sentence}.*; nothing was replaced\. Correct the database or its views or, if .* right, pass "
         rf"--allow-{option}\. Such as:(\n  market [0-9a-f-]{{36}}.* → .*){{3}}"
     )
     assert re.fullmatch(sentence, str(caught.value)), caught.value
     assert files_of(folder) == before
-    built(folder, option)
+    build_now(make_config(folder, **QUICK), AS_OF, progress=SILENT, **{option: True})
     assert files_of(folder) != before
 
 

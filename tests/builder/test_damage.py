@@ -39,10 +39,8 @@ KEPT: Final = {names.MANIFEST, ".lock"}
 TIMED: Final = {names.REPORT, names.INSPECTION, names.FINGERPRINTS}
 #: Kinds of files that a site has at least.
 LEAST_KINDS: Final = 50
-LAYOUTS: Final = ("pages", "chunks")
 #: What the loss of the first changes.
 PARTS: Final = {names.DUMP_PARTS, names.MANIFEST}
-HISTORIES: Final = ("thinned", "full")
 
 
 def site(folder: Path, layout: str, histories: str) -> Config:
@@ -108,10 +106,9 @@ def _few_limits() -> Iterator[None]:
         yield
 
 
-@pytest.fixture(scope="module", params=every_pair(LAYOUTS, HISTORIES), ids=" ".join)
+@pytest.fixture(scope="module", params=every_pair(("pages", "chunks"), ("thinned", "full")), ids=" ".join)
 def built(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Config:
-    layout, histories = request.param
-    settings = site(tmp_path_factory.mktemp("site"), layout, histories)
+    settings = site(tmp_path_factory.mktemp("site"), *request.param)
     shutil.copytree(settings.output, settings.output.with_name("whole"))
     return settings
 
@@ -170,9 +167,7 @@ def test_a_full_build_makes_every_damaged_file_again(settings: Config) -> None:
         assert key in TIMED or not is_as_damaged or is_untold(key, whole), key
         found = comparable(output)
         differing = {name for name in control.keys() | found.keys() if control.get(name) != found.get(name)}
-        new = {
-            name for name in differing if name not in control and name.startswith(f"{keys.list_prefix(keys.CHANGES)}/")
-        }
+        new = {name for name in differing - control.keys() if name.startswith(f"{keys.list_prefix(keys.CHANGES)}/")}
         assert differing - new <= ends_with(whole, key), key
 
 

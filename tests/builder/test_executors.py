@@ -14,16 +14,11 @@ from generator.builder.last_details import LastDetails, Sample
 from generator.builder.part_staging import PartWork, StagedPart
 from generator.config.settings import Config
 from generator.markets.quarantine import Quarantine
+from generator.progress import SILENT, Silent
 from generator.source.reader import Reader, open_reader
 from generator.tree.folder import locked
-from tests.support.sites.builds import AS_OF, NOW, Silent, make_config
-from tests.support.sites.rows import (
-    insert_fill,
-    insert_market,
-    insert_order,
-    insert_point,
-    market_id,  # fmt: skip
-)
+from tests.support.sites.builds import AS_OF, NOW, make_config
+from tests.support.sites.rows import insert_fill, insert_market, insert_order, insert_point, market_id
 
 MARKETS = 130
 
@@ -107,7 +102,7 @@ def test_a_few_markets_are_not_worth_a_process(database: sqlite3.Connection, tmp
 def test_parts_that_workers_cannot_read_are_read_by_the_parent(markets_folder: Path) -> None:
     with working(make_config(markets_folder)) as (work, reader):
         (markets_folder / "markets.db").rename(markets_folder / "gone.db")
-        assert all_keys(executors.staged(work, reader, Silent())) == KEYS
+        assert all_keys(executors.staged(work, reader, SILENT)) == KEYS
 
 
 def test_workers_do_not_read_a_file_that_replaced_the_database(markets_folder: Path) -> None:

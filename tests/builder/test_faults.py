@@ -132,19 +132,12 @@ def in_turn(call: str, *numbers: int) -> list[Fault]:
 FIRST_PAGES = len(LIST_NAMES) * len(limits.FEW)
 #: Calls at which the main process is killed, from first to last.
 COMMIT = [
-    Fault("sync"),
-    *both("manifest", 1, 2),
-    *both("fsync", 1, 6),
-    *in_turn("fsync", 2, 3, 4, 5),
-    *both("generation", 1, 30),
-    *in_turn("generation", 2, 29, *range(3, 29, 10)),
-    *both("detail", 1),
-    *in_turn("detail", 2, 4),
-    *both("first", 1, FIRST_PAGES),
+    Fault("sync"), *both("manifest", 1, 2), *both("fsync", 1, 6), *in_turn("fsync", 2, 3, 4, 5),
+    *both("generation", 1, 30), *in_turn("generation", 2, 29, *range(3, 29, 10)),
+    *both("detail", 1), *in_turn("detail", 2, 4), *both("first", 1, FIRST_PAGES),
     *in_turn("first", 2, FIRST_PAGES - 1, 99, 100, 101, *range(7, FIRST_PAGES, 80)),
-    *both("document", 1),
-    *both("report", 1),
-]
+    *both("document", 1), *both("report", 1),
+]  # fmt: skip
 #: Only a build that withdraws a market is sure to delete something: its detail, then retired generations.
 PRUNING = [*both("discard", 1), *in_turn("discard", 2, 3, 5, 8)]
 CLEARING = [Fault("clear", number) for number in (1, 2, 40)]
@@ -187,15 +180,9 @@ def test_a_build_killed_at_any_call_leaves_the_old_state_or_the_new(
 @pytest.mark.campaign(short=0)
 def test_a_build_of_a_large_site_killed_at_any_write_of_its_manifest_is_finished_by_the_next(world: World) -> None:
     faults = [
-        *both("manifest", 1, 2),
-        *both("shard", 1),
-        *in_turn("shard", 2, 3, 4, 6, 8),
-        *both("fsync", 1),
-        *in_turn("fsync", 2, 3, 4, 5, 6, 7),
-        *both("discard", 1),
-        *in_turn("discard", 2, 4),
-        *both("detail", 1),
-    ]
+        *both("manifest", 1, 2), *both("shard", 1), *in_turn("shard", 2, 3, 4, 6, 8), *both("fsync", 1),
+        *in_turn("fsync", 2, 3, 4, 5, 6, 7), *both("discard", 1), *in_turn("discard", 2, 4), *both("detail", 1),
+    ]  # fmt: skip
     random.Random(7).shuffle(faults)
     with closing(Builds(world, world.folder / "output", layout=chunks.LAYOUT, modules=(records.__name__,))) as builds:
         reader = Reader.of_folder(builds.output)
@@ -436,20 +423,6 @@ def test_a_withdrawn_market_is_gone_at_once_and_other_lists_keep_their_walks(
         assert market_id(3) not in key
         assert market_id(3).encode() not in body
         assert b"Is it withdrawn?" not in body
-
-
-@pytest.mark.campaign(short=0)
-def test_the_lifetime_of_a_killed_builds_generations_starts_with_the_next_build(
-    world: World, builds: Builds, reader: Reader
-) -> None:
-    builds.build()
-    world.advance()
-    builds.die(Fault("document", 1))
-    builds.as_of += 10 * LIFETIME
-    walks = hold(reader)  # some start in generations of the killed build
-    world.advance()
-    builds.build()
-    assert finish(reader, walks) == len(walks)
 
 
 # ── concurrent ────────────────────────────────────────────────────────────────────────────────────────────────────

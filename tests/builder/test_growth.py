@@ -8,18 +8,15 @@ from typing import Any, Final
 
 import pytest
 
-from generator.builder.guards import BuildOverrides, refuse_growth
-from generator.builder.preparation import Clock
+from generator.builder.guards import refuse_growth
 from generator.builder.report_file import Excused
-from generator.builder.run import build
 from generator.errors import GuardError
 from generator.site.catalog import Catalog
-from generator.tree.manifest import Manifest
+from tests.builder.test_part_staging import QUICK
 from tests.support.commands import run
-from tests.support.sites.builds import AS_OF, NOW, Silent, build_now, files, make_config
+from tests.support.sites.builds import AS_OF, NOW, build_now, files, make_config, manifest_of
 from tests.support.sites.rows import insert_market, market_id, public_market
 
-QUICK: Final = {"source__audit": 0, "layout": "chunks", "dumps__ndjson": False, "feeds__enabled": False}
 LATER: Final = AS_OF + timedelta(hours=1)
 #: Markets that are public from the beginning, and those that are hidden.
 PUBLIC: Final = range(1, 41)
@@ -31,20 +28,13 @@ def insert(database: sqlite3.Connection, numbers: range, **columns: Any) -> None
         insert_market(database, number, **columns)
 
 
-def catalog(*markets: Any) -> Catalog:
-    return Catalog(markets, as_of=NOW, hidden=0)
-
-
 def refused(before: int, appeared: Mapping[int, str], excused: Excused = Excused()) -> str | None:  # noqa: B008
     """What the guard says of so many markets, all public before, and others created when it is told."""
     known = range(10_000, 10_000 + before)
-    previous = Manifest(
-        complete=True, as_of=NOW, version="", variant="core", layout="pages", current={}, retired=(), objects={},
-        markets={market_id(number): ("open",) for number in known},
-    )  # fmt: skip
+    previous = manifest_of(markets={market_id(number): ("open",) for number in known})
     new = (public_market(number, created_at=time) for number, time in appeared.items())
     try:
-        refuse_growth(catalog(*map(public_market, known), *new), previous, excused)
+        refuse_growth(Catalog([*map(public_market, known), *new], as_of=NOW, hidden=0), previous, excused)
     except GuardError as error:
         return str(error)
     return None
@@ -110,9 +100,7 @@ def test_markets_whose_rows_were_bad_may_all_be_corrected_if_the_report_says_so(
         (tmp_path / "output" / "report.json").write_text("{}", "utf-8")
         with pytest.raises(GuardError, match="53 markets would appear"):
             build_now(config, LATER)
-    overrides = BuildOverrides(growth=is_report_damaged)
-    report = build(config, Clock(LATER, is_set=True), overrides=overrides, progress=Silent())
-    assert report.built == len(PUBLIC) + len(HIDDEN)
+    assert build_now(config, LATER, growth=is_report_damaged).built == len(PUBLIC) + len(HIDDEN)
 
 
 def test_bad_rows_that_were_only_counted_count() -> None:

@@ -4,7 +4,7 @@
 import random
 import shutil
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from itertools import count
 from pathlib import Path
@@ -33,6 +33,23 @@ SITES: Final[dict[str, Mapping[str, str]]] = {
     name: {"layout": "pages", "variant": "core", "search": "title+description", **settings}
     for name, settings in {"core-pages": {}, **OTHER_BUILDS}.items()
 }
+
+
+#: Changes of rows of a market's detail, and of its own.
+LIES: Final = (
+    "UPDATE orders SET amount = amount + 1 WHERE market_id = ?",
+    "UPDATE fills SET amount = amount + 1 WHERE market_id = ?",
+    "DELETE FROM probabilities WHERE market_id = ?",
+    "DELETE FROM fills WHERE market_id = ?",
+    "UPDATE probabilities SET prob = 1 - prob WHERE market_id = ? AND prob <> 0.5",
+)
+LIES_ABOUT_ROWS: Final = (
+    "UPDATE markets SET volume = volume + 1 WHERE id = ?",
+    "UPDATE markets SET description = 'A lie' WHERE id = ?",
+    "UPDATE markets SET prob = 1 - prob, trader_count = trader_count + 1 WHERE id = ?",
+    "DELETE FROM market_categories WHERE market_id = ?",
+    "DELETE FROM fx_members WHERE market_id = ?",
+)
 
 
 class History:
@@ -130,36 +147,26 @@ class History:
         stir(self.site)
 
     def detail(self) -> Path:
-        return self.chance.choice(sorted(self.details()) or [self.mutable()])
+        found = [path for place in (keys.DETAILS, keys.SLUGS) for path in (self.site.output / place).rglob("*.json")]
+        return self.chance.choice(sorted(found) or [self.mutable()])
 
     def mutable(self) -> Path:
-        with locked(self.site.output) as folder:
-            made = folder.manifest()
-            assert made
-            return self.chance.choice([path for key in sorted(made.objects) if (path := folder.path(key)).exists()])
+        return self._one_of(self.site.manifest().objects)
 
     def whole_list(self) -> Path:
-        with locked(self.site.output) as folder:
-            made = folder.manifest()
-            assert made
-            places = sorted(f"{keys.LISTS}/{name}" for name in made.lists())
-            return self.chance.choice([path for key in places if (path := folder.path(key)).exists()])
+        return self._one_of(f"{keys.LISTS}/{name}" for name in self.site.manifest().lists())
+
+    def _one_of(self, places: Iterable[str]) -> Path:
+        return self.chance.choice([path for key in sorted(places) if (path := self.site.output / key).exists()])
 
     def lose_all(self) -> None:
         (self.site.output / files.FINGERPRINTS).unlink(missing_ok=True)
 
-    def details(self) -> list[Path]:
-        return [*(self.site.output / keys.DETAILS).rglob("*.json"), *(self.site.output / keys.SLUGS).rglob("*.json")]
-
     def set(self) -> None:
         """Change a setting that shapes details, or one that they have nothing to do with."""
-        choices = {
-            "detail.recent_fills": (1, 50),
-            "fills_window_step": ("0 s", "1 h"),
-            "cursor.lifetime": ("6 h", "1 h"),
-        }
-        key = self.chance.choice(sorted(choices))
-        self.settings[key] = self.chance.choice(choices[key])
+        choices = {"detail.recent_fills": (1, 50), "fills_window_step": ("0 s", "1 h")}
+        key = self.chance.choice([*choices, "cursor.lifetime"])
+        self.settings[key] = self.chance.choice(choices.get(key, ("6 h", "1 h")))
 
     def switch(self) -> None:
         """Switch to another layout and variant, or back."""
@@ -171,15 +178,7 @@ class History:
             self._lie_about_row()
             return
         owner = (market_id(self.number()),)
-        act = self.chance.choice(
-            (
-                "UPDATE orders SET amount = amount + 1 WHERE market_id = ?",
-                "UPDATE fills SET amount = amount + 1 WHERE market_id = ?",
-                "DELETE FROM probabilities WHERE market_id = ?",
-                "DELETE FROM fills WHERE market_id = ?",
-                "UPDATE probabilities SET prob = 1 - prob WHERE market_id = ? AND prob <> 0.5",
-            )
-        )
+        act = self.chance.choice(LIES)
         self.site.database.execute(act, owner)
         self._lies += 1
 
@@ -187,15 +186,7 @@ class History:
         """Change a row without a word."""
         owner = market_id(self.number())
         told = self.site.database.execute("SELECT market_version FROM markets WHERE id = ?", [owner]).fetchone()
-        act = self.chance.choice(
-            (
-                "UPDATE markets SET volume = volume + 1 WHERE id = ?",
-                "UPDATE markets SET description = 'A lie' WHERE id = ?",
-                "UPDATE markets SET prob = 1 - prob, trader_count = trader_count + 1 WHERE id = ?",
-                "DELETE FROM market_categories WHERE market_id = ?",
-                "DELETE FROM fx_members WHERE market_id = ?",
-            )
-        )
+        act = self.chance.choice(LIES_ABOUT_ROWS)
         self.site.database.execute(act, [owner])
         self.site.edit(int(owner[:8], 16), market_version=told[0])
         self._lies += 1

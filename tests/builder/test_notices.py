@@ -10,8 +10,9 @@ import pytest
 from generator.api import keys, times
 from generator.builder.notices import CLOCK_SKEW, OVERDUE_AFTER, Topic
 from generator.builder.preflight import BuildCheck
+from generator.progress import SILENT
 from tests.support.readers.pages import PAGES
-from tests.support.sites.builds import AS_OF, Silent, build_now, files, make_config
+from tests.support.sites.builds import AS_OF, build_now, files, make_config
 from tests.support.sites.rows import insert_fill, insert_fx_member, insert_market, insert_point, market_id
 
 #: When the markets of these tests were settled; no other time.
@@ -69,12 +70,8 @@ def test_open_markets_past_their_closing_time_are_one_remark_that_names_the_reci
     insert_fx_member(database, market_id=insert_market(database, 4, close_time="2026-01-30 00:00:00"))
     insert_market(database, 5, close_time="2026-01-30 00:00:00")
     report = build_now(make_config(tmp_path))
-    assert report.findings() == [
-        (
-            "markets: 1 remark: is open past its close_time "
-            f"({market_id(4)}: 2026-01-30T00:00:00.000Z, and 2 others); {effect}"
-        )
-    ]
+    examples = f"{market_id(4)}: 2026-01-30T00:00:00.000Z, and 2 others"
+    assert report.findings() == [f"markets: 1 remark: is open past its close_time ({examples}); {effect}"]
     assert "\n### No status closed\n" in PAGES["docs/your-database.md"]
 
 
@@ -103,23 +100,18 @@ def test_times_in_the_future_are_published_as_they_stand_with_a_line_for_each_co
     report = build_now(make_config(tmp_path))
     assert (report.built, report.quarantine.total()) == (6, 0)
     assert report.findings() == [
-        (
-            "markets: 2 remarks: last_activity_at is in the future "
-            f"(such as {market_id(2)}: 2027-01-02T00:00:00.000Z); it leads the sort `activity`: {LOCAL}"
-        ),
-        (
-            f"markets: 1 remark: created_at is in the future ({market_id(1)}: 2031-01-01T00:00:00.000Z); "
-            f"it leads the sort `new`: {LOCAL}"
-        ),
-        f"markets: 1 remark: fills.created_at is in the future ({market_id(5)}: 2029-01-01T00:00:00.000Z); {LOCAL}",
-        (
-            "markets: 1 remark: probabilities.recorded_at is in the future "
-            f"({market_id(5)}: 2030-01-01T00:00:59.000Z); {LOCAL}"
-        ),
-        (
-            f"markets: 1 remark: resolved_at is in the future ({market_id(4)}: 2028-01-01T00:00:00.000Z); "
-            f"it leads the sort `ended`: {LOCAL}"
-        ),
+        f"markets: {column} is in the future ({example}.000Z); {f'it leads the sort `{sort}`: ' if sort else ''}{LOCAL}"
+        for column, example, sort in (
+            (
+                "2 remarks: last_activity_at",
+                f"such as {market_id(2)}: 2027-01-02T00:00:00",
+                "activity",
+            ),
+            ("1 remark: created_at", f"{market_id(1)}: 2031-01-01T00:00:00", "new"),
+            ("1 remark: fills.created_at", f"{market_id(5)}: 2029-01-01T00:00:00", ""),
+            ("1 remark: probabilities.recorded_at", f"{market_id(5)}: 2030-01-01T00:00:59", ""),
+            ("1 remark: resolved_at", f"{market_id(4)}: 2028-01-01T00:00:00", "ended"),
+        )
     ]
     listed = json.loads((tmp_path / "output" / keys.first_page("all/activity", 1)).read_bytes())["items"]
     assert listed[0]["id"] == market_id(3)
@@ -131,7 +123,7 @@ def test_times_in_the_future_are_published_as_they_stand_with_a_line_for_each_co
 def test_check_makes_the_remarks_that_a_build_makes(tmp_path: Path, database: sqlite3.Connection) -> None:
     insert_future(database)
     settings = make_config(tmp_path)
-    check = BuildCheck(settings, AS_OF, Silent())
+    check = BuildCheck(settings, AS_OF, SILENT)
     found = [finding.text for finding in check.database() if finding.severity == "warning"]
     assert check.measured
     assert check.measured.remarks == (report := build_now(settings)).remarks
@@ -175,12 +167,8 @@ def test_a_question_that_shows_nothing_is_published_with_a_remark(tmp_path: Path
     report = build_now(make_config(tmp_path))
     assert (report.built, report.quarantine.total()) == (8, 0)
     assert [remark.key for remark in report.remarks] == [market_id(number) for number in range(1, 6)]
-    assert report.findings() == [
-        (
-            f"markets: 5 remarks: question is empty (such as {market_id(1)}); "
-            "it is published as it stands: write the question, or hide the market"
-        )
-    ]
+    effect = "it is published as it stands: write the question, or hide the market"
+    assert report.findings() == [f"markets: 5 remarks: question is empty (such as {market_id(1)}); {effect}"]
 
 
 def test_remarks_are_counted_by_topic_in_metrics(tmp_path: Path, database: sqlite3.Connection) -> None:

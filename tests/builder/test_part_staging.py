@@ -18,13 +18,10 @@ from generator import program
 from generator.api import keys, times
 from generator.api.contract import Variant
 from generator.builder import last_details, part_rendering
-from generator.builder.guards import BuildOverrides
 from generator.builder.last_details import LastDetails, Sample
 from generator.builder.notices import Topic
 from generator.builder.part_staging import DetailCounts, PartWork
-from generator.builder.preparation import Clock
 from generator.builder.report import Report
-from generator.builder.run import build
 from generator.config.settings import Config
 from generator.markets.fills import Window
 from generator.markets.quarantine import Quarantine
@@ -32,12 +29,13 @@ from generator.progress import SILENT, Progress
 from generator.source.fill_windows import EarlierCounts
 from generator.source.queries import EVERYTHING
 from generator.source.reader import open_reader
-from generator.tree import files, fingerprints
+from generator.tree import files, fingerprints, manifest_file
 from generator.tree.fingerprints import Made
 from generator.tree.folder import Output, locked
+from generator.tree.manifest import Manifest
 from tests.support.deaths import dying
 from tests.support.project import ROOT
-from tests.support.sites.builds import AS_OF, VARIANTS, lasting, make_config, tells_of_earlier_builds
+from tests.support.sites.builds import AS_OF, VARIANTS, build_now, lasting, make_config, tells_of_earlier_builds
 from tests.support.sites.builds import files as every_file
 from tests.support.sites.rows import insert_fill, insert_market, insert_order, insert_point, market_id
 
@@ -83,8 +81,8 @@ class VersionedSite:
 
     def build(self, *, later: int = 5, full: bool = False, progress: Progress = SILENT, **settings: Any) -> Report:
         self.minutes += later
-        clock = Clock(AS_OF + timedelta(minutes=self.minutes), is_set=True)
-        return build(self.config(**settings), clock, overrides=BuildOverrides(full=full), progress=progress)
+        now = AS_OF + timedelta(minutes=self.minutes)
+        return build_now(self.config(**settings), now, full=full, progress=progress)
 
     def config(self, **settings: Any) -> Config:
         return make_config(self.folder, **{**QUICK, **settings})
@@ -102,6 +100,11 @@ class VersionedSite:
 
     def key(self, path: Path) -> str:
         return path.relative_to(self.output).as_posix()
+
+    def manifest(self) -> Manifest:
+        found = manifest_file.read(self.output)
+        assert found
+        return found
 
     def detail(self, number: int) -> Any:
         return json.loads(self.path(number).read_bytes())

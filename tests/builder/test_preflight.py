@@ -11,8 +11,9 @@ import pytest
 from generator.builder import link_check
 from generator.builder.preflight import BuildCheck, of_detail_versions
 from generator.markets.site_keys import SiteKeys
+from generator.progress import SILENT
 from generator.site.catalog import Catalog, Naming
-from tests.support.sites.builds import AS_OF, NOW, Silent, build_now, make_config
+from tests.support.sites.builds import AS_OF, NOW, build_now, make_config
 from tests.support.sites.rows import insert_market, market_id, public_market
 
 EXTENDED = {"variant": "extended", "search": "title+description"}
@@ -21,7 +22,7 @@ SECRET = "S3cret"  # noqa: S105 - of no server
 
 
 def findings(tmp_path: Path, topic: str = "search", **settings: str) -> list[str]:
-    check = BuildCheck(make_config(tmp_path, **settings), AS_OF, Silent())
+    check = BuildCheck(make_config(tmp_path, **settings), AS_OF, SILENT)
     return [str(finding) for finding in (*check.settings(), *check.database()) if f": {topic}: " in str(finding)]
 
 
@@ -110,7 +111,7 @@ def test_check_says_which_markets_have_a_version(
 
 def test_check_says_what_versions_would_save(tmp_path: Path, database: sqlite3.Connection) -> None:
     insert_market(database)
-    check = BuildCheck(make_config(tmp_path), AS_OF, Silent())
+    check = BuildCheck(make_config(tmp_path), AS_OF, SILENT)
     assert not [finding for finding in check.database() if "detail_version" in finding.text]
     assert check.measured
     (finding,) = map(str, of_detail_versions(check.measured, has_versions=False, worth=1))
@@ -128,7 +129,7 @@ def test_check_warns_of_copies_of_files_that_nothing_purges(tmp_path: Path) -> N
         (elsewhere, True),
         ({**elsewhere, "publish__purge_command": "purge"}, False),
     ):
-        found = BuildCheck(make_config(tmp_path, **settings), AS_OF, Silent()).settings()
+        found = BuildCheck(make_config(tmp_path, **settings), AS_OF, SILENT).settings()
         assert any(finding.text.startswith("dumps.base_url: ") for finding in found) == is_warned
 
 
@@ -143,44 +144,40 @@ def test_check_warns_of_copies_of_files_that_nothing_purges(tmp_path: Path) -> N
     ],
 )
 def test_check_warns_of_a_cluster_elsewhere_without_tls(tmp_path: Path, address: str, *, is_warned: bool) -> None:
-    found = [str(finding) for finding in BuildCheck(make_config(tmp_path, cluster=address), AS_OF, Silent()).settings()]
+    found = [str(finding) for finding in BuildCheck(make_config(tmp_path, cluster=address), AS_OF, SILENT).settings()]
     assert [f"warning: cluster: {address} is without TLS" in finding for finding in found] == [True] * is_warned
 
 
-@pytest.mark.parametrize(
-    ("url", "mode"),
-    [
-        ("db.example.com/site", "prefer"),
-        ("db.example.com/site?sslmode=allow", "allow"),
-        ("/site?host=db.example.com", "prefer"),
-        ("localhost/site?hostaddr=10.0.0.7", "prefer"),
-        ("/site?host=localhost:5432&host=db.example.com:5432", "prefer"),
-        ("db.example.com/site?sslmode=verify-full", None),
-        ("db.example.com/site?hostaddr=127.0.0.1", None),
-        ("127.0.0.7:5432/site?sslmode=disable", None),
-        ("/site?host=/run/postgresql", None),
-        ("localhost./site", None),
-        ("[::ffff:127.0.0.1]/site", None),
-        ("[::ffff:10.0.0.7]/site", "prefer"),
-        ("notlocalhost/site", "prefer"),
-        ("db.example.com/site?sslrootcert=system", None),
-        ("/site?host=localhost:5432&host=127.0.0.1:5433", None),
-    ],
-)
+#: Ends of addresses, by the mode of TLS that is warned of.
+ADDRESSES: Final[Mapping[str | None, tuple[str, ...]]] = {
+    "prefer": (
+        *("db.example.com/site", "/site?host=db.example.com", "localhost/site?hostaddr=10.0.0.7", "notlocalhost/site"),
+        *("/site?host=localhost:5432&host=db.example.com:5432", "[::ffff:10.0.0.7]/site"),
+    ),
+    "allow": ("db.example.com/site?sslmode=allow",),
+    None: (
+        *("db.example.com/site?sslmode=verify-full", "db.example.com/site?hostaddr=127.0.0.1", "localhost./site"),
+        *("127.0.0.7:5432/site?sslmode=disable", "/site?host=/run/postgresql", "[::ffff:127.0.0.1]/site"),
+        *("db.example.com/site?sslrootcert=system", "/site?host=localhost:5432&host=127.0.0.1:5433"),
+    ),
+}
+
+
+@pytest.mark.parametrize(("url", "mode"), [(url, mode) for mode, urls in ADDRESSES.items() for url in urls])
 def test_check_says_what_a_connection_to_another_machine_allows_without_tls(
     tmp_path: Path, url: str, mode: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("PGHOST", "PGHOSTADDR", "PGSSLMODE", "PGSSLROOTCERT"):
         monkeypatch.delenv(name, raising=False)
     config = make_config(tmp_path, source__url=f"postgresql://reader:{SECRET}@{url}")
-    found = [str(finding) for finding in BuildCheck(config, AS_OF, Silent()).settings()]
+    found = [str(finding) for finding in BuildCheck(config, AS_OF, SILENT).settings()]
     assert [f"sslmode is {mode}, so " in line for line in found if line.startswith("warning: source.url: ")] == (
         [True] if mode else []
     )
     assert SECRET not in "".join(found)
     monkeypatch.setenv("PGSSLMODE", "require")
     written = "sslmode=" in url and mode is not None
-    assert len([*BuildCheck(config, AS_OF, Silent()).settings()]) == len(found) - (mode is not None and not written)
+    assert len([*BuildCheck(config, AS_OF, SILENT).settings()]) == len(found) - (mode is not None and not written)
 
 
 # ── keys that links need ────────────────────────────────────────────────────────────────────────────────────────────
@@ -198,11 +195,8 @@ def said(market_url: str | None, *numbers: int, has_keys: bool = True, count: in
 
 def test_nothing_is_said_where_links_have_all_that_they_need() -> None:
     assert said(KEYED, 1, 2) == said(KEYED, count=0) == []
-
-
-@pytest.mark.parametrize("market_url", [None, "https://example.org/{id}"])
-def test_keys_are_not_missed_where_no_link_needs_them(market_url: str | None) -> None:
-    assert said(market_url, has_keys=False) == said(market_url, 1) == []
+    for needs_none in (None, "https://example.org/{id}"):
+        assert said(needs_none, has_keys=False) == said(needs_none, 1) == []
 
 
 def test_a_missing_column_and_missing_keys_are_named() -> None:

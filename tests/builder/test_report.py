@@ -13,17 +13,14 @@ import pytest
 
 from generator.api import keys
 from generator.builder import notices, report_after_takedown
-from generator.builder.guards import BuildOverrides
-from generator.builder.preparation import Clock
 from generator.builder.report import MarketChanges, Report
 from generator.builder.report_after_takedown import Remains, tells_of
 from generator.builder.report_file import ReportFile, Withdrawal
-from generator.builder.run import build
 from generator.cost.estimate import Basis, Cost
 from generator.findings import CHECK_NAMES_EACH, Finding
 from generator.markets.quarantine import Quarantine
 from generator.metrics import sample
-from generator.progress import Span
+from generator.progress import Silent, Span
 from generator.site.catalog import Catalog
 from generator.tree import files
 from generator.tree.blocklist import BlockedList
@@ -123,16 +120,11 @@ def unwritten() -> Report:
     return made
 
 
-def test_a_run_without_changes_does_not_rewrite_the_report() -> None:
+def test_only_a_run_with_changes_or_new_findings_rewrites_the_report() -> None:
     later = unwritten()
     later.stages = {"read": Span(9.0, 0.0)}
     assert not later.says_more_than(report().encoded())
-
-
-def test_a_run_with_changes_or_new_findings_rewrites_the_report() -> None:
-    assert unwritten().says_more_than(None)
-    assert unwritten().says_more_than(b"damaged")
-    assert unwritten().says_more_than(b"[]")
+    assert all(map(unwritten().says_more_than, (None, b"damaged", b"[]")))
     assert report().says_more_than(report().encoded())
     other = unwritten()
     other.quarantine.reject("orders", "y", Finding(column="price", text="bad"))
@@ -257,7 +249,7 @@ def test_a_build_reports_its_search_index(tmp_path: Path, database: sqlite3.Conn
     assert figures[sample("bytes")] == pytest.approx(sum(map(len, everything.values())), rel=0.01)
 
 
-class Steps:
+class Steps(Silent):
     """Progress that counts."""
 
     def __init__(self) -> None:
@@ -272,9 +264,6 @@ class Steps:
     def advance(self) -> None:
         self.done += 1
 
-    def describe(self, doing: str) -> None:
-        pass
-
 
 @pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("settings", [{}, {"variant": "extended", "search": "title"}])
@@ -286,7 +275,7 @@ def test_progress_ends_when_the_work_is_done(
     for _ in range(2):
         dry, built = Steps(), Steps()
         dry_run_of(config, AS_OF, progress=dry)
-        build(config, Clock(AS_OF, is_set=True), overrides=BuildOverrides(shrink=False, invalid=False), progress=built)
+        build_now(config, progress=built)
         seen += [(dry.expected, dry.done), (built.expected, built.done)]
     assert [expected for expected, _ in seen] == [done for _, done in seen]
     assert seen[1][0] == 1 + 30 + 1 + bool(settings), "a market, thirty lists, downloads, and perhaps an index"
@@ -310,9 +299,7 @@ def remaining(left: ReportFile, *gone: str, categories: Iterable[str] = ()) -> R
     blocked = BlockedList().decided([OLD, UNKNOWN], is_blocked=True, now=EARLIER)
     cost = Cost(prices_as_of="2026-01-01", schedule=5, basis=Basis(), layouts={})
     catalog = Catalog([public_market(2)], as_of=NOW, hidden=0)
-    now = Remains(
-        catalog, [*categories], lists={}, objects=7, retained=0, search=None, downloads=None, cost=cost
-    )  # fmt: skip
+    now = Remains(catalog, [*categories], lists={}, objects=7, retained=0, search=None, downloads=None, cost=cost)
     return report_after_takedown.without(left, blocked.decided(gone, is_blocked=True, now=LATER), now)
 
 
@@ -345,9 +332,7 @@ def test_remarks_are_those_about_markets_that_are_left() -> None:
         Finding(subject="category", key="Secret ", text="is published in another spelling", value="secret"),
     ]  # fmt: skip
     found = remaining(built_report(remarks=remarks), GONE, categories=["Politics"]).remarks
-    assert [remark.partition(":")[0] for remark in found] == [
-        f"market {LEFT}", "file dumps.json", "category Politics",
-    ]  # fmt: skip
+    assert [remark.partition(":")[0] for remark in found] == [f"market {LEFT}", "file dumps.json", "category Politics"]
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,10 @@ from click.testing import CliRunner
 from generator.builder.preflight import BuildCheck
 from generator.cli.main import main
 from generator.demo.database import seed
+from generator.progress import SILENT
 from tests.support import commands
 from tests.support.project import ROOT
-from tests.support.sites.builds import AS_OF, Silent, make_config
+from tests.support.sites.builds import AS_OF, make_config
 
 PUBLIC_URL = "https://api.example.com"
 
@@ -50,7 +51,7 @@ def test_what_is_published_can_be_read_by_all_whatever_the_umask(tmp_path: Path)
 
 
 def warnings(tmp_path: Path, **settings: object) -> list[str]:
-    check = BuildCheck(make_config(tmp_path, **settings), AS_OF, Silent())
+    check = BuildCheck(make_config(tmp_path, **settings), AS_OF, SILENT)
     return [finding.text for finding in check.folder() if finding.severity == "warning"]
 
 

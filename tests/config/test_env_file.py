@@ -24,7 +24,6 @@ def read(tmp_path: Path, text: str) -> dict[str, str]:
     ("text", "value"),
     [
         (f"A={URL}", URL),
-        (f"A={URL}\n", URL),
         (f"A='{URL}'", URL),
         (f'A="{URL}"', URL),
         ("\n  # A=1\n; A=2\nA=3\n#A=4", "3"),
@@ -77,7 +76,7 @@ def test_a_mistake_is_an_error_that_names_the_line_and_no_value(text: str, mista
 
 @pytest.mark.parametrize("name", ["nowhere", "."])
 def test_a_file_that_cannot_be_read_is_an_error(name: str, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="; name a file of variables with --env-file"):
+    with pytest.raises(ConfigError, match=r"(file or|is a) directory; name a file of variables with --env-file"):
         env_file.load(tmp_path / name)
 
 
@@ -101,24 +100,11 @@ def test_every_command_reads_the_file_before_its_settings(
     )
 
 
-def test_a_missing_file_ends_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("config.yaml").touch()
-    result = CliRunner().invoke(main, ["build", "--env-file", "nowhere"])
-    assert result.exit_code == 1
-    assert result.stderr == ("error: nowhere: no such file or directory; name a file of variables with --env-file\n")
-
-
 @pytest.mark.parametrize(
     ("mode", "is_ours", "is_told"),
     [
-        (0o600, True, False),
-        (0o400, True, False),
-        (0o640, True, True),
-        (0o604, True, True),
-        (0o660, True, True),
-        (0o640, False, False),
-        (0o644, False, True),
+        *[(0o600, True, False), (0o400, True, False), (0o640, False, False)],
+        *[(0o640, True, True), (0o604, True, True), (0o660, True, True), (0o644, False, True)],
     ],
 )
 def test_check_says_who_else_can_read_the_file(

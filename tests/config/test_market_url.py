@@ -37,39 +37,32 @@ def test_a_template_is_an_address_with_a_placeholder(template: str, folder: Fold
     assert folder.load("", PUBLIC_MARKETS_MARKET_URL=template).market_url == template
 
 
+#: Templates by what is said of them, whatever else is wrong with them.
+REFUSED = {
+    NO_PLACEHOLDER: tuple(f"example.org/{end}" for end in ("", "{ID}", "{}", "{id}/{id}", "{id}/{key}")),
+    NO_ADDRESS: (
+        *("{slug}.example.org/", "example.org{id}", "example.org:{id}/", "me:secret@example.org/{id}", "/{id}"),
+        *("bücher.example/{id}", "[zz::1]/{id}"),
+    ),
+    NOT_ESCAPED: tuple(
+        f"example.org/{end}"
+        for end in ("a b/{id}", "{id}\n", "ü/{id}", "{{id}}", "%2/{id}", "{id}\x00", "[1]/{id}", '"/{id}')
+    ),
+    NO_HOST: ("example.org:0/{id}", "example.org:99999/{id}", "[1:2]/{id}"),
+    "write an address of at most 500 characters": (f"example.org/{'a' * 500}/{{id}}",),
+}
+#: The same of addresses that do not begin with https://.
+OF_ANOTHER_SCHEME = {
+    NO_ADDRESS: ("//example.org/{id}", "example.org/{id}", "javascript:alert({id})", "HTTPS://example.org/{id}"),
+    NO_HTTPS: ("http://example.org/{id}", "http://127.0.0.1.example.org/{id}"),
+}
+
+
 @pytest.mark.parametrize(
     ("template", "line"),
     [
-        ("https://example.org/", NO_PLACEHOLDER),
-        ("https://example.org/{ID}", NO_PLACEHOLDER),
-        ("https://example.org/{}", NO_PLACEHOLDER),
-        ("https://example.org/{id}/{id}", NO_PLACEHOLDER),
-        ("https://example.org/{id}/{key}", NO_PLACEHOLDER),
-        ("https://{slug}.example.org/", NO_ADDRESS),
-        ("https://example.org{id}", NO_ADDRESS),
-        ("https://example.org:{id}/", NO_ADDRESS),
-        ("https://me:secret@example.org/{id}", NO_ADDRESS),
-        ("https:///{id}", NO_ADDRESS),
-        ("//example.org/{id}", NO_ADDRESS),
-        ("example.org/{id}", NO_ADDRESS),
-        ("javascript:alert({id})", NO_ADDRESS),
-        ("HTTPS://example.org/{id}", NO_ADDRESS),
-        ("https://bücher.example/{id}", NO_ADDRESS),
-        ("http://example.org/{id}", NO_HTTPS),
-        ("http://127.0.0.1.example.org/{id}", NO_HTTPS),
-        ("https://example.org/a b/{id}", NOT_ESCAPED),
-        ("https://example.org/{id}\n", NOT_ESCAPED),
-        ("https://example.org/ü/{id}", NOT_ESCAPED),
-        ("https://example.org/{{id}}", NOT_ESCAPED),
-        ("https://example.org/%2/{id}", NOT_ESCAPED),
-        ("https://example.org/{id}\x00", NOT_ESCAPED),
-        ("https://example.org/[1]/{id}", NOT_ESCAPED),
-        ('https://example.org/"/{id}', NOT_ESCAPED),
-        ("https://example.org:0/{id}", NO_HOST),
-        ("https://example.org:99999/{id}", NO_HOST),
-        ("https://[zz::1]/{id}", NO_ADDRESS),
-        ("https://[1:2]/{id}", NO_HOST),
-        (f"https://example.org/{'a' * 500}/{{id}}", "write an address of at most 500 characters"),
+        *((f"https://{end}", line) for line, ends in REFUSED.items() for end in ends),
+        *((template, line) for line, templates in OF_ANOTHER_SCHEME.items() for template in templates),
     ],
 )
 def test_any_other_template_is_refused_without_quoting_it(template: str, line: str, folder: Folder) -> None:

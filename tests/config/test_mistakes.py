@@ -22,6 +22,7 @@ NO_NAME = (
 NO_NETWORK = "write addresses or networks, such as 192.0.2.7, 10.0.0.0/8 or 2001:db8::/32"
 TOO_WIDE = "name your proxies only: readers in so wide a network could choose the address that is counted"
 CATEGORIES = "name each category once, in printable text, as a list or separated by commas"
+NO_STEP = "write 0, or a duration that divides a day, such as 15 min, 1 h or 6 h"
 IN_FILE = "holds a password, which must not be in the file; set PUBLIC_MARKETS_SOURCE__URL instead"
 
 
@@ -31,7 +32,6 @@ IN_FILE = "holds a password, which must not be in the file; set PUBLIC_MARKETS_S
         ("a: 1", "1:1 a: unknown setting; remove it"),
         ("scedule: 5", "1:1 scedule: unknown setting; did you mean schedule?"),
         ("\n\nguards:\n  max_srink: 1", "4:3 guards.max_srink: unknown setting; did you mean guards.max_shrink?"),
-        ("gaurds: {max_shrink: 1}", "1:1 gaurds: unknown setting; did you mean guards?"),
         ("max_shrink: 1", "1:1 max_shrink: unknown setting; did you mean guards.max_shrink?"),
         ("1: 2", "1:1 1: unknown setting; remove it"),
         ("? [a, b]\n: 1", "1:3 …: unknown setting; remove it"),
@@ -43,16 +43,13 @@ IN_FILE = "holds a password, which must not be in the file; set PUBLIC_MARKETS_S
         ),
         ("x: &x {size: 1}\nsnapshot:\n  <<: *x", "1:1 x: unknown setting; remove it"),
         ("schedule: 5\nschedule: 6", "2:1 schedule: is set twice; remove one of the two"),
-        ("guards: {}\nguards: {}", "2:1 guards: is set twice; remove one of the two"),
         ("snapshot:\n  size: 1\n  size: 1", "3:3 snapshot.size: is set twice; remove one of the two"),
         ("- schedule", "1:1: write settings here, one `key: value` per line"),
-        ("text", "1:1: write settings here, one `key: value` per line"),
         ("''", "1:1: write settings here, one `key: value` per line"),
         ("!!python/object:os.x {}", "1:1: write settings here, one `key: value` per line"),
         ("guards: 5", "1:9 guards: write settings here, one `key: value` per line"),
         ("guards: [1]", "1:9 guards: write settings here, one `key: value` per line"),
         ("schedule: [60]", "1:11 schedule: write a single value, without a YAML tag"),
-        ("schedule: {minutes: 60}", "1:11 schedule: write a single value, without a YAML tag"),
         ("schedule: !!int 60", "1:11 schedule: write a single value, without a YAML tag"),
         ("output: !!python/name:os.system x", "1:9 output: write a single value, without a YAML tag"),
         ("categories: [[a]]", "1:13 categories: write a list of texts, without YAML tags"),
@@ -64,26 +61,15 @@ IN_FILE = "holds a password, which must not be in the file; set PUBLIC_MARKETS_S
             "1:13 categories: name each category once: names that differ only in case are the same category",
         ),
         ("categories: [a, '']", f"1:13 categories: {CATEGORIES}"),
-        ("categories: a,,b", f"1:13 categories: {CATEGORIES}"),
         ('categories: ["a\\nb"]', f"1:13 categories: {CATEGORIES}"),
         ("schedule:", "1:10 schedule: has no value; give it one or remove it"),
-        ("variant: ~", "1:10 variant: has no value; give it one or remove it"),
         ("schedule: '60'", "1:11 schedule: write a whole number, without quotes"),
-        ("schedule: 2026-01-31", "1:11 schedule: write a whole number, without quotes"),
         ("schedule: 1.5", "1:11 schedule: write a whole number, without quotes"),
-        ("schedule: true", "1:11 schedule: write a whole number, without quotes"),
         ("schedule: 0x10", "1:11 schedule: write a whole number, without quotes"),
-        *(
-            (
-                f"fills_window_step: {step}",
-                "1:20 fills_window_step: write 0, or a duration that divides a day, such as 15 min, 1 h or 6 h",
-            )
-            for step in (7, -3600, "2 d", "5 h")
-        ),
+        *((f"fills_window_step: {step}", f"1:20 fills_window_step: {NO_STEP}") for step in (7, -3600, "2 d", "5 h")),
         ("schedule: 0", "1:11 schedule: input should be greater than or equal to 1"),
         ("snapshot: {size: 101}", "1:18 snapshot.size: input should be less than or equal to 100"),
         ("detail: {order_book: yes}", "1:22 detail.order_book: write true or false, without quotes"),
-        ("detail: {order_book: on}", "1:22 detail.order_book: write true or false, without quotes"),
         ("detail: {order_book: 1}", "1:22 detail.order_book: write true or false, without quotes"),
         ("detail: {recent_fills: 1001}", "1:24 detail.recent_fills: input should be less than or equal to 1000"),
         (
@@ -97,7 +83,6 @@ IN_FILE = "holds a password, which must not be in the file; set PUBLIC_MARKETS_S
         ),
         ("cursor: {lifetime: 367 d}", "1:20 cursor.lifetime: input should be less than or equal to 366 days"),
         ("rate_limit: {window: 0}", "1:22 rate_limit.window: input should be greater than or equal to 1 second"),
-        ("rate_limit: {requests: 0}", "1:24 rate_limit.requests: input should be greater than or equal to 1"),
         ("rate_limit: {searches: 0}", "1:24 rate_limit.searches: input should be greater than or equal to 1"),
         ("rate_limit: {trusted_proxies: [a]}", f"1:31 rate_limit.trusted_proxies: {NO_NETWORK}"),
         ("rate_limit: {trusted_proxies: ['']}", f"1:31 rate_limit.trusted_proxies: {NO_NETWORK}"),
@@ -168,25 +153,9 @@ def test_a_mistake_in_the_file_is_named_with_its_place(text: str, line: str, fol
 @pytest.mark.parametrize(
     "url",
     [
-        "ftp://x",
-        "example.org",
-        "//x",
-        "http://",
-        "http://[",
-        "http://x:port",
-        "http://x:99999",
-        "https://a b",
-        "https://user@example.org",
-        "https://x/#a",
-        "https://x/?a=b",
-        "https://x?",
-        "https://x;y",
-        "https://x$y",
-        "https://x'y",
-        "https://x{y}",
-        'https://x/"',
-        "https://x/{y}",
-        "https://x/<y>",
+        *("ftp://x", "example.org", "//x", "http://", "http://[", "http://x:port", "http://x:99999", "https://a b"),
+        *("https://user@example.org", "https://x/#a", "https://x/?a=b", "https://x?"),
+        *(f"https://x{rest}" for rest in (";y", "$y", "'y", "{y}", '/"', "/{y}", "/<y>")),
     ],
 )
 @pytest.mark.parametrize("key", ["base_url", "publish.endpoint_url"])
@@ -295,14 +264,7 @@ schedule: 0
 
 SYNTAX = [
     *"\t\n :-[]{},&*!|>'\"%@`#?~\\\0\x85\u2028\ufeff\ud800ö",
-    "\n  ",
-    ": ",
-    "\n- ",
-    "---\n",
-    "...\n",
-    "<<: ",
-    "&a ",
-    "*a",
+    *("\n  ", ": ", "\n- ", "---\n", "...\n", "<<: ", "&a ", "*a"),
 ]
 VALUES = [
     "null",

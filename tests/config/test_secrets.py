@@ -49,37 +49,21 @@ def test_a_password_from_outside_the_file_is_accepted_but_never_shown(folder: Fo
         assert SECRET not in "".join(shown)
 
 
+TEXTS = (
+    *("source:\n  url: …", "source:\n  url:…", "source: …", "source: {…}", "source: […]", "…: x", "…"),
+    *("source:\n  ulr: …", "base_url: …", "layout: …", "schedule: …", "publish: {target: '…'}", "source:\n  url: '…"),
+    *("source:\n  url: …: x", "source:\n  url: …\n\tx", "source: {url: !!int '…'}", 'source: {url: "…\\UFFFFFFFF"}'),
+    "source: {url: …}\n\x07",
+)
+OVERRIDES = ("source.url=my…", "source.ulr=…", "source.url:…", "…?a=b", "schedule=…")
+
+
 @pytest.mark.parametrize(
-    ("text", "override"),
-    [
-        (f"source:\n  url: {WITH_PASSWORD}", ""),
-        (f"source:\n  url:{WITH_PASSWORD}", ""),
-        (f"source: {WITH_PASSWORD}", ""),
-        (f"source: {{{WITH_PASSWORD}}}", ""),
-        (f"source: [{WITH_PASSWORD}]", ""),
-        (f"{WITH_PASSWORD}: x", ""),
-        (WITH_PASSWORD, ""),
-        (f"source:\n  ulr: {WITH_PASSWORD}", ""),
-        (f"base_url: {WITH_PASSWORD}", ""),
-        (f"layout: {WITH_PASSWORD}", ""),
-        (f"schedule: {WITH_PASSWORD}", ""),
-        (f"publish: {{target: '{WITH_PASSWORD}'}}", ""),
-        (f"source:\n  url: '{WITH_PASSWORD}", ""),
-        (f"source:\n  url: {WITH_PASSWORD}: x", ""),
-        (f"source:\n  url: {WITH_PASSWORD}\n\tx", ""),
-        (f"source: {{url: !!int '{WITH_PASSWORD}'}}", ""),
-        (f'source: {{url: "{WITH_PASSWORD}\\UFFFFFFFF"}}', ""),
-        (f"source: {{url: {WITH_PASSWORD}}}\n\x07", ""),
-        ("", f"source.url=my{WITH_PASSWORD}"),
-        ("", f"source.ulr={WITH_PASSWORD}"),
-        ("", f"source.url:{WITH_PASSWORD}"),
-        ("", f"{WITH_PASSWORD}?a=b"),
-        ("", f"schedule={WITH_PASSWORD}"),
-    ],
+    ("text", "override"), [*((text, "") for text in TEXTS), *(("", override) for override in OVERRIDES)]
 )
 def test_no_error_shows_a_password_not_even_its_traceback(text: str, override: str, folder: Folder) -> None:
     with pytest.raises(ConfigError) as caught:
-        folder.load(text, *([override] if override else []))
+        folder.load(text.replace("…", WITH_PASSWORD), *([override.replace("…", WITH_PASSWORD)] if override else []))
     chain: BaseException | None = caught.value
     while chain:
         assert SECRET not in str(chain)

@@ -32,11 +32,9 @@ INSTANTS: Final = st.datetimes().map(lambda at: f"{at.replace(microsecond=0).iso
 AMOUNTS: Final = st.one_of(st.floats(0, allow_infinity=False), st.sampled_from([0.0, 1e-7, 5e-324, 1e300, 0.1 + 0.2]))
 PROBABILITIES: Final = st.floats(0, 1)
 EXTENDED: Final = {
-    "slug": st.none() | TEXTS,
+    **dict.fromkeys(("slug", "creation_source", "sponsor"), st.none() | TEXTS),
     "category": st.none() | NAME,
     "categories": st.none() | NAMES,
-    "creation_source": st.none() | TEXTS,
-    "sponsor": st.none() | TEXTS,
 }
 
 
@@ -47,19 +45,14 @@ def market_of(variant: Variant) -> st.SearchStrategy[dict[str, Any]]:
             "question": TEXTS,
             "status": st.sampled_from(contract.MARKET_STATUSES),
             "prob": PROBABILITIES,
-            "volume": AMOUNTS,
-            "close_time": INSTANTS,
+            **dict.fromkeys(("volume", "pool_yes", "pool_no"), AMOUNTS),
+            **dict.fromkeys(("close_time", "created_at", "last_activity_at"), INSTANTS),
             "resolution": st.none() | st.sampled_from(contract.RESOLUTIONS),
-            "created_at": INSTANTS,
             "resolved_at": st.none() | INSTANTS,
-            "last_activity_at": INSTANTS,
             "trader_count": st.integers(0, 2**63 - 1),
             "fills24h": st.integers(0, 10),
             "accepting_bets": st.booleans(),
-            "description": st.none() | TEXTS,
-            "pool_yes": AMOUNTS,
-            "pool_no": AMOUNTS,
-            "trading_pause_reason": st.none() | TEXTS,
+            **dict.fromkeys(("description", "trading_pause_reason"), st.none() | TEXTS),
             "fx_family_member": st.none(),
             **(EXTENDED if variant == "extended" else {}),
         }

@@ -20,9 +20,6 @@ def test_markets_pass_by_column_without_their_fingerprints() -> None:
     markets = [public_market(1, slug="a"), public_market(2)._replace(categories=("rain",), words=("it", "rains"))]
     versioned = [market._replace(fingerprint=Fingerprint("version", "market")) for market in markets]
     assert sent(versioned).markets({}) == [market._replace(fingerprint=None) for market in markets]
-
-
-def test_no_markets_pass_by_column_as_none() -> None:
     assert Columns.of([]).markets({}) == Columns().markets({}) == []
 
 

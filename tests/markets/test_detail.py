@@ -16,7 +16,7 @@ from generator.api.contract import OrderBook, PublicMarketDetail
 from generator.markets import row_validation
 from generator.markets.detail import Book, MarketRows, from_rows, order_book
 from generator.markets.fills import recent
-from generator.markets.history import GRID, Point, history, thin
+from generator.markets.history import GRID, Point, history
 from generator.markets.quarantine import Quarantine
 from tests.support.sites.builds import NOW, make_config
 from tests.support.sites.rows import FX_MEMBER, fill_id, market_id, market_row
@@ -76,15 +76,7 @@ def test_a_market_without_orders_has_an_empty_book(quarantine: Quarantine) -> No
 @pytest.mark.parametrize(
     "order",
     [
-        *[
-            ("bid", 0.009, 1.0),
-            ("bid", 0.009999998, 1.0),
-            ("bid", 0.991, 1.0),
-            ("bid", 0.990000002, 1.0),
-            ("ask", float("nan"), 1.0),
-            ("ask", None, 1.0),
-            ("ask", "0.5", 1.0),
-        ],
+        *[("bid", price, 1.0) for price in (0.009, 0.009999998, 0.991, 0.990000002, float("nan"), None, "0.5")],
         *[("bid", 0.5, -1.0), ("bid", 0.5, float("inf")), ("bid", 0.5, None)],
         *[("buy", 0.5, 1.0), ("BID", 0.5, 1.0), (None, 0.5, 1.0)],
     ],
@@ -219,13 +211,6 @@ def test_points_of_one_moment_come_down_to_the_least_and_the_greatest(count: int
     assert thinned(points, 2) == [points[0], points[-1]]
 
 
-def test_a_history_from_year_1_to_year_9999_is_thinned() -> None:
-    points = [(f"{year:04}-07-01T00:00:00.000Z", 0.5) for year in range(1, 10_000)]
-    shown = [int(time[:4]) for time, _ in thinned(points, 101)]
-    assert (shown[0], shown[-1], len(shown)) == (1, 9999, 101)
-    assert {later - earlier for earlier, later in pairwise(shown)} <= {99, 100, 101}
-
-
 @pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("count", [GRID, GRID + 1, 2 * GRID - 1, 2 * GRID, 2 * GRID + 1, 53_211])
 def test_a_history_longer_than_the_grid_is_thinned_the_same_in_any_order(count: int) -> None:
@@ -256,12 +241,6 @@ def test_a_long_history_over_all_of_time_keeps_its_ends() -> None:
     points = [(row_validation.timestamp((first + step * number).isoformat()), 0.5) for number in range(30_001)]
     shown = thinned(points, 500)
     assert (len(shown), shown[0], shown[-1]) == (500, points[0], points[-1])
-
-
-def test_thinning_what_is_short_enough_changes_nothing() -> None:
-    points = [(at(number), 0.5) for number in range(500)]
-    assert thin(points, 500) == points
-    assert len(thin(points, 499)) <= 499
 
 
 @pytest.mark.parametrize(

@@ -30,22 +30,6 @@ def fill(number: int, created_at: Any, amount: Any = 1.0) -> tuple[Any, ...]:
     return (market_id(1), fill_id(number), amount, 2.0, 0.5, created_at)
 
 
-@pytest.mark.parametrize(
-    ("created_at", "counted"),
-    [
-        (START, 0),
-        ("2026-01-30 12:00:00.000999", 0),  # cut to milliseconds, as it is shown
-        ("2026-01-30 12:00:00.001000", 1),
-        ("2026-01-30 14:00:00.001+02", 1),
-        (NOW, 1),
-        ("2026-01-31 12:00:00.001000", 0),
-        ("yesterday", 0),
-    ],
-)
-def test_the_window_is_open_at_its_beginning_and_closed_at_its_end(created_at: str, counted: int) -> None:
-    assert windows([fill(1, created_at)], START, NOW).get(market_id(1), NO_FILLS).number == counted
-
-
 def test_a_fill_counts_once_and_a_bad_one_does_not() -> None:
     fills = [fill(1, NOW), fill(1, NOW), fill(2, NOW, amount=-1.0), fill(3, NOW)]
     assert windows(fills, START, NOW)[market_id(1)].number == 2

@@ -29,22 +29,12 @@ TEXTS: Final = (
 )
 COLUMNS: Final[Mapping[str, st.SearchStrategy[Any]]] = {
     "id": IDS,
-    "question": TEXTS,
-    "description": TEXTS,
+    **dict.fromkeys(("question", "description", "trading_pause_reason", "creation_source", "sponsor"), TEXTS),
+    **dict.fromkeys(("prob", "volume", "pool_yes", "pool_no"), NUMBERS),
+    **dict.fromkeys(("close_time", "created_at", "resolved_at", "last_activity_at"), TIMES | PLAIN_TIMES),
     "status": st.sampled_from([*contract.MARKET_STATUSES, "OPEN", None, 1, ["open"]]),
-    "prob": NUMBERS,
-    "volume": NUMBERS,
-    "pool_yes": NUMBERS,
-    "pool_no": NUMBERS,
-    "close_time": TIMES | PLAIN_TIMES,
     "resolution": st.sampled_from([*contract.RESOLUTIONS, "yes", None, 0, {}]),
-    "created_at": TIMES | PLAIN_TIMES,
-    "resolved_at": TIMES | PLAIN_TIMES,
-    "last_activity_at": TIMES | PLAIN_TIMES,
     "trader_count": NUMBERS | st.integers(0, 9),
-    "trading_pause_reason": TEXTS,
-    "creation_source": TEXTS,
-    "sponsor": TEXTS,
 }
 EXTENDED: Final = st.none() | st.builds(
     ExtendedFields, st.none() | st.just("a-slug"), st.lists(st.sampled_from(["Crypto", "Élection"]), unique=True)

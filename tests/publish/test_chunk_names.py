@@ -9,9 +9,10 @@ from generator.api import keys
 from generator.publish import chunk_names, record
 from generator.publish.record import Abandoned, Published
 from generator.tree.manifest import Current, Retired
+from tests.support.sites.builds import manifest_of
 from tests.support.sites.publishing import PublishedSite, fill_parquet, hour
 from tests.support.sites.rows import market_id
-from tests.support.stores.records import manifest, named_shards, sharded
+from tests.support.stores.records import named_shards, sharded
 from tests.support.stores.s3.behaviour import Fault
 from tests.support.stores.s3.wire import Request
 
@@ -31,7 +32,7 @@ def test_names_of_every_kind_are_read_back_as_they_were_written() -> None:
         list=keys.DUMPS, generation="d2", count=1, bytes=1, chunks=names, retired_at=hour(1), partial=True,
     )  # fmt: skip
     current = Current(generation="d1", count=1, bytes=1, chunks=base)
-    built = manifest(complete=False, current={keys.DUMPS: current}, retired=(begun,))
+    built = manifest_of(complete=False, current={keys.DUMPS: current}, retired=(begun,))
     abandoned = Abandoned(until=hour(2), touched=(), generations=(begun,), due=(begun,))
     whole = Published(sequence=1, built=built, etags={}, due=(begun,), abandoned=(abandoned,))
     packed = chunk_names.packed(whole)

@@ -8,10 +8,9 @@ import pytest
 from generator.api import keys
 from generator.errors import PublicMarketsError
 from generator.publish.decisions import Known, Named
-from tests.support.sites.builds import make_config
+from tests.support.sites.builds import make_config, manifest_of
 from tests.support.sites.publishing import FX, LONG_AGO, PublishedSite
 from tests.support.sites.rows import market_id
-from tests.support.stores.records import manifest
 
 MISTYPED = market_id(4_711)
 UNKNOWN = "it was never published here, or is gone already, so nothing was removed; check the id"
@@ -109,7 +108,7 @@ def test_an_undo_takes_the_beginning_of_a_blocked_id(published_site: PublishedSi
 
 
 def test_a_text_that_may_mean_several_markets_means_none_of_them(tmp_path: Path) -> None:
-    state = manifest(
+    state = manifest_of(
         markets=dict.fromkeys(map(market_id, (1, 2)), ("open",)),
         slugs={market_id(1): ("rain",)}, site_keys={market_id(2): "rain"},
     )  # fmt: skip

@@ -10,6 +10,7 @@ from generator.api import keys
 from generator.config.settings import Config
 from generator.errors import StoreError
 from generator.models import replaced
+from generator.progress import SILENT
 from generator.publish import known, record, references, takedown
 from generator.publish.decisions import Request
 from generator.publish.protocol import Target
@@ -24,7 +25,7 @@ from generator.tree.files import SHARDS
 from generator.tree.folder import locked
 from tests.publish.faults import sites
 from tests.publish.faults.scene import publish_site
-from tests.support.sites.builds import NOW, Silent, build_now, make_config
+from tests.support.sites.builds import NOW, build_now, make_config
 from tests.support.sites.rows import insert_market, market_id
 from tests.support.stores.records import sharded
 
@@ -75,7 +76,7 @@ def take_down(store: Watched, config: Config, name: str, *details: str) -> list[
     ids, names = ([by_itself], []) if by_itself else ([], [name])
     found = known.known(target.config, target, ids, names, BlockedList())
     request = Request((by_itself or found.id_of(name, config),), is_blocked=True, at=NOW)
-    takedown.from_store(target, takedown.blocked_by_store(store, request).after, request.ids, Silent(), lambda _: None)
+    takedown.from_store(target, takedown.blocked_by_store(store, request).after, request.ids, SILENT, lambda _: None)
     return store.early
 
 
@@ -108,7 +109,7 @@ def slugged(tmp_path: Path, database: sqlite3.Connection) -> tuple[Watched, Conf
     build_now(config)
     store = Watched(tmp_path / "store")
     with locked(config.output) as folder, sharded():
-        Publication(folder, store, config, shape(config), Options()).plan(Silent()).carry_out()
+        Publication(folder, store, config, shape(config), Options()).plan(SILENT).carry_out()
     return store, config
 
 

@@ -14,16 +14,16 @@ from generator.publish.hold import HeldError
 from generator.publish.lease import Lease
 from generator.publish.record import Hold, Published, Work
 from generator.stores.store import Store
+from tests.support.sites.builds import manifest_of
 from tests.support.sites.publishing import FX, PublishedSite, hour
 from tests.support.sites.rows import market_id
 from tests.support.stores.places import Place, place
-from tests.support.stores.records import manifest
 from tests.support.stores.s3.behaviour import APPLIED_BUT_FAILED
 from tests.support.stores.s3.wire import Request
 
 NAME = "s3://markets/api"
 LEASE = timedelta(minutes=5)
-RECORD = Published(sequence=0, built=manifest(), etags={})
+RECORD = Published(sequence=0, built=manifest_of(), etags={})
 REASON = "prices <b>of yesterday</b>"
 RELEASE = "no build is published until `public-markets hold --release`"
 

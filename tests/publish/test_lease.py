@@ -15,15 +15,15 @@ from generator.publish import record
 from generator.publish.lease import Lease
 from generator.publish.record import Published
 from tests.support.project import ROOT
+from tests.support.sites.builds import manifest_of
 from tests.support.stores.places import open_bucket, use_credentials
-from tests.support.stores.records import manifest
 from tests.support.stores.s3.behaviour import APPLIED_BUT_FAILED, DROPPED, Fault
 from tests.support.stores.s3.bucket import Conditions
 from tests.support.stores.s3.server import S3Server
 from tests.support.stores.s3.wire import Request
 
 LEASE = timedelta(minutes=5)
-RECORD = Published(sequence=0, built=manifest(), etags={})
+RECORD = Published(sequence=0, built=manifest_of(), etags={})
 
 
 @pytest.fixture(autouse=True)

@@ -15,6 +15,7 @@ from generator.publish.record import Published, Work
 from generator.tree import families
 from generator.tree.manifest import Current, Manifest, Retired
 from tests.support.campaigns import rounds
+from tests.support.sites.builds import manifest_of
 from tests.support.sites.rows import market_id
 
 LIFETIME = timedelta(hours=6)
@@ -44,10 +45,8 @@ def manifest(
     markets: dict[str, tuple[MarketStatus, ...]] | None = None,
     old: tuple[Retired, ...] = (),
 ) -> Manifest:
-    return Manifest(
-        complete=True, as_of=NOW, version="1", variant="core", layout="pages", retired=old, objects=objects or {},
-        current={name: current(generation) for name, generation in (lists or {}).items()}, markets=markets or {},
-    )  # fmt: skip
+    found = {name: current(generation) for name, generation in (lists or {}).items()}
+    return manifest_of(as_of=NOW, retired=old, objects=objects or {}, current=found, markets=markets or {})
 
 
 def record(built: Manifest, touched: tuple[str, ...] | None = None, due: tuple[Retired, ...] = ()) -> Published:

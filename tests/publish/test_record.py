@@ -10,13 +10,13 @@ from pydantic import ValidationError
 from generator.api.times import instant
 from generator.publish.record import Published, Work, decoded
 from generator.tree.manifest import Retired
-from tests.support.stores.records import manifest
+from tests.support.sites.builds import manifest_of
 
 AT: Final = "2026-01-31T11:00:00.000Z"
 WORK = Work(owner="o", process="p", who="w", since=AT, deadline=AT, touched=("v1/build.json", "v1/other.json"))
 RECORD = Published(
     sequence=7,
-    built=manifest(objects={"v1/build.json": "d"}, markets={"m": ("open",)}),
+    built=manifest_of(objects={"v1/build.json": "d"}, markets={"m": ("open",)}),
     etags={"v1/build.json": '"e"'},
     work=WORK,
     due=(Retired(list="open/new", generation="p1", count=2, bytes=3, retired_at=AT),),

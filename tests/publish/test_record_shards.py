@@ -29,9 +29,10 @@ from tests.publish.faults.scene import (
 )
 from tests.publish.faults.sites import SiteContent
 from tests.publish.faults.strikes import DiesAfter
+from tests.support.sites.builds import manifest_of
 from tests.support.sites.rows import market_id
 from tests.support.stores.places import MemoryStore
-from tests.support.stores.records import manifest, named_shards, shard_keys, sharded
+from tests.support.stores.records import named_shards, shard_keys, sharded
 from tests.support.stores.s3.behaviour import Fault
 from tests.support.stores.s3.wire import Request
 
@@ -294,7 +295,7 @@ def test_a_change_to_one_list_puts_the_rows_of_its_first_pages_and_not_of_all_li
     lists = [f"open.category-{number}/new" for number in range(30)]
     first_pages = {keys.first_page(name, limit): f"{limit:032}" for name in lists for limit in range(1, 101)}
     markets = dict.fromkeys(map(market_id, range(1_000)), ("open",))
-    built = manifest(objects=first_pages, markets=markets)
+    built = manifest_of(objects=first_pages, markets=markets)
     store = MemoryStore()
     changed = {keys.first_page(lists[7], limit): "0" * 32 for limit in range(1, 101)}
     for objects in (first_pages, first_pages | changed):

@@ -8,9 +8,8 @@ import pytest
 from generator.config.settings import Config
 from generator.publish import references
 from generator.tree.manifest import Manifest
-from tests.support.sites.builds import make_config
+from tests.support.sites.builds import make_config, manifest_of
 from tests.support.sites.rows import market_id
-from tests.support.stores.records import manifest
 
 ONE, TWO = market_id(1), market_id(2)
 NAMES: Final[dict[str, Any]] = {
@@ -21,7 +20,7 @@ NAMES: Final[dict[str, Any]] = {
 
 def built(market_url: str | None = None, **names: Any) -> Manifest:
     settings = {} if market_url is None else {"market_url": market_url}
-    return manifest(settings=settings, markets={ONE: ("open",), TWO: ("open",)}, **names)
+    return manifest_of(settings=settings, markets={ONE: ("open",), TWO: ("open",)}, **names)
 
 
 @pytest.fixture

@@ -14,8 +14,9 @@ from generator.publish.lease import Lease
 from generator.publish.record import Published
 from generator.tree.files import SHARDS
 from generator.tree.manifest import Current, Manifest, Retired
+from tests.support.sites.builds import manifest_of
 from tests.support.stores.places import MemoryStore
-from tests.support.stores.records import manifest, sharded
+from tests.support.stores.records import sharded
 
 #: Builds that replaced every list within the lifetime of cursors.
 BUILDS: Final = 30
@@ -45,7 +46,7 @@ def retired(builds: range, *, gone: frozenset[str] = frozenset()) -> tuple[Retir
 def published(builds: range, **update: Any) -> Published:
     """The record after so many builds, of which the last is current."""
     fields: dict[str, Any] = {"retired": retired(builds[:-1]), **update}
-    built = manifest(
+    built = manifest_of(
         as_of=at(builds[-1]), current={name: generation(name, builds[-1]) for name in LISTS},
         objects={"v1/build.json": "d"}, markets={"m": ("open",)}, **fields,
     )  # fmt: skip

@@ -66,12 +66,8 @@ def test_characters_of_scripts_without_spaces_are_known_by_their_kind() -> None:
 @pytest.mark.parametrize(
     ("text", "folded"),
     [
-        ("Élection", "election"),
-        ("STRAßE", "strasse"),
-        ("ﬁn", "fin"),
-        ("İzmir", "izmir"),
-        ("Σίσυφος", "σισυφοσ"),
-        ("ｶﾞ", "カ"),
+        *[("Élection", "election"), ("STRAßE", "strasse"), ("ﬁn", "fin")],
+        *[("İzmir", "izmir"), ("Σίσυφος", "σισυφοσ"), ("ｶﾞ", "カ")],
     ],
 )
 def test_case_and_accents_do_not_matter(text: str, folded: str) -> None:

@@ -100,7 +100,8 @@ def test_another_place_in_a_sort_changes_its_vectors_alone() -> None:
 
 def test_a_router_reads_a_bounded_text_for_each_word_of_a_query() -> None:
     count = len(MANY)
-    lines = [line for bucket in of_words(MANY) for line in bucket.body.decode().split("\n")[1:-1]]
+    made = buckets.make(postings_of(MANY).in_order(), count, search.small())
+    lines = [line for bucket in made for line in bucket.body.decode().split("\n")[1:-1]]
     most = buckets.most_text(count, search.small())
     assert most == count // 6 == 1000
     assert max(map(len, lines)) > 3 * most, "several words share a line"
@@ -114,18 +115,15 @@ def test_a_router_reads_a_bounded_text_for_each_word_of_a_query() -> None:
                 assert len(read) <= 1 or not any("!!" in entry for entry in read)
 
 
-def of_words(markets: Sequence[Market]) -> list[buckets.WordBucket]:
+def postings_of(markets: Sequence[Market]) -> Postings:
     postings, vocabulary = Postings(), words.Vocabulary()
     for market in markets:
         postings.add(vocabulary.of_texts(market.texts), market.categories)
-    return buckets.make(postings.in_order(), len(markets), search.small())
+    return postings
 
 
 def test_words_are_read_back_from_their_buckets() -> None:
-    postings, vocabulary = Postings(), words.Vocabulary()
-    for market in MANY[:300]:
-        postings.add(vocabulary.of_texts(market.texts), market.categories)
-    found = [*postings.in_order()]
+    found = [*postings_of(MANY[:300]).in_order()]
     made = buckets.make(found, 300)
     for way in ("!#", "!!", "*!"):
         assert any(way in bucket.body.decode() for bucket in made), way

@@ -97,16 +97,12 @@ class RandomSite:
             if number not in self.gone for name in rows.categories if rows.is_public
         }  # fmt: skip
         named = {categories.folded(name) for name in self.settings.get("categories") or ()}
-        ended = {
-            name for name in CATEGORIES if categories.folded(name) not in left | named
-        }  # fmt: skip
+        ended = {name for name in CATEGORIES if categories.folded(name) not in left | named}
         return frozenset({*found, *ended, *map(slugs.of_category, ended)})
 
     def keys(self) -> frozenset[str]:
         """The keys that the details of these markets had."""
-        return frozenset(
-            key for number in self.gone for key in keys.details(market_id(number), slug(number))
-        )  # fmt: skip
+        return frozenset(key for number in self.gone for key in keys.details(market_id(number), slug(number)))
 
 
 def slug(number: int) -> str:
@@ -166,18 +162,24 @@ def _insert(database: sqlite3.Connection, number: int, rows: Rows) -> None:
 _MONTHS: Final = ("2025-10-05", "2025-11-20", "2026-01-20")
 
 
+def _of_status(status: str, ended: str) -> dict[str, Any]:
+    """The columns that say how far a market is, which was open until it `ended`."""
+    return {
+        "status": status,
+        "resolution": "YES" if status == "resolved" else None,
+        "resolved_at": ended if status in ("resolved", "cancelled") else None,
+        "close_time": "2026-06-30 00:00:00.000000" if status == "open" else ended,
+    }
+
+
 @st.composite
 def _rows(draw: st.DrawFn, number: int) -> Rows:
     status = draw(st.sampled_from(("open", "open", "closed", "resolved", "cancelled")))
-    is_settled = status in ("resolved", "cancelled")
     ended = f"{draw(st.sampled_from(_MONTHS))} 00:00:00.000000"
     columns = {
-        "status": status,
+        **_of_status(status, ended),
         "slug": draw(st.sampled_from((slug(number), slug(number), None, "Ours", "ours"))),
         "key": draw(st.sampled_from((site_key(number), site_key(number), None, "ours", 7_000 + number))),
-        "resolution": "YES" if status == "resolved" else None,
-        "resolved_at": ended if is_settled else None,
-        "close_time": "2026-06-30 00:00:00.000000" if status == "open" else ended,
         "created_at": f"2025-0{draw(st.integers(1, 4))}-01 00:00:00.000000",
         "last_activity_at": f"2026-01-{draw(st.integers(15, 18))} 00:00:00.000000",
         "volume": draw(st.sampled_from((0.0, 12.5, 100.0))),
@@ -278,13 +280,10 @@ def _chosen(number: int) -> Rows:
     status = settled.get(number, "open")
     ended = f"{_MONTHS[number % 3]} 00:00:00.000000"
     columns = {
-        "status": status,
+        **_of_status(status, ended),
         "slug": slug(number),
         "key": site_key(number),
         "volume": float(number),
-        "resolution": "YES" if status == "resolved" else None,
-        "resolved_at": ended if status in ("resolved", "cancelled") else None,
-        "close_time": "2026-06-30 00:00:00.000000" if status == "open" else ended,
         "created_at": f"2025-01-{1 + number % 28:02} 00:00:00.000000",
     }
     own = ("obskura",) if number == 5 else ()

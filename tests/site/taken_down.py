@@ -4,6 +4,8 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from itertools import groupby, islice
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -205,17 +207,7 @@ def _without_feed(objects: Objects) -> dict[str, bytes]:
 
 
 def check(faults: Mapping[str, Iterable[str]]) -> None:
-    """Fail with all faults, by where they were found, most of them named."""
-    found = [f"{place}: {fault}" for place, some in faults.items() for fault in _most(some)]
-    assert not found, "\n".join(found)
-
-
-def _most(found: Iterable[str], most: int = 6) -> list[str]:
-    """A few of each family."""
-    by_family: dict[str, list[str]] = {}
-    for fault in found:
-        by_family.setdefault(fault.partition(":")[0], []).append(fault)
-    return [
-        line for name, faults in by_family.items()
-        for line in (*faults[:most], *([f"{name}: and {len(faults) - most} more"] if len(faults) > most else ()))
-    ]  # fmt: skip
+    """Fail with all faults, by where they were found, a few of each family."""
+    found = [(f"{place}: {fault.partition(':')[0]}", fault) for place, some in faults.items() for fault in some]
+    few = [fault for _, group in groupby(found, key=itemgetter(0)) for fault in islice(group, 6)]
+    assert not found, f"{len(found)} faults, such as {few}"

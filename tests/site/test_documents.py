@@ -17,9 +17,8 @@ from generator.config.settings import Config
 from generator.markets.market import Market
 from generator.site import documents
 from generator.site.catalog import Catalog
-from generator.tree.manifest import Manifest
 from generator.tree.pages import LIMITS, Generation
-from tests.support.sites.builds import NOW, make_config
+from tests.support.sites.builds import NOW, make_config, manifest_of
 from tests.support.sites.rows import FX_MEMBER, market_id, public_market
 
 Item = dict[str, Any]
@@ -111,23 +110,20 @@ def catalog(*markets: Market) -> Catalog:
     return Catalog(markets, as_of=NOW, hidden=1)
 
 
-def test_every_list_shares_the_items_encoded_once() -> None:
+def test_every_list_shares_the_items_encoded_once(tmp_path: Path) -> None:
     market = public_market(1)
     lists = {item_list.name: item_list.items for item_list in documents.lists(catalog(market), ())}
     assert len(lists) == 30
     assert all(items == ([market.body] if name[:3] in ("ope", "all") else []) for name, items in lists.items())
     assert lists["open/new"][0] is market.body
+    assert [list(item_list.items) for item_list in documents.lists(catalog(), ())] == [[]] * 30
+    found = documents_of(catalog(), make_config(tmp_path))
+    assert found[keys.SNAPSHOT] == b'{"freshMarkets":[],"closingSoonMarkets":[]}'
 
 
 def documents_of(made: Catalog, config: Config) -> dict[str, bytes]:
     derived = documents.derived(made, documents.lists(made, ()), config, lambda _: None)
     return {artifact.key: artifact.body for artifact in (*derived, *documents.fixed(config))}
-
-
-def test_an_empty_catalog_has_thirty_empty_lists_and_an_empty_snapshot(tmp_path: Path) -> None:
-    made = catalog()
-    assert [list(item_list.items) for item_list in documents.lists(made, ())] == [[]] * 30
-    assert documents_of(made, make_config(tmp_path))[keys.SNAPSHOT] == b'{"freshMarkets":[],"closingSoonMarkets":[]}'
 
 
 def test_the_documents_are_those_of_markets_the_errors_and_those_that_describe_the_site(tmp_path: Path) -> None:
@@ -166,11 +162,7 @@ def test_feeds_can_be_left_out(tmp_path: Path) -> None:
 
 
 def test_build_json_describes_the_build_for_readers() -> None:
-    base = Manifest(
-        complete=False, as_of=NOW, version=__version__, variant="core", layout="pages", current={}, retired=(),
-        objects={}, markets={},
-    )  # fmt: skip
-    artifact = documents.build_json(base, Config(), 2, {"open/new": 1}, {})
+    artifact = documents.build_json(manifest_of(version=__version__), Config(), 2, {"open/new": 1}, {})
     assert artifact.key == "v1/build.json"
     assert json.loads(artifact.body) == {
         "asOf": NOW,

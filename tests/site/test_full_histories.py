@@ -3,7 +3,7 @@
 import random
 import sqlite3
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from hashlib import sha256
@@ -18,8 +18,9 @@ from generator.builder import collector
 from generator.config.settings import Config
 from generator.downloads.pipes import WrittenTable
 from generator.errors import GuardError
+from generator.models import replaced
 from generator.site import full_histories
-from generator.tree import files as names
+from tests.site.test_parquet_files import LOSSES, lose
 from tests.support.readers import parquet
 from tests.support.readers.candles import DAY, HOUR, History, hours_since
 from tests.support.sites.builds import build_now, make_config
@@ -34,14 +35,21 @@ from tests.support.sites.rows import (
 )
 
 Row = tuple[Any, ...]
+#: Something that happens to the rows of a site, with unused numbers of fills.
+Change = Callable[[sqlite3.Connection, Iterator[int]], None]
 
 FIRST: Final = datetime(2025, 11, 20, 6, tzinfo=UTC)
+MINUTE: Final = timedelta(minutes=1)
 VERSIONED: Final = ("fills", "probabilities", "orders")
 
 
 @pytest.fixture
 def settings(tmp_path: Path, database: sqlite3.Connection) -> Config:
     return make_config(tmp_path, dumps__parquet=True, dumps__histories="full", layout="chunks")
+
+
+def audited(settings: Config, share: float) -> Config:
+    return replaced(settings, source=replaced(settings.source, audit=share))
 
 
 def tell_versions(database: sqlite3.Connection) -> None:
@@ -201,7 +209,7 @@ def test_a_month_is_put_together_at_its_end_and_a_year_when_it_is_over(
 def test_a_month_is_put_together_even_if_nothing_is_read(settings: Config, database: sqlite3.Connection) -> None:
     tell_versions(database)
     tell_row_versions(database)
-    settings = settings.model_copy(update={"source": settings.source.model_copy(update={"audit": 0.0})})
+    settings = audited(settings, 0.0)
     fills = site(database)
     build_now(settings, FIRST)
     traded(database, 1, FIRST + timedelta(hours=1), next(fills))
@@ -225,18 +233,31 @@ def test_many_parts_of_a_month_are_put_together(settings: Config, database: sqli
     assert parts == [*range(1, full_histories.MOST_PARTS + 1), 1, 2, 3, 4]
 
 
-def edit(database: sqlite3.Connection, fills: Iterator[int]) -> None:
-    database.execute("UPDATE fills SET amount = 77.5 WHERE rowid IN (SELECT min(rowid) FROM fills)")
+# ── what may happen to rows ───────────────────────────────────────────────────────────────────────────────────────
 
 
-def delete(database: sqlite3.Connection, fills: Iterator[int]) -> None:
-    database.execute("DELETE FROM probabilities WHERE market_id = ? AND recorded_at < '2025-09'", [market_id(2)])
-    database.execute("DELETE FROM fills WHERE market_id = ?", [market_id(3)])
+def said(*statements: str) -> Change:
+    def change(database: sqlite3.Connection, _: Iterator[int]) -> None:
+        for statement in statements:
+            database.execute(statement)
+
+    return change
 
 
-def late(database: sqlite3.Connection, fills: Iterator[int]) -> None:
-    traded(database, 2, FIRST - timedelta(days=200), next(fills))
-    traded(database, 4, FIRST - timedelta(days=15), next(fills))
+def trades(*trades: tuple[int, timedelta]) -> Change:
+    """Trades in markets at times that are so much later than the first build."""
+
+    def change(database: sqlite3.Connection, fills: Iterator[int]) -> None:
+        for number, later in trades:
+            traded(database, number, FIRST + later, next(fills))
+
+    return change
+
+
+def closes(times: Mapping[int, datetime]) -> Change:
+    """Other closing times; nothing else happens to the markets."""
+    update = "UPDATE markets SET close_time = '{}' WHERE id = '{}'"
+    return said(*(update.format(text_of(time), market_id(number)) for number, time in times.items()))
 
 
 def last_month(database: sqlite3.Connection, fills: Iterator[int]) -> None:
@@ -245,31 +266,19 @@ def last_month(database: sqlite3.Connection, fills: Iterator[int]) -> None:
     traded(database, 9, FIRST - timedelta(days=25), next(fills))
 
 
-def hidden(database: sqlite3.Connection, fills: Iterator[int]) -> None:
+def hidden(database: sqlite3.Connection, _: Iterator[int]) -> None:
     database.execute("UPDATE markets SET approval = 'pending' WHERE id = ?", [market_id(2)])
     insert_fx_member(database, market_id=market_id(4))
-
-
-def again(database: sqlite3.Connection, fills: Iterator[int]) -> None:
-    database.execute("UPDATE markets SET approval = 'approved' WHERE id = ?", [market_id(2)])
-    database.execute("DELETE FROM fx_members")
 
 
 def recreated(database: sqlite3.Connection, fills: Iterator[int]) -> None:
     for relation, column in (("fills", "market_id"), ("probabilities", "market_id"), ("markets", "id")):
         database.execute(f"DELETE FROM {relation} WHERE {column} = ?", [market_id(1)])
-    insert_market(database, 1, question="Another one?", **versioned(database, next(fills)))
+    number = next(fills)
+    insert_market(database, 1, question="Another one?")
+    if any(row[1] == "detail_version" for row in database.execute("PRAGMA table_info(markets)")):
+        database.execute("UPDATE markets SET detail_version = ? WHERE id = ?", [1000 * number, market_id(1)])
     traded(database, 1, FIRST - timedelta(days=100), next(fills))
-
-
-def versioned(database: sqlite3.Connection, number: int) -> dict[str, int]:
-    """A version that no market had, if there are any."""
-    has_versions = any(row[1] == "detail_version" for row in database.execute("PRAGMA table_info(markets)"))
-    return {"detail_version": 1000 * number} if has_versions else {}
-
-
-def ahead(database: sqlite3.Connection, fills: Iterator[int]) -> None:
-    traded(database, 5, FIRST + timedelta(days=500), next(fills))
 
 
 def new(database: sqlite3.Connection, fills: Iterator[int]) -> None:
@@ -278,48 +287,39 @@ def new(database: sqlite3.Connection, fills: Iterator[int]) -> None:
     traded(database, number, FIRST - timedelta(days=3), next(fills))
 
 
-def closing(database: sqlite3.Connection, fills: Iterator[int]) -> None:
-    """One market closes before the next build, and one will later; nothing else happens to them."""
-    times = (FIRST + timedelta(hours=5), FIRST + timedelta(days=30))
-    for number, time in enumerate(times, 1):
-        database.execute("UPDATE markets SET close_time = ? WHERE id = ?", [f"{time:%F %T.%f}", market_id(number)])
-
-
-def rescheduled(database: sqlite3.Connection, fills: Iterator[int]) -> None:
-    for number, days in ((5, -30), (3, -2)):
-        time = FIRST + timedelta(days=days)
-        database.execute("UPDATE markets SET close_time = ? WHERE id = ?", [f"{time:%F %T.%f}", market_id(number)])
-
-
-def resolved(database: sqlite3.Connection, fills: Iterator[int]) -> None:
-    database.execute(
-        "UPDATE markets SET status = 'resolved', resolution = 'YES', resolved_at = ? WHERE id = ?",
-        [f"{FIRST - timedelta(days=3):%F %T.%f}", market_id(4)],
-    )
-
-
-def hours_ago(database: sqlite3.Connection, fills: Iterator[int]) -> None:
-    """Rows after all others, in an hour that was over at the last build, in its own, and in the next."""
-    for number, minutes in ((1, -1), (2, 1), (2, 61), (3, 0)):
-        traded(database, number, FIRST + timedelta(minutes=minutes), next(fills))
-
-
-CHANGES: Final = (
-    edit, delete, late, last_month, hidden, again, recreated, ahead, new, closing, rescheduled, resolved, hours_ago,
-)  # fmt: skip
+RESOLVED: Final = f"status = 'resolved', resolution = 'YES', resolved_at = '{text_of(FIRST - timedelta(days=3))}'"
+CHANGES: Final[Mapping[str, Change]] = {
+    "edited": said("UPDATE fills SET amount = 77.5 WHERE rowid IN (SELECT min(rowid) FROM fills)"),
+    "deleted": said(
+        f"DELETE FROM probabilities WHERE market_id = '{market_id(2)}' AND recorded_at < '2025-09'",
+        f"DELETE FROM fills WHERE market_id = '{market_id(3)}'",
+    ),
+    "late": trades((2, -200 * DAY), (4, -15 * DAY)),
+    "last month": last_month,
+    "hidden": hidden,
+    "public again": said(
+        f"UPDATE markets SET approval = 'approved' WHERE id = '{market_id(2)}'", "DELETE FROM fx_members"
+    ),
+    "recreated": recreated,
+    "ahead": trades((5, 500 * DAY)),
+    "new": new,
+    "closing": closes({1: FIRST + timedelta(hours=5), 2: FIRST + 30 * DAY}),
+    "rescheduled": closes({5: FIRST - 30 * DAY, 3: FIRST - 2 * DAY}),
+    "resolved": said(f"UPDATE markets SET {RESOLVED} WHERE id = '{market_id(4)}'"),
+    # After all others, in an hour that was over at the last build, in its own, and in the next.
+    "hours ago": trades((1, -MINUTE), (2, MINUTE), (2, 61 * MINUTE), (3, 0 * MINUTE)),
+}
 
 
 @pytest.mark.campaign(short=3)
-@pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
-def test_the_files_follow_the_database(
-    settings: Config, database: sqlite3.Connection, change: Callable[[sqlite3.Connection, Iterator[int]], None]
-) -> None:
+@pytest.mark.parametrize("name", CHANGES)
+def test_the_files_follow_the_database(settings: Config, database: sqlite3.Connection, name: str) -> None:
     tell_versions(database)
     fills = site(database)
     build_now(settings, FIRST)
-    change(database, fills)
+    CHANGES[name](database, fills)
     build_now(settings, FIRST + timedelta(hours=1), shrink=True)
-    for days in (1, 2, 40, 130):
+    for days in (1, 40, 130):
         build_now(settings, FIRST + days * DAY, shrink=True)
         check(settings, database, FIRST + days * DAY)
 
@@ -336,7 +336,7 @@ def test_files_of_random_sites_are_those_of_the_database(
     for _ in range(8):
         build_now(settings, at, shrink=True)
         check(settings, database, at)
-        for change in chance.sample([*CHANGES[:3], *CHANGES[4:]], 3):
+        for change in chance.sample([change for change in CHANGES.values() if change is not last_month], 3):
             change(database, fills)
         for _ in range(3):
             traded(database, chance.randint(1, 5), at - timedelta(hours=chance.randint(0, 48)), next(fills))
@@ -345,19 +345,14 @@ def test_files_of_random_sites_are_those_of_the_database(
         at += chance.choice([DAY, 20 * DAY, 300 * DAY, -40 * DAY])
 
 
-@pytest.mark.parametrize("lost", ["side file", "file", "damaged"])
+@pytest.mark.parametrize("lost", LOSSES)
 def test_what_was_lost_is_made_again(settings: Config, database: sqlite3.Connection, lost: str) -> None:
     tell_versions(database)
     fills = site(database)
     build_now(settings, FIRST)
     path = settings.output / head_of(settings).periods("history")[1].key
-    if lost == "side file":
-        (settings.output / names.DUMP_PARTS).unlink()
-    elif lost == "file":
-        path.unlink()
-    else:
-        path.write_bytes(bytes(path.stat().st_size))
-        # It is found by who reads it.
+    lose(settings.output, path, lost)
+    if lost == "damaged":  # it is found by who reads it
         traded(database, 2, FIRST - timedelta(days=89), next(fills))
         build_now(settings, FIRST + DAY)
     build_now(settings, FIRST + DAY + timedelta(hours=1))
@@ -369,10 +364,9 @@ def test_rows_that_a_false_version_hid_come_in_when_it_is_found_out(
 ) -> None:
     fills = site(database)
     database.execute("ALTER TABLE markets ADD COLUMN detail_version INTEGER DEFAULT 1")
-    source = settings.source.model_copy(update={"audit": 0.0})
-    build_now(settings.model_copy(update={"source": source}), FIRST)
+    build_now(audited(settings, 0.0), FIRST)
     traded(database, 2, FIRST + timedelta(minutes=1), next(fills))
-    build_now(settings.model_copy(update={"source": source.model_copy(update={"audit": 1.0})}), FIRST + DAY / 4)
+    build_now(audited(settings, 1.0), FIRST + DAY / 4)
     check(settings, database)
 
 
@@ -423,8 +417,8 @@ def test_ids_that_the_database_sorts_otherwise_are_in_order(settings: Config, da
 def test_thinned_and_full_histories_take_turns(settings: Config, database: sqlite3.Connection) -> None:
     site(database)
     build_now(settings, FIRST)
-    dumps = settings.dumps.model_copy(update={"histories": "thinned"})
-    build_now(settings.model_copy(update={"dumps": dumps}), FIRST + timedelta(hours=1))
+    thinned = replaced(settings, dumps=replaced(settings.dumps, histories="thinned"))
+    build_now(thinned, FIRST + timedelta(hours=1))
     assert [bool(head_of(settings).partitions(table)) for table in TABLES] == [table in THINNED for table in TABLES]
     assert not any(map(head_of(settings).periods, TABLES))
     build_now(settings, FIRST + timedelta(hours=2))
@@ -436,8 +430,7 @@ def test_thinned_and_full_histories_take_turns(settings: Config, database: sqlit
 def test_a_build_that_would_lose_most_of_the_past_is_refused(settings: Config, database: sqlite3.Connection) -> None:
     """Details show too few rows to tell."""
     tell_versions(database)
-    detail = settings.detail.model_copy(update={"history_points": 2, "recent_fills": 1})
-    settings = settings.model_copy(update={"detail": detail})
+    settings = replaced(settings, detail=replaced(settings.detail, history_points=2, recent_fills=1))
     site(database)
     build_now(settings, FIRST)
     database.execute("DELETE FROM probabilities WHERE recorded_at BETWEEN '2025-01' AND '2025-11-18'")
@@ -460,16 +453,16 @@ def test_files_are_not_put_together_beyond_a_size() -> None:
 
 
 @pytest.mark.campaign(short=0)
-@pytest.mark.parametrize("change", [rescheduled, resolved], ids=lambda change: change.__name__)
+@pytest.mark.parametrize("name", ["rescheduled", "resolved"])
 def test_a_close_that_moved_since_the_last_files_moves_even_if_its_row_need_not_be_read(
-    settings: Config, database: sqlite3.Connection, change: Callable[[sqlite3.Connection, Iterator[int]], None]
+    settings: Config, database: sqlite3.Connection, name: str
 ) -> None:
     tell_versions(database)
     tell_row_versions(database)
-    settings = settings.model_copy(update={"source": settings.source.model_copy(update={"audit": 0.0})})
+    settings = audited(settings, 0.0)
     fills = site(database)
     build_now(settings, FIRST)
-    change(database, fills)
+    CHANGES[name](database, fills)
     build_now(settings, FIRST + timedelta(hours=1))
     build_now(settings, FIRST + DAY)
     check(settings, database, FIRST + DAY)
@@ -479,7 +472,7 @@ def test_candles_of_a_market_that_is_not_read_again_come_in_when_their_periods_a
     settings: Config, database: sqlite3.Connection
 ) -> None:
     tell_versions(database)
-    settings = settings.model_copy(update={"source": settings.source.model_copy(update={"audit": 0.0})})
+    settings = audited(settings, 0.0)
     fills = site(database)
     traded(database, 2, FIRST + timedelta(minutes=1), next(fills))
     build_now(settings, FIRST + timedelta(minutes=2))
@@ -508,8 +501,7 @@ def test_rows_and_closes_at_the_bounds_of_time_and_of_periods_have_their_places(
     ends = [datetime.min.replace(tzinfo=UTC), datetime.max.replace(microsecond=999_000, tzinfo=UTC)]
     for number, time in enumerate([*ends, datetime(1000, 1, 1, tzinfo=UTC) - least, day, FIRST - least, FIRST]):
         traded(database, 1 + number % 3, time, next(fills))
-    for number, time in enumerate((*ends, FIRST, FIRST + DAY), 1):
-        database.execute("UPDATE markets SET close_time = ? WHERE id = ?", [text_of(time), market_id(number)])
+    closes(dict(enumerate((*ends, FIRST, FIRST + DAY), 1)))(database, fills)
     for days in (0, 1, 2):
         build_now(settings, FIRST + days * DAY)
         check(settings, database, FIRST + days * DAY)

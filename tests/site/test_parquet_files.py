@@ -18,9 +18,11 @@ from generator.config.settings import Config
 from generator.downloads import dump, side_file
 from generator.errors import ConfigError
 from generator.findings import Severity
+from generator.models import replaced
+from generator.progress import SILENT
 from generator.tree import files as names
 from tests.support.readers import parquet
-from tests.support.sites.builds import AS_OF, Silent, build_now, files, make_config
+from tests.support.sites.builds import AS_OF, build_now, files, make_config
 from tests.support.sites.rows import insert_fill, insert_market, insert_point, market_id
 
 MORNING = datetime(2026, 2, 1, 6, tzinfo=UTC)
@@ -154,17 +156,23 @@ def test_a_market_that_is_no_longer_listed_leaves_its_files_at_once(
     assert f"history/state=archive/month={ENDED[1]}" not in folders(tomorrow)
 
 
+LOSSES: Final = ("file", "damaged", "side file")
+
+
+def lose(output: Path, file: Path, lost: str) -> None:
+    """Lose or damage a file, or what says of what the files are made."""
+    if lost == "damaged":
+        file.write_bytes(bytes(file.stat().st_size))
+    else:
+        (output / names.DUMP_PARTS if lost == "side file" else file).unlink()
+
+
 @pytest.mark.campaign(short=1)
-@pytest.mark.parametrize("lost", ["file", "damaged", "side file"])
+@pytest.mark.parametrize("lost", LOSSES)
 def test_what_was_lost_is_made_again(settings: Config, database: sqlite3.Connection, lost: str) -> None:
     lost_file = next(file for file in built(settings).files() if file.name.startswith("history/state=archive"))
     path = settings.output / keys.chunk(keys.DUMPS, lost_file.name)
-    if lost == "side file":
-        (settings.output / names.DUMP_PARTS).unlink()
-    elif lost == "file":
-        path.unlink()
-    else:
-        path.write_bytes(bytes(path.stat().st_size))
+    lose(settings.output, path, lost)
     database.execute("UPDATE markets SET approval = 'rejected' WHERE id = ?", [market_id(1)])
     after = built(settings, NOON)
     assert market_id(1) not in {row["marketId"] for file in after.history or () for row in rows(settings, file.name)}
@@ -173,8 +181,7 @@ def test_what_was_lost_is_made_again(settings: Config, database: sqlite3.Connect
 
 def test_without_parquet_there_is_none(settings: Config) -> None:
     built(settings)
-    dumps = settings.dumps.model_copy(update={"parquet": False})
-    head = built(settings.model_copy(update={"dumps": dumps}), NOON)
+    head = built(replaced(settings, dumps=replaced(settings.dumps, parquet=False)), NOON)
     assert [file.format for file in head.markets] == ["ndjson"]
     assert (head.history, head.fills, head.history_as_of) == (None, None, None)
 
@@ -191,7 +198,7 @@ def test_without_the_extra_check_and_build_say_how_to_install_it(
 ) -> None:
     monkeypatch.setitem(sys.modules, "arro3", None)
     remedy = "pip install 'public-markets[parquet]'"
-    findings = BuildCheck(settings, MORNING, Silent()).settings()
+    findings = BuildCheck(settings, MORNING, SILENT).settings()
     assert [finding.severity for finding in findings if remedy in finding.text] == [Severity.ERROR]
     with pytest.raises(ConfigError, match="parquet"):
         build_now(settings, MORNING)
@@ -204,36 +211,21 @@ def test_without_the_extra_check_and_build_say_how_to_install_it(
 DUMPS: Final = "v1/dumps/"
 
 
-def three_markets(tmp_path: Path, database: sqlite3.Connection, histories: str) -> Config:
-    for number in range(3):
-        insert_market(database, number)
-        insert_fill(database, number, market_id=market_id(number))
-        insert_point(database, "2026-01-15 00:00:00.000000", market_id=market_id(number))
-    return make_config(tmp_path, layout="chunks", dumps__parquet=True, dumps__histories=histories)
-
-
 @pytest.mark.parametrize("histories", ["thinned", "full"])
-def test_a_build_after_an_upgrade_makes_what_an_older_program_had_made(
-    tmp_path: Path, database: sqlite3.Connection, histories: str
-) -> None:
-    settings = three_markets(tmp_path, database, histories)
+def test_a_build_after_an_upgrade_makes_what_an_older_program_had_made(settings: Config, histories: str) -> None:
+    settings = replaced(settings, dumps=replaced(settings.dumps, histories=histories))
     build_now(settings)
     fresh = files(settings.output)
     # An older program made other files of the same rows: these have other names, and their parts say the same.
     parquet = [key for key in fresh if key.startswith(DUMPS) and key.endswith(".parquet")]
     assert len(parquet) > 2
-    made_by_another(settings)
+    place = settings.output / names.DUMP_PARTS
+    found = side_file.decoded(place.read_bytes())
+    assert found.maker == program.maker()
+    place.write_bytes(replaced(found, maker="another").encoded())
     for key in parquet:
         (settings.output / key).write_bytes(b"made by another program".ljust(len(fresh[key])))
     build_now(settings, AS_OF + timedelta(minutes=1))
     assert {key: files(settings.output)[key] for key in parquet} == {key: fresh[key] for key in parquet}
     idle = build_now(settings, AS_OF + timedelta(minutes=2))
     assert idle.written == 1, "build.json alone"
-
-
-def made_by_another(settings: Config) -> None:
-    """Have the folder say that another program made its downloads."""
-    place = settings.output / names.DUMP_PARTS
-    found = side_file.decoded(place.read_bytes())
-    assert found.maker == program.maker()
-    place.write_bytes(found.model_copy(update={"maker": "another"}).encoded())

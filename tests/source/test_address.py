@@ -9,26 +9,17 @@ from sqlalchemy import make_url
 from generator.config import loader
 from generator.source import address
 
+SQLITE = ("demo.db", "/srv/a b/demo.db", "/srv/a%20b/demo.db", "a@b:c/demo.db", "./demo.db?mode=ro", "")
+POSTGRESQL = (
+    *("host/markets", "user@host/markets", "user:@host/markets", "us%40er:se%2Fcret@host/markets", "user@host"),
+    *("user:se/cret?x@host/markets", "user:secret@host:05432/markets", "user:secret@[::1]:5432/markets"),
+    *("user@/markets?host=/run/postgresql", ":secret@host/markets", "user:secret@host/mar%20kets"),
+    "user:secret@host/märkte",
+)
 URLS = (
-    "sqlite:///demo.db",
-    "sqlite:////srv/a b/demo.db",
-    "sqlite:////srv/a%20b/demo.db",
-    "sqlite:///a@b:c/demo.db",
-    "sqlite:///./demo.db?mode=ro",
-    "sqlite:///",
-    "postgresql://host/markets",
-    "postgresql://user@host/markets",
+    *(f"sqlite:///{rest}" for rest in SQLITE),
+    *(f"postgresql://{rest}" for rest in POSTGRESQL),
     "postgresql+psycopg://user:secret@host.example:5432/markets?sslmode=require&password=secret",
-    "postgresql://user:@host/markets",
-    "postgresql://us%40er:se%2Fcret@host/markets",
-    "postgresql://user:se/cret?x@host/markets",
-    "postgresql://user:secret@host:05432/markets",
-    "postgresql://user:secret@[::1]:5432/markets",
-    "postgresql://user@/markets?host=/run/postgresql",
-    "postgresql://user@host",
-    "postgresql://:secret@host/markets",
-    "postgresql://user:secret@host/mar%20kets",
-    "postgresql://user:secret@host/märkte",
 )
 
 

@@ -15,7 +15,7 @@ from generator.source.reader import open_reader
 from tests.source.native import Postgres, detail
 from tests.support.sites.builds import AS_OF, build_now, make_config
 from tests.support.sites.catalogs import catalog_of
-from tests.support.sites.rows import fill_id, insert_fill, insert_fx_member, insert_market, market_id
+from tests.support.sites.rows import FX_MEMBER, fill_id, insert_fill, insert_fx_member, insert_market, market_id
 
 
 def reasons(report: Report) -> dict[tuple[str, str], str]:
@@ -58,15 +58,8 @@ def test_what_postgresql_alone_can_hold_costs_one_row(
     for price, amount in (("NaN", "1"), ("0.5", "NaN"), ("0.5", "Infinity"), ("0.5", "2")):
         database.insert("orders", market_id=key, side="ask", price=price, amount=amount, is_public=True)
     database.insert_market(2)
-    family = {
-        "title": "t",
-        "instrument": "i",
-        "source": "s",
-        "threshold_value": 1,
-        "direction": "gte",
-        "is_public": True,
-    }
-    database.insert("fx_members", market_id=market_id(2), week_start="infinity", week_end="2026-01-30", **family)
+    family = {**FX_MEMBER, "week_start": "infinity", "is_public": True}
+    database.insert("fx_members", market_id=market_id(2), **family)
 
     report = build_now(make_config(tmp_path, source__url=database.url), invalid=True)
     shown = detail(tmp_path / "output", 1)

@@ -17,6 +17,11 @@ from tests.support.sites.rows import insert_fill, insert_market, insert_order, i
 HEBREW: Final = "\u200f\u05e2\u05d1\u05e8\u05d9\u05ea, "
 #: With every point and fill.
 FULL: Final[dict[str, Any]] = {"dumps__parquet": True, "dumps__histories": "full"}
+SETTINGS: Final = (
+    *("TimeZone = 'America/St_Johns'", "DateStyle = 'German, DMY'", "client_encoding = 'LATIN1'"),
+    *("extra_float_digits = -3", "standard_conforming_strings = off"),
+    "default_transaction_isolation = 'read committed'",
+)
 AWKWARD: Final = "\u2028 and a tab\t and \\ and NULL \\N"
 
 
@@ -43,14 +48,7 @@ def test_the_same_rows_give_the_same_bytes_whatever_the_server_is_set_to(
 ) -> None:
     database = make_postgres(timestamp=timestamp, number=number)
     database.copy(lifelike / "markets.db")
-    for setting in (
-        *("TimeZone = 'America/St_Johns'", "DateStyle = 'German, DMY'", "client_encoding = 'LATIN1'"),
-        *(
-            "extra_float_digits = -3",
-            "default_transaction_isolation = 'read committed'",
-            "standard_conforming_strings = off",
-        ),
-    ):
+    for setting in SETTINGS:
         database.connection.execute(f"ALTER DATABASE {database.name} SET {setting}")
     build_now(make_config(tmp_path, source__url=database.url, **FULL))
     assert_same_files(tmp_path / "output", lifelike / "output")
@@ -86,13 +84,7 @@ def test_indexes_change_nothing_but_the_time(lifelike: Path, tmp_path: Path) -> 
 @pytest.mark.campaign(short=0)
 def test_types_that_sqlite_does_not_know_are_as_good_as_its_own(lifelike: Path, tmp_path: Path) -> None:
     (tmp_path / "markets.db").write_bytes((lifelike / "markets.db").read_bytes())
-    declared = {
-        "id": "UUID",
-        "text": "STRING",
-        "timestamp": "TIMESTAMPTZ",
-        "boolean": "BOOL",
-        "number": "DECIMAL(20,6)",
-    }
+    declared = {"id": "UUID", "text": "STRING", "timestamp": "TIMESTAMPTZ", "boolean": "BOOL", "number": "DECIMAL(9,6)"}
     with closing(sqlite3.connect(tmp_path / "markets.db", isolation_level=None)) as connection:
         for relation, columns in RELATIONS.items():
             typed = ", ".join(f"{name} {declared.get(kind, kind)}" for name, kind in columns.items())

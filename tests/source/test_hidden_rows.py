@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -51,24 +52,34 @@ MINES: Final = (
 )  # fmt: skip
 
 
+def lay_mines(execute: Callable[[str], Any], boom: Callable[[str, str, str], str]) -> None:
+    """Replace the tables by views; `boom` is of a relation, a column and the relation's key."""
+    for column in ("detail_version integer DEFAULT 1", "market_version integer DEFAULT 1", "key text"):
+        execute(f"ALTER TABLE markets ADD COLUMN {column}")
+    for relation in RELATIONS:
+        execute(f"ALTER TABLE {relation} RENAME TO {relation}_table")
+    for relation in RELATIONS:
+        execute(mined(relation, partial(boom, relation)))
+
+
+def check(folder: Path, url: str) -> None:
+    """A build of the views gives the files of the one before."""
+    careful = build_now(make_config(folder, source__url=url, output=folder / "mined"))
+    assert (careful.built, careful.hidden) == (4, 3)
+    assert_same_files(folder / "output", folder / "mined")
+    assert (folder / "mined" / "details.json").exists(), "the version was read"
+
+
 @pytest.mark.campaign(short=0)
 def test_sqlite_is_never_asked_for_a_hidden_value(tmp_path: Path, database: sqlite3.Connection) -> None:
     hide_some(database)
-    plain = build_now(make_config(tmp_path))
-    for name in ("detail_version", "market_version"):
-        database.execute(f"ALTER TABLE markets ADD COLUMN {name} INTEGER DEFAULT 1")
-    database.execute("ALTER TABLE markets ADD COLUMN key TEXT")
-    for relation in RELATIONS:
-        database.execute(f"ALTER TABLE {relation} RENAME TO {relation}_table")
-    for relation in RELATIONS:  # the smallest number has no absolute value; a constant one would not wait to be read
-        database.execute(mined(relation, lambda _, key: f"abs(-9223372036854775807 - length({key}) / length({key}))"))
+    build_now(make_config(tmp_path))
+    # The smallest number has no absolute value; a constant one would not wait to be read.
+    lay_mines(database.execute, lambda *names: "abs(-9223372036854775807 - length({0}) / length({0}))".format(names[2]))
     for relation, column in MINES:
         with pytest.raises(sqlite3.OperationalError, match="integer overflow"):
             database.execute(f"SELECT {column} FROM {relation}").fetchall()
-    careful = build_now(make_config(tmp_path, output=tmp_path / "mined"))
-    assert (plain.built, plain.hidden) == (careful.built, careful.hidden) == (4, 3)
-    assert_same_files(tmp_path / "output", tmp_path / "mined")
-    assert (tmp_path / "mined" / "details.json").exists(), "the version was read"
+    check(tmp_path, f"sqlite:///{tmp_path / 'markets.db'}")
 
 
 @pytest.mark.campaign(short=0)
@@ -79,26 +90,13 @@ def test_postgresql_is_never_asked_for_a_hidden_value(
     build_now(make_config(tmp_path))
     served = make_postgres()
     served.copy(tmp_path / "markets.db")
-    for name in ("detail_version", "market_version"):
-        served.connection.execute(f"ALTER TABLE markets ADD COLUMN {name} integer DEFAULT 1")
-        served.types["markets", name] = "integer"
-    served.connection.execute("ALTER TABLE markets ADD COLUMN key text")
-    served.types["markets", "key"] = "text"
-    for relation in RELATIONS:
-        served.connection.execute(f"ALTER TABLE {relation} RENAME TO {relation}_table")
-    for relation in RELATIONS:
-        served.connection.execute(
-            mined(
-                relation,
-                lambda name, key, relation=relation: (  # type: ignore[misc]
-                    f"(1 / (length({key}::text) - 36))::text::{served.types[relation, name]}"
-                ),
-            )
-        )
+    types = {**served.types, **{("markets", name): "integer" for name in ("detail_version", "market_version")}}
+
+    def boom(relation: str, name: str, key: str) -> str:
+        return f"(1 / (length({key}::text) - 36))::text::{types.get((relation, name), 'text')}"
+
+    lay_mines(served.connection.execute, boom)
     for relation, column in MINES:
         with pytest.raises(psycopg.errors.DivisionByZero):
             served.connection.execute(f"SELECT {column} FROM {relation}")
-    careful = build_now(make_config(tmp_path, source__url=served.url, output=tmp_path / "mined"))
-    assert (careful.built, careful.hidden) == (4, 3)
-    assert_same_files(tmp_path / "output", tmp_path / "mined")
-    assert (tmp_path / "mined" / "details.json").exists(), "the version was read"
+    check(tmp_path, served.url)

@@ -79,34 +79,25 @@ def long_past(series: dict[str, str], rows: int) -> Iterator[str]:
 
 
 @pytest.mark.campaign(short=0)
-def test_memory_does_not_grow_with_the_past_on_sqlite(tmp_path: Path) -> None:
-    peaks = []
-    for rows in (FEW, MANY):
-        folder = tmp_path / str(rows)
-        folder.mkdir()
-        with closing(create_database(folder / "markets.db")) as connection:
-            insert_market(connection)
-            connection.execute("BEGIN")
-            for statement in long_past(SQLITE_SERIES, rows):
-                connection.execute(statement)
-            connection.execute("COMMIT")
-        peaks.append(peak(folder, f"sqlite:///{folder / 'markets.db'}"))
-        assert len(detail(folder / "output", 1)["probHistory"]) == 500
-    assert peaks[1] - peaks[0] < 15, peaks
-
-
-@pytest.mark.campaign(short=0)
-def test_memory_does_not_grow_with_the_past_on_postgresql(
-    tmp_path: Path, make_postgres: Callable[..., Postgres]
+@pytest.mark.parametrize("source", ["sqlite", "postgresql"])
+def test_memory_does_not_grow_with_the_past(
+    tmp_path: Path, make_postgres: Callable[..., Postgres], source: str
 ) -> None:
     peaks = []
     for rows in (FEW, MANY):
         folder = tmp_path / str(rows)
         folder.mkdir()
-        database = make_postgres(number="double precision")
-        database.insert_market()
-        for statement in long_past(POSTGRES_SERIES, rows):
-            database.connection.execute(statement)
-        peaks.append(peak(folder, database.url))
+        if source == "sqlite":
+            with closing(create_database(folder / "markets.db")) as connection, connection:
+                insert_market(connection)
+                connection.executescript(f"BEGIN; {';'.join(long_past(SQLITE_SERIES, rows))}; COMMIT")
+            url = f"sqlite:///{folder / 'markets.db'}"
+        else:
+            database = make_postgres(number="double precision")
+            database.insert_market()
+            for statement in long_past(POSTGRES_SERIES, rows):
+                database.connection.execute(statement)
+            url = database.url
+        peaks.append(peak(folder, url))
         assert len(detail(folder / "output", 1)["probHistory"]) == 500
     assert peaks[1] - peaks[0] < 15, peaks

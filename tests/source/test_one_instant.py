@@ -10,14 +10,12 @@ from typing import Final
 
 import pytest
 
-from generator.builder.guards import BuildOverrides
-from generator.builder.preparation import Clock
-from generator.builder.run import build
 from generator.config.settings import Config
 from generator.markets.quarantine import Quarantine
+from generator.progress import Silent
 from generator.source.reader import open_reader
 from tests.source.native import Postgres, assert_same_files, detail, insert_three_markets
-from tests.support.sites.builds import AS_OF, Silent, build_now, files, make_config
+from tests.support.sites.builds import build_now, files, make_config
 from tests.support.sites.rows import fill_id, insert_market, market_id
 
 MEDDLING: Final = [
@@ -36,7 +34,7 @@ MEDDLING: Final = [
 class Meddler(Silent):
     """Writes to the database between catalog and details: a build then reports its number of steps."""
 
-    def __init__(self, write: Callable[[], None]) -> None:
+    def __init__(self, write: Callable[[], object]) -> None:
         self._write = write
         self.written = False
 
@@ -52,11 +50,13 @@ def insert_many_markets(into: sqlite3.Connection) -> None:
         insert_market(into, number)
 
 
-def assert_unseen_until_the_next_build(settings: Config, meddler: Silent) -> None:
-    """Build undisturbed, then while the meddler writes, then after it."""
+def assert_unseen_until_the_next_build(settings: Config, write: Callable[[], object]) -> None:
+    """Build undisturbed, then while a meddler writes, then after it."""
+    meddler = Meddler(write)
     build_now(settings)
     before = files(settings.output)
-    build(settings, Clock(AS_OF, is_set=True), overrides=BuildOverrides(), progress=meddler)
+    build_now(settings, progress=meddler)
+    assert meddler.written
     assert files(settings.output) == before
     build_now(settings, shrink=True)
     assert detail(settings.output, 1)["market"]["question"] == "Meddled?"
@@ -80,9 +80,7 @@ def test_postgresql_shows_a_build_one_instant(
             for statement in MEDDLING:
                 served.connection.execute(statement)
 
-    meddler = Meddler(write)
-    assert_unseen_until_the_next_build(make_config(tmp_path, source__url=served.url), meddler)
-    assert meddler.written
+    assert_unseen_until_the_next_build(make_config(tmp_path, source__url=served.url), write)
 
 
 @pytest.mark.campaign(short=0)
@@ -96,7 +94,7 @@ def test_processes_share_an_instant_of_postgresql_and_a_server_that_lets_in_only
     served.connection.execute("GRANT SELECT ON ALL TABLES IN SCHEMA public TO lonely")
     seen = Onlooker(served)
     settings = make_config(tmp_path, source__url=served.url)
-    build(settings, Clock(AS_OF, is_set=True), overrides=BuildOverrides(), progress=seen)
+    build_now(settings, progress=seen)
     lonely = served.url.replace(served.url.split("//")[1].split("@")[0], "lonely:alone")
     build_now(make_config(tmp_path, source__url=lonely, output=tmp_path / "alone"))
     assert_same_files(settings.output, tmp_path / "alone")
@@ -132,13 +130,8 @@ class Onlooker(Silent):
 def test_sqlite_with_a_write_ahead_log_shows_a_build_one_instant(tmp_path: Path, database: sqlite3.Connection) -> None:
     insert_many_markets(database)
     assert database.execute("PRAGMA journal_mode = WAL").fetchone() == ("wal",)
-
-    def write() -> None:
-        database.executescript("BEGIN;" + ";".join(MEDDLING) + ";COMMIT")
-
-    meddler = Meddler(write)
-    assert_unseen_until_the_next_build(make_config(tmp_path), meddler)
-    assert meddler.written
+    script = f"BEGIN; {';'.join(MEDDLING)}; COMMIT"
+    assert_unseen_until_the_next_build(make_config(tmp_path), lambda: database.executescript(script))
 
 
 WAITING_WRITER: Final = """
@@ -189,7 +182,7 @@ def test_sqlite_with_a_rollback_journal_lets_writers_wait_until_the_build_has_re
     build_now(settings)
     before = files(settings.output)
     meddler = PatientMeddler(tmp_path / "markets.db")
-    build(settings, Clock(AS_OF, is_set=True), overrides=BuildOverrides(), progress=meddler)
+    build_now(settings, progress=meddler)
     meddler.wait()
     assert meddler.steps_with_a_writer_waiting == 4, "one for each part"
     assert files(settings.output) == before

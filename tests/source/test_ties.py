@@ -26,14 +26,8 @@ TIES: Final[Mapping[str, list[dict[str, Any]]]] = {
     "fx_members": [
         {**MEMBER, **other}
         for other in (
-            {"title": "EUR", "week_end": "2026-02-03"},
-            {"title": "EUr"},
-            {"instrument": "EURCHF"},
-            {"source": "A"},
-            {"week_end": "2026-01-29"},
-            {"threshold_value": 1.07},
-            {},
-            {"direction": "lte"},
+            *({"title": "EUR", "week_end": "2026-02-03"}, {"title": "EUr"}, {"instrument": "EURCHF"}, {"source": "A"}),
+            *({"week_end": "2026-01-29"}, {"threshold_value": 1.07}, {}, {"direction": "lte"}),
             {"title": "a, which some collations sort before EUR"},
         )
     ],

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from generator.builder.preflight import BuildCheck
+from generator.progress import SILENT
 from tests.source.native import Postgres, detail
 from tests.support.commands import run
-from tests.support.sites.builds import Silent, build_now, make_config
+from tests.support.sites.builds import build_now, make_config
 from tests.support.sites.rows import market_id
 
 SUMMER, WINTER = "2025-07-01 12:00:00", "2026-01-15 12:00:00"
@@ -85,7 +86,7 @@ def test_a_clock_that_differs_from_the_databases_is_a_warning(
     local: Postgres, tmp_path: Path, minutes: int, says: str
 ) -> None:
     config = make_config(tmp_path, source__url=local.url)
-    check = BuildCheck(config, datetime.now(UTC) + timedelta(minutes=minutes), Silent())
+    check = BuildCheck(config, datetime.now(UTC) + timedelta(minutes=minutes), SILENT)
     told = [finding.text for finding in check.database() if "clock" in finding.text]
     assert len(told) == bool(says)
     assert all(

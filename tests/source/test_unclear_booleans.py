@@ -13,13 +13,7 @@ from generator.source.relations import RELATIONS
 from tests.source.native import Postgres, detail
 from tests.support.commands import run
 from tests.support.sites.builds import AS_OF, build_now, files, make_config
-from tests.support.sites.rows import (
-    insert_fx_member,
-    insert_market,
-    insert_order,
-    market_id,
-    tell_row_versions,  # fmt: skip
-)
+from tests.support.sites.rows import insert_fx_member, insert_market, insert_order, market_id, tell_row_versions
 
 #: What SQLite keeps as it is in a column of no type.
 TRUE: Final = (1, True, 1.0)

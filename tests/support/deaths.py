@@ -1,9 +1,11 @@
 """A command in this process that dies at a change of a file, or at a request: what it does later has no effect."""
 
 import os
+import shutil
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 from typing import Any, Final
 
@@ -144,3 +146,17 @@ def dying_before(server: S3Server, is_next: Callable[[Request], bool]) -> Iterat
     finally:
         server.before = others
     assert is_dead
+
+
+def dead_at_each_call(before: Path, place: Path, act: Callable[[], object]) -> Iterator[str]:
+    """Copies of a folder, each after `act` died before or after another call that changes it; yields which one."""
+    for number in count(1):
+        for is_after in (False, True):
+            shutil.rmtree(place, ignore_errors=True)
+            shutil.copytree(before, place)
+            (place / ".staging-killed").mkdir()
+            with dying_at(number, is_after=is_after) as made:
+                act()
+            yield f"{number}: {made[-1]}"
+        if len(made) < number:
+            return

@@ -68,17 +68,13 @@ def test_an_edit_changes_the_chunk_that_holds_it() -> None:
 
 
 def test_generations_have_equal_names_only_for_equal_content() -> None:
-    assert made(250).name == made(250).name
+    assert (name := made(250).name) == made(250).name
+    assert cursors.read(POPULAR, cursors.mint(POPULAR, name, 100)) == cursors.WalkPlace(name, 100)
+    assert name.startswith("c"), "it shows the layout"
     names = [made(count, name).name for count in COUNTS for name in (POPULAR, NEW, ENDED)]
     joined = Generation(ItemList(POPULAR, [b"1,\n2"]))
     assert len({*names, joined.name, Generation(ItemList(POPULAR, [b"1", b"2"])).name}) == len(names) + 2
     assert made(1).name != pages.Generation(ItemList(POPULAR, encoded(range(1)))).name
-
-
-def test_a_generations_name_fits_into_a_cursor_and_shows_the_layout() -> None:
-    name = made(150).name
-    assert cursors.read(POPULAR, cursors.mint(POPULAR, name, 100)) == cursors.WalkPlace(name, 100)
-    assert name.startswith("c")
 
 
 def test_a_chunk_is_named_by_its_bytes() -> None:

@@ -1,6 +1,5 @@
 """What a folder says of its details: in shards if it is large, and nothing is known if anything of it is damaged."""
 
-import shutil
 from pathlib import Path
 
 import pytest
@@ -8,7 +7,7 @@ import pytest
 from generator.tree import files, fingerprints, shards
 from generator.tree.fingerprints import Fingerprints, Made
 from generator.tree.folder import Output, locked
-from tests.support.deaths import dying_at
+from tests.support.deaths import dead_at_each_call
 from tests.support.sites.rows import market_id
 
 
@@ -83,19 +82,11 @@ def test_a_build_killed_at_any_call_leaves_what_is_true_or_nothing(output: Path,
     else:
         (before / files.FINGERPRINTS).write_bytes(old.encoded())
     seen: list[Fingerprints | None] = []
-    for number in range(1, 1_000):
-        for is_after in (False, True):
-            shutil.rmtree(output, ignore_errors=True)
-            shutil.copytree(before, output)
-            (output / ".staging-killed").mkdir()
-            with dying_at(number, is_after=is_after) as calls:
-                fingerprints.save(Output(output, output / ".staging-killed"), new)
-            seen.append(fingerprints.load(Output(output, output)))
-            assert save(output, new) == new
-            names = {path.name for path in shards_of(output).values()}
-        if len(calls) < number:
-            break
-    assert number > 3
+    folder = Output(output, output / ".staging-killed")
+    for _ in dead_at_each_call(before, output, lambda: fingerprints.save(folder, new)):
+        seen.append(fingerprints.load(Output(output, output)))
+        assert save(output, new) == new
+        assert shards_of(output)
+    assert len(seen) > 2 * 3
     assert all(found in (old, new) for found in seen)
     assert [*map(seen.count, (old, new))].count(0) == 0
-    assert names

@@ -19,6 +19,7 @@ from generator.builder.guards import BuildOverrides
 from generator.builder.preparation import Clock
 from generator.builder.run import build
 from generator.errors import OutputError
+from generator.progress import SILENT
 from generator.publish import withdrawal
 from generator.tree import blocklist
 from generator.tree.folder import locked
@@ -27,7 +28,7 @@ from tests.support.commands import fresh, run
 from tests.support.disks import Disk
 from tests.support.faults import Reader, World, check_whole, fast_folder
 from tests.support.project import ROOT
-from tests.support.sites.builds import AS_OF, Silent, build_now, files, make_config
+from tests.support.sites.builds import AS_OF, build_now, files, make_config
 from tests.support.sites.rows import market_id
 
 NO_ROOM = "no space left on device; free some space, or"
@@ -156,23 +157,21 @@ def test_a_folder_with_foreign_files_is_left_alone(world: World) -> None:
     assert not list(output.glob(".staging-*"))
 
 
+#: Contents of a manifest, and what is said of them.
+UNREADABLE: Final = {
+    **dict.fromkeys((b"", b'{"hello": "world"}', b"\xff\xfe", f'{{"format": {FORMAT}}}'.encode()), "damaged"),
+    b'{"format": 99, "everything": "else"}': f"format 99, this program knows {FORMAT}; upgrade this program",
+}
+
+
 @pytest.mark.campaign(short=0)
-@pytest.mark.parametrize(
-    ("content", "words"),
-    [
-        (b"", "damaged"),
-        (b'{"hello": "world"}', "damaged"),
-        (b"\xff\xfe", "damaged"),
-        (f'{{"format": {FORMAT}}}'.encode(), "damaged"),
-        (b'{"format": 99, "everything": "else"}', f"format 99, this program knows {FORMAT}; upgrade this program"),
-    ],
-)
-def test_a_manifest_that_cannot_be_read_is_refused(world: World, output: Path, content: bytes, words: str) -> None:
-    (output / "manifest.json").write_bytes(content)
-    before = files(output, "")
+def test_a_manifest_that_cannot_be_read_is_refused(world: World, output: Path) -> None:
     world.advance()
-    check_refused(command(world, output), output / "manifest.json", words)
-    check_untouched(before, output)
+    for content, words in UNREADABLE.items():
+        (output / "manifest.json").write_bytes(content)
+        before = files(output, "")
+        check_refused(command(world, output), output / "manifest.json", words)
+        check_untouched(before, output)
 
 
 def test_a_manifest_of_another_version_is_not_called_damaged(world: World, output: Path) -> None:
@@ -189,28 +188,22 @@ def test_a_manifest_of_another_version_is_not_called_damaged(world: World, outpu
 # ── tampering ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.campaign(short=0)
-@pytest.mark.parametrize(
-    "key",
-    [
-        keys.first_page("open/popular", 20),
-        keys.detail(market_id(6)),
-        keys.SNAPSHOT,
-        keys.BUILD,
-        f"{keys.LISTS}/open/popular",
-        f"{keys.LISTS}/closed/new/first",
-        keys.DETAILS,
-        "v1",
-    ],
+LOST: Final = (
+    (keys.first_page("open/popular", 20), keys.detail(market_id(6)), keys.SNAPSHOT, f"{keys.LISTS}/closed/new/first"),
+    (keys.BUILD, f"{keys.LISTS}/open/popular", keys.DETAILS),
+    ("v1",),
 )
-def test_deleted_files_are_restored(world: World, output: Path, key: str) -> None:
+
+
+@pytest.mark.campaign(short=0)
+def test_deleted_files_are_restored(world: World, output: Path) -> None:
     before = files(output, "")
-    place = output / key
-    shutil.rmtree(place) if place.is_dir() else place.unlink()
-    report = build_now(make_config(world.folder))
-    assert report.written > 0
-    check_whole(output)
-    assert set(differences(before, output)) <= OF_A_REPAIR
+    for lost in LOST:
+        for place in (output / key for key in lost):
+            shutil.rmtree(place) if place.is_dir() else place.unlink()
+        assert build_now(make_config(world.folder)).written > 0
+        check_whole(output)
+        assert set(differences(before, output)) <= OF_A_REPAIR
 
 
 def test_edited_files_are_restored(world: World, output: Path) -> None:
@@ -280,25 +273,22 @@ def test_a_link_in_place_of_the_lock_file_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.campaign(short=0)
-@pytest.mark.parametrize("place", ["v1", keys.DETAILS, f"{keys.LISTS}/open/new/first", "edge/nginx"])
-def test_a_link_in_place_of_a_folder_is_refused_before_anything_is_written(
-    world: World, output: Path, place: str
-) -> None:
-    elsewhere = world.folder / "elsewhere"
-    shutil.move(output / place, elsewhere)
-    (elsewhere / "mine.json").write_text("mine")
-    (output / place).symlink_to(elsewhere)
-    before, outside = files(output, ""), files(elsewhere, "")
+def test_a_link_in_place_of_a_folder_is_refused_before_anything_is_written(world: World, output: Path) -> None:
     world.advance()
     settings = make_config(world.folder, base_url="https://other.example")  # other files for the edges
-    with pytest.raises(
-        OutputError,
-        match=rf"^{output}/{place}: is a symbolic link, which is not followed; replace it with a folder, or",
-    ):
-        build_now(settings)
-    assert files(elsewhere, "") == outside
-    if not place.startswith("edge"):  # the edges' files come last
-        assert differences(before, output) == []
+    elsewhere = world.folder / "elsewhere"
+    for place in ("v1", keys.DETAILS, f"{keys.LISTS}/open/new/first", "edge/nginx"):  # the edges' files come last
+        shutil.move(output / place, elsewhere)
+        (output / place).symlink_to(elsewhere)
+        before, outside = files(output, ""), files(elsewhere, "")
+        refusal = rf"^{output}/{place}: is a symbolic link, which is not followed; replace it with a folder, or"
+        with pytest.raises(OutputError, match=refusal):
+            build_now(settings)
+        assert files(elsewhere, "") == outside
+        if not place.startswith("edge"):
+            assert differences(before, output) == []
+        (output / place).unlink()
+        shutil.move(elsewhere, output / place)
 
 
 def check_whole_generation(output: Path, list_name: str) -> str:
@@ -397,7 +387,7 @@ def test_cursors_live_as_long_as_promised_however_long_a_build_takes(world: Worl
     retained = []
     for as_of in (began, began, datetime.now(UTC)):
         clock = Clock(as_of, is_set=False)
-        retained.append(build(config, clock, overrides=BuildOverrides(), progress=Silent()).retained)
+        retained.append(build(config, clock, overrides=BuildOverrides(), progress=SILENT).retained)
         if len(retained) == 1:
             world.advance()
     assert retained[0] == 0 < retained[1] == retained[2]

@@ -38,12 +38,6 @@ def config(folder: Path, layout: str) -> Config:
     return make_config(folder, layout=layout, feeds__enabled=False)
 
 
-@pytest.fixture(params=every_pair(("pages", "chunks"), RUNS), ids=" ".join)
-def case(request: pytest.FixtureRequest) -> tuple[str, str]:
-    layout, run = request.param
-    return str(layout), str(run)
-
-
 @pytest.fixture
 def database(tmp_path: Path) -> Iterator[sqlite3.Connection]:
     with closing(create_database(tmp_path / "markets.db")) as found:
@@ -76,10 +70,10 @@ def in_overlay(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str
 
 
 @pytest.mark.campaign(short=2)
+@pytest.mark.parametrize(("layout", "run"), every_pair(("pages", "chunks"), RUNS))
 def test_what_must_go_goes_from_a_lower_layer(
-    tmp_path: Path, database: sqlite3.Connection, case: tuple[str, str]
+    tmp_path: Path, database: sqlite3.Connection, layout: str, run: str
 ) -> None:
-    layout, run = case
     settings = config(tmp_path, layout)
     built_twice(settings, database)
     before = manifest_file.read(settings.output)

@@ -12,6 +12,7 @@ from generator.tree import manifest, membership, stored
 from generator.tree.manifest import Current, Manifest, Retired
 from generator.tree.membership import Memberships
 from generator.tree.stored import FormatError
+from tests.support.sites.builds import manifest_of
 
 LIFETIME = timedelta(hours=6)
 OPEN = "open/popular"
@@ -26,15 +27,20 @@ def current(name: str) -> Current:
 def built(as_of: str = "2026-01-31T12:00:00.000Z", **lists: str) -> Manifest:
     """The manifest of a build; `lists` are generations by the words OPEN, ALL and RESOLVED."""
     names = {"OPEN": OPEN, "ALL": ALL, "RESOLVED": RESOLVED}
-    return Manifest(
-        complete=True, as_of=as_of, version="1", variant="core", layout="pages", retired=(), markets={},
-        current={names[word]: current(generation) for word, generation in lists.items()},
-        objects={"v1/build.json": "digest"},
-    )  # fmt: skip
+    found = {names[word]: current(generation) for word, generation in lists.items()}
+    return manifest_of(as_of=as_of, current=found, objects={"v1/build.json": "digest"})
 
 
 def settled(record: Manifest, states: Memberships, previous: Manifest | None = None) -> Manifest:
     return manifest.settle(previous or record.emptied(), record, states, LIFETIME, record.as_of)
+
+
+def in_turn(*builds: str, record: Manifest | None = None) -> Manifest:
+    """The state after builds of one open market, each at a time with a generation of OPEN."""
+    for time, generation in map(str.split, builds):
+        record = settled(built(at(time), OPEN=generation), {"a": ("open",)}, record)
+    assert record
+    return record
 
 
 def retired(manifest: Manifest) -> list[tuple[str, str, str]]:
@@ -53,18 +59,13 @@ def test_a_replaced_generation_is_retired_at_the_time_of_the_build_that_replaces
 
 
 def test_a_retired_generation_goes_when_its_cursors_are_older_than_their_lifetime() -> None:
-    record = settled(built(at("10:00"), OPEN="p1"), {"a": ("open",)})
-    record = settled(built(at("11:00"), OPEN="p2"), {"a": ("open",)}, record)
-    kept = settled(built(at("17:00"), OPEN="p2"), {"a": ("open",)}, record)
+    kept = in_turn("10:00 p1", "11:00 p2", "17:00 p2")
     assert retired(kept) == [(OPEN, "p1", "11:00")]
-    gone = settled(built(at("17:01"), OPEN="p2"), {"a": ("open",)}, kept)
-    assert retired(gone) == []
+    assert retired(in_turn("17:01 p2", record=kept)) == []
 
 
 def test_a_generation_that_is_current_again_is_no_longer_retired() -> None:
-    record = settled(built(at("10:00"), OPEN="p1"), {"a": ("open",)})
-    record = settled(built(at("11:00"), OPEN="p2"), {"a": ("open",)}, record)
-    record = settled(built(at("12:00"), OPEN="p1"), {"a": ("open",)}, record)
+    record = in_turn("10:00 p1", "11:00 p2", "12:00 p1")
     assert retired(record) == [(OPEN, "p2", "12:00")]
     assert record.current[OPEN].generation == "p1"
 
@@ -144,14 +145,12 @@ def test_an_intent_records_what_will_be_reachable_before_it_is() -> None:
 
 
 def test_the_build_after_a_killed_one_makes_the_intended_generation_current() -> None:
-    first = settled(built(at("10:00"), OPEN="p1"), {"a": ("open",)})
+    first = in_turn("10:00 p1")
     intent = manifest.intend(first, {OPEN: current("p2")}, {"a": ("open",)}, at("11:00"))
-    finished = settled(built(at("11:00"), OPEN="p2"), {"a": ("open",)}, intent)
-    assert finished == settled(built(at("11:00"), OPEN="p2"), {"a": ("open",)}, first)
+    assert in_turn("11:00 p2", record=intent) == in_turn("11:00 p2", record=first)
     # If the database has changed meanwhile, walks in the killed build's generations go on; readers may have started
     # them until now, so the lifetime begins now.
-    moved_on = settled(built(at("12:00"), OPEN="p3"), {"a": ("open",)}, intent)
-    assert retired(moved_on) == [(OPEN, "p2", "12:00"), (OPEN, "p1", "12:00")]
+    assert retired(in_turn("12:00 p3", record=intent)) == [(OPEN, "p2", "12:00"), (OPEN, "p1", "12:00")]
 
 
 def by_hand(record: Manifest) -> Manifest:
@@ -161,55 +160,49 @@ def by_hand(record: Manifest) -> Manifest:
 def test_ages_by_a_clock_set_by_hand_and_by_the_real_one_are_not_compared() -> None:
     record = settled(by_hand(built(at("01:00"), OPEN="p1")), {"a": ("open",)})
     record = settled(by_hand(built(at("02:00"), OPEN="p2")), {"a": ("open",)}, record)
-    real = settled(built(at("20:00"), OPEN="p3"), {"a": ("open",)}, record)
-    assert retired(real) == [(OPEN, "p1", "20:00"), (OPEN, "p2", "20:00")]
+    assert retired(in_turn("20:00 p3", record=record)) == [(OPEN, "p1", "20:00"), (OPEN, "p2", "20:00")]
 
 
 def test_ages_stay_with_the_real_clock_although_one_set_by_hand_takes_turns_with_it() -> None:
     record = settled(by_hand(built(at("01:00"), OPEN="p1")), {"a": ("open",)})
-    record = settled(built(at("20:00"), OPEN="p2"), {"a": ("open",)}, record)
+    record = in_turn("20:00 p2", record=record)
     for hour in range(21, 24):
         record = settled(by_hand(built(at(f"{hour}:00"), OPEN="p2")), {"a": ("open",)}, record)
         assert (record.is_clock_set, retired(record)) == (False, [(OPEN, "p1", "20:00")])
-        record = settled(built(at(f"{hour}:30"), OPEN="p2"), {"a": ("open",)}, record)
+        record = in_turn(f"{hour}:30 p2", record=record)
         assert (record.is_clock_set, retired(record)) == (False, [(OPEN, "p1", "20:00")])
 
 
 def test_what_a_run_intends_is_partial_until_it_has_ended() -> None:
-    first = settled(built(at("10:00"), OPEN="p1"), {"a": ("open",)})
-    intent = manifest.intend(first, {OPEN: current("p2")}, {"a": ("open",)}, at("11:00"))
+    intent = manifest.intend(in_turn("10:00 p1"), {OPEN: current("p2")}, {"a": ("open",)}, at("11:00"))
     assert [(old.generation, old.partial) for old in intent.retired] == [("p2", True)]
-    finished = settled(built(at("11:00"), OPEN="p2"), {"a": ("open",)}, intent)
+    finished = in_turn("11:00 p2", record=intent)
     assert [(old.generation, old.partial) for old in finished.retired] == [("p1", False)]
-    moved_on = settled(built(at("12:00"), OPEN="p3"), {"a": ("open",)}, intent)
+    moved_on = in_turn("12:00 p3", record=intent)
     assert [(old.generation, old.partial) for old in moved_on.retired] == [("p2", True), ("p1", False)]
     assert Manifest.model_validate_json(moved_on.encoded()) == moved_on
 
 
 def test_a_generation_that_exists_already_is_not_intended_again() -> None:
-    first = settled(built(at("10:00"), OPEN="p1"), {"a": ("open",)})
-    second = settled(built(at("11:00"), OPEN="p2"), {"a": ("open",)}, first)
+    second = in_turn("10:00 p1", "11:00 p2")
     assert retired(manifest.intend(second, {OPEN: current("p1")}, {}, at("12:00"))) == retired(second)
 
 
 def test_a_killed_run_makes_no_age_new_but_of_what_it_began_or_made_current_again() -> None:
-    record = settled(built(at("10:00"), OPEN="p1"), {"a": ("open",)})
-    for minute, generation in enumerate(("p2", "p3", "p4")):
-        record = settled(built(at(f"11:0{minute}"), OPEN=generation), {"a": ("open",)}, record)
+    record = in_turn("10:00 p1", "11:00 p2", "11:01 p3", "11:02 p4")
     killed = manifest.intend(record, {OPEN: current("p2")}, {}, at("12:00"))
     killed = manifest.intend(Manifest.model_validate_json(killed.encoded()), {OPEN: current("p5")}, {}, at("12:30"))
-    after = settled(built(at("13:00"), OPEN="p6"), {"a": ("open",)}, killed)
+    after = in_turn("13:00 p6", record=killed)
     assert retired(after) == [
         (OPEN, "p1", "11:00"), (OPEN, "p2", "13:00"), (OPEN, "p3", "11:02"), (OPEN, "p5", "13:00"),
         (OPEN, "p4", "13:00"),
     ]  # fmt: skip
-    again = settled(built(at("14:00"), OPEN="p7"), {"a": ("open",)}, manifest.intend(after, {}, {}, at("13:30")))
+    again = in_turn("14:00 p7", record=manifest.intend(after, {}, {}, at("13:30")))
     assert {(OPEN, "p2", "13:00"), (OPEN, "p5", "13:00")} <= {*retired(again)}
 
 
 def test_a_file_is_read_back_as_it_was_written() -> None:
-    record = settled(built(at("10:00"), OPEN="p1"), {"a": ("open",)})
-    record = settled(built(at("11:00"), OPEN="p2"), {"b": ("open", "closed")}, record)
+    record = settled(built(at("11:00"), OPEN="p2"), {"b": ("open", "closed")}, in_turn("10:00 p1"))
     content = record.encoded()
     assert Manifest.model_validate_json(content) == record
     assert Manifest.model_validate_json(content).encoded() == content

@@ -1,7 +1,6 @@
 """The manifest of a large folder: shards change alone, no root names a missing shard, and killed builds do no harm."""
 
 import os
-import shutil
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,8 @@ from generator.tree import files, manifest, manifest_file, shards, staging
 from generator.tree.folder import Output, locked
 from generator.tree.manifest import Current, Manifest, Retired
 from generator.tree.manifest_saving import Saving
-from tests.support.deaths import dying_at
+from tests.support.deaths import dead_at_each_call
+from tests.support.sites.builds import manifest_of
 from tests.support.sites.rows import market_id
 
 MARKETS = tuple(market_id(number) for number in range(1, shards.LEAST + 101))
@@ -26,15 +26,14 @@ def output(tmp_path: Path) -> Path:
     return tmp_path / "output"
 
 
-def built(generation: str = "g1", number: int = len(MARKETS), *, is_complete: bool = True) -> Manifest:
+def built(generation: str = "g1", number: int = len(MARKETS)) -> Manifest:
     """A manifest with so many markets; every other one has a slug, every third a key."""
     markets = sorted(MARKETS[:number])
     found = {market: (f"slug-{market}",) for market in markets[::2]}
     details = [key for market in markets for key in keys.details(market, *found.get(market, (None,)))]
     objects = (keys.BUILD, keys.head(LIST), keys.SNAPSHOT, *details)
-    return Manifest(
-        complete=is_complete, as_of="2026-01-31T12:00:00.000Z", version="1", variant="core", layout="chunks",
-        current={LIST: Current(generation=generation, count=1, bytes=1, chunks=("c1", generation))}, retired=(),
+    return manifest_of(
+        layout="chunks", current={LIST: Current(generation=generation, count=1, bytes=1, chunks=("c1", generation))},
         objects=dict.fromkeys(sorted(objects), "digest"), markets=dict.fromkeys(markets, OPEN), slugs=found,
         site_keys={market: f"key of {market}" for market in markets[::3]},
     )  # fmt: skip
@@ -196,15 +195,12 @@ def test_without_the_digests_of_details_everything_else_is_read(output: Path) ->
 # ── killed at every call ──────────────────────────────────────────────────────────────────────────────────────────
 
 
-def begin(root: Path, state: Manifest) -> None:
-    """Save it without what a process that ends in order does."""
-    staging = root / ".staging-killed"
-    staging.mkdir()
-    save(Output(root, staging), state)
-
-
-def check_kills(output: Path, *, is_split: bool) -> None:
-    """Kill a build that changes two markets at every call, and finish it by another."""
+@pytest.mark.campaign(short=0)
+@pytest.mark.parametrize("is_split", [True, False], ids=["from-shards", "from-one-file"])
+def test_a_build_killed_at_any_call_leaves_a_whole_manifest_that_the_next_build_replaces(
+    output: Path, *, is_split: bool
+) -> None:
+    """It changes two markets."""
     old, new = built(), changed(built(), MARKETS[7])
     new = new.model_copy(update={"markets": {**new.markets, MARKETS[9]: ("open", "open.rain")}})
     retired = manifest.begun(old, new.lists(), new.as_of).retired
@@ -217,26 +213,11 @@ def check_kills(output: Path, *, is_split: bool) -> None:
     else:
         (before / files.MANIFEST).write_bytes(old.encoded())
     seen: list[Manifest] = []
-    for number in range(1, 1_000):
-        for is_after in (False, True):
-            shutil.rmtree(output, ignore_errors=True)
-            shutil.copytree(before, output)
-            with dying_at(number, is_after=is_after) as made:
-                begin(output, new)
-            found = manifest_file.read(output)
-            assert found in (old, intent, new), f"{number}: {made[-1]}"
-            seen.append(found)
-            assert saved(output, new) == new
-            assert shards_of(output).keys() == named(output)
-        if len(made) < number:
-            break
+    for death in dead_at_each_call(before, output, lambda: save(Output(output, output / ".staging-killed"), new)):
+        found = manifest_file.read(output)
+        assert found in (old, intent, new), death
+        seen.append(found)
+        assert saved(output, new) == new
+        assert shards_of(output).keys() == named(output)
     assert all(state in seen for state in (old, intent, new))
-    assert number > 10
-
-
-@pytest.mark.campaign(short=0)
-@pytest.mark.parametrize("is_split", [True, False], ids=["from-shards", "from-one-file"])
-def test_a_build_killed_at_any_call_leaves_a_whole_manifest_that_the_next_build_replaces(
-    output: Path, *, is_split: bool
-) -> None:
-    check_kills(output, is_split=is_split)
+    assert len(seen) > 2 * 10

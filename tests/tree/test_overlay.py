@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from generator.tree.folder import Output, locked
-from generator.tree.manifest import Manifest
 from generator.tree.overlay import overlaid
+from tests.support.sites.builds import manifest_of
 
 MUTABLE: Final = ("v1/build.json", "v1/public/markets/snapshot.json")
 SHARDS: Final = ("shards/0", "shards/1")
@@ -21,10 +21,7 @@ BESIDE: Final = ("manifest.json", "blocked.json")
 GENERATION: Final = "v1/public/markets/lists/all/new/p0"
 PAGE: Final = f"{GENERATION}/20-0/20.json"
 EVERY: Final = (*MUTABLE, *SHARDS, *BESIDE, PAGE)
-NO_MANIFEST: Final = Manifest(
-    complete=True, as_of="2024-01-31T12:00:00.000Z", version="0", variant="core", layout="pages", current={},
-    objects={}, markets={}, retired=(),
-)  # fmt: skip
+NO_MANIFEST: Final = manifest_of()
 Steps: TypeAlias = list[tuple[str, str, bytes]]
 STEPS: Final = st.lists(
     st.tuples(st.sampled_from(["put", "save", "discard", "generation", "discard generation"]),

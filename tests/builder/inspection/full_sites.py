@@ -1,10 +1,14 @@
-"""Sites with full histories, whose pages show candles."""
+"""Sites with full histories, whose pages show candles; and pages alone, of a site that was not built."""
 
 from pathlib import Path
 from typing import Any, Final
 
 from generator.api import keys
 from generator.api.downloads import DumpHead
+from generator.builder.inspection import pages
+from generator.builder.inspection.downloads import Downloads
+from generator.builder.inspection.excerpts import Excerpts
+from generator.builder.inspection.history import HistoryFigures
 from generator.config.settings import Config
 from tests.support.sites.builds import build_now, make_config
 
@@ -25,3 +29,13 @@ def files_of(site: Config, *tables: str) -> list[Path]:
     found = [site.output / file.key for table in tables for file in head.periods(table)]
     assert found
     return found
+
+
+def write_pages(
+    folder: Path, report: dict[str, Any], excerpts: Excerpts, figures: HistoryFigures | None = None, **settings: Any
+) -> None:
+    """Write the pages of a site without downloads into the folder."""
+    nothing = Downloads(None, None, None, has_prices=False)
+    for name, body in pages.render(make_config(folder, **settings), report, excerpts, nothing, figures):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(body)

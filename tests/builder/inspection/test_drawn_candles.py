@@ -3,7 +3,6 @@
 import json
 import re
 import sqlite3
-from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -17,7 +16,7 @@ from generator.config.settings import Config
 from generator.tree import files
 from tests.builder.inspection.full_sites import built, files_of
 from tests.support.opened_files import opened_below
-from tests.support.readers.browser import DESKTOP, chromium, window
+from tests.support.readers.browser import DESKTOP, window
 from tests.support.sites.builds import AS_OF, build_now, make_config
 from tests.support.sites.rows import insert_fill, insert_market, insert_point, market_id
 
@@ -32,7 +31,8 @@ DRAWN: Final = [
 ]  # fmt: skip
 
 
-def fill(database: sqlite3.Connection) -> None:
+@pytest.fixture
+def site(tmp_path: Path, database: sqlite3.Connection) -> Config:
     """A market with candles of three days, and one without."""
     insert_market(database, 1, question="Which way?", trader_count=9)
     insert_market(database, 2, question="Nothing yet?", trader_count=1)
@@ -40,18 +40,7 @@ def fill(database: sqlite3.Connection) -> None:
         insert_point(database, f"{time}:00.000000", prob)
     for number, amount in ((1, 10.0), (2, 2.5)):
         insert_fill(database, number, amount=amount, created_at=f"2026-01-28 0{number}:00:00.000000")
-
-
-@pytest.fixture
-def site(tmp_path: Path, database: sqlite3.Connection) -> Config:
-    fill(database)
     return built(tmp_path)
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as found:
-        yield found
 
 
 def shown(site: Config) -> dict[str, Any]:
@@ -92,20 +81,15 @@ def test_popular_markets_have_candles_of_no_more_than_sixty_days() -> None:
     assert (first, candles[:2], len(candles)) == (rows[10]["start"], [0, 500], 60 * 7)
 
 
-def test_files_that_cannot_be_read_cost_the_page_its_candles_and_nothing_else(site: Config) -> None:
+def test_without_files_that_can_be_read_the_page_has_no_candles_and_all_else(site: Config) -> None:
     (file,) = files_of(site, "candles/day")
     file.write_bytes(b"?")
     (site.output / files.INSPECTION).unlink()
     build_now(site, AS_OF + timedelta(minutes=5))
     assert "candles" not in shown(site)[market_id(1)]
     assert shown(site)[market_id(1)]["history"][0] == len(POINTS)
-
-
-def test_a_thinned_site_draws_none(tmp_path: Path, database: sqlite3.Connection) -> None:
-    fill(database)
-    config = make_config(tmp_path, dumps__parquet=True)
-    build_now(config)
-    assert "candles" not in shown(config)[market_id(1)]
+    build_now(make_config(site.output.parent, dumps__parquet=True), AS_OF + timedelta(days=1))
+    assert "candles" not in shown(site)[market_id(1)], "thinned histories have none"
 
 
 @pytest.mark.campaign(short=1)

@@ -36,14 +36,8 @@ def shown(number: int = 1, points: int = 0, levels: int = 0, fills: int = 0, **c
     ).body()
 
 
-def read(**columns: Any) -> dict[str, Any]:
-    content: dict[str, Any] = json.loads(shown(**columns))
-    return content
-
-
-def held(made: Excerpts) -> dict[str, Any]:
-    content: dict[str, Any] = json.loads(made.encoded())
-    return content
+def held(made: Excerpts) -> Any:
+    return json.loads(made.encoded())
 
 
 def test_the_items_are_the_apis_in_the_order_of_popular() -> None:
@@ -112,7 +106,7 @@ def test_only_the_most_popular_have_excerpts() -> None:
 
 
 def test_an_excerpt_is_short_and_states_the_full_counts() -> None:
-    made = excerpts.excerpt(read(points=500, levels=20, fills=50, description="d" * 9_999))
+    made = excerpts.excerpt(json.loads(shown(points=500, levels=20, fills=50, description="d" * 9_999)))
     assert (len(made["description"]), made["isCut"]) == (DESCRIPTION, True)
     assert made["bids"] == [20, *([round(0.9 - level / 100, 2), 1.5] for level in range(LEVELS))]
     assert made["fills"] == [50, *[[NOW, None, 1.0, 2.0]] * FILLS]
@@ -124,11 +118,11 @@ def test_an_excerpt_is_short_and_states_the_full_counts() -> None:
 
 @pytest.mark.parametrize("count", [0, 1, 2, 3, POINTS - 1, POINTS])
 def test_a_short_history_is_kept_whole(count: int) -> None:
-    made = excerpts.excerpt(read(points=count))["history"]
+    made = excerpts.excerpt(json.loads(shown(points=count)))["history"]
     start = "2026-01-01T00:00:00.000Z" if count else None
     assert made == [count, start, *(number for at in range(count) for number in (at * 60, round(at / 9.999)))]
 
 
 def test_a_market_without_details_has_an_empty_excerpt() -> None:
-    made = excerpts.excerpt(read(description=None))
+    made = excerpts.excerpt(json.loads(shown(description=None)))
     assert (made["description"], made["isCut"], made["bids"], made["fills"]) == ("", False, [0], [0])

@@ -26,7 +26,8 @@ from tests.support.sites.rows import insert_fill, insert_market, insert_point, m
 _JSON: Final = re.compile(r'<script type="application/json" id="(candles|history)"[^>]*>(.*?)</script>')
 
 
-def fill(database: sqlite3.Connection) -> None:
+@pytest.fixture
+def site(tmp_path: Path, database: sqlite3.Connection) -> Config:
     """Two open markets that moved, and markets that closed: one resolved YES, one NO, one cancelled, one not yet."""
     insert_market(database, 1, question="Mover?")
     insert_market(database, 2, question="SECRET mover?")
@@ -44,12 +45,6 @@ def fill(database: sqlite3.Connection) -> None:
     for number, (time, amount, market) in enumerate(trades):
         created = f"2026-01-{time}:59.000000"
         insert_fill(database, number, created_at=created, amount=amount, market_id=market_id(market))
-
-
-@pytest.fixture
-def site(tmp_path: Path, database: sqlite3.Connection) -> Config:
-    """A site and its build."""
-    fill(database)
     return built(tmp_path)
 
 

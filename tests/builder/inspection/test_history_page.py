@@ -7,15 +7,14 @@ from typing import Final, Literal
 import pytest
 from playwright.sync_api import Browser, expect
 
-from generator.builder.inspection import pages as inspection
-from generator.builder.inspection.downloads import Downloads
 from generator.builder.inspection.excerpts import Excerpts
 from generator.builder.inspection.history import CalibrationBucket, CandleFigures, DayVolume, HistoryFigures, Move
 from generator.builder.report import Report
 from generator.site.catalog import Catalog
 from generator.tree import files
-from tests.support.readers.browser import Watched, Window, chromium, window
-from tests.support.sites.builds import NOW, make_config
+from tests.builder.inspection.full_sites import FULL, write_pages
+from tests.support.readers.browser import Watched, Window, window
+from tests.support.sites.builds import NOW
 from tests.support.sites.rows import market_id, public_market
 
 QUESTIONS: Final = (
@@ -47,20 +46,9 @@ FAULT: Final = "v1/<b>dumps</b>: damaged Parquet file"
 def placed(folder: Path, figures: HistoryFigures) -> Path:
     """The history page with the files around it, in the folder; returns its path."""
     markets = [public_market(number, question=question) for number, question in enumerate(QUESTIONS)]
-    config = make_config(folder, dumps__parquet=True, dumps__histories="full")
     report = Report(as_of=NOW, source="sqlite:///markets.db", built=len(markets)).content()
-    excerpts = Excerpts(Catalog(markets, as_of=NOW, hidden=0))
-    nothing = Downloads(None, None, None, has_prices=False)
-    for name, body in inspection.render(config, report, excerpts, nothing, figures):
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_bytes(body)
+    write_pages(folder, report, Excerpts(Catalog(markets, as_of=NOW, hidden=0)), figures, **FULL)
     return folder / files.HISTORY
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as browser:
-        yield browser
 
 
 @pytest.fixture(scope="module")
@@ -98,12 +86,8 @@ def test_the_charts_are_drawn_offline_and_everybody_can_read_the_page(
         watched = opened.open(page)
         assert shapes(watched) == [len(FIGURES.calibration), len(FIGURES.candles.volume), len(QUESTIONS)]
         assert (watched.complaints, watched.foreign, watched.overflow()) == ([], [], 0)
-        for name in (
-            "Chart of the share of markets",
-            "Chart of the volume per day from 2026-01-01",
-            "Chart of each mover",
-        ):
-            expect(watched.page.get_by_role("img", name=name)).to_be_visible()
+        for name in ("the share of markets", "the volume per day from 2026-01-01", "each mover"):
+            expect(watched.page.get_by_role("img", name=f"Chart of {name}")).to_be_visible()
         watched.page.locator("details").evaluate_all("all => all.forEach((one) => { one.open = true; })")
         assert watched.page.get_by_role("table").count() == 3
         assert watched.overflow() == 0
@@ -163,19 +147,16 @@ def test_a_mover_leads_to_the_market_on_the_inspection_page_and_both_pages_to_ea
 # ── where there is nothing to show ────────────────────────────────────────────────────────────────────────────────
 
 
+NOTHING: Final = (
+    "No market has resolved YES or NO that had a probability a week before it closed.",
+    "Nothing was traded in the last 90 days that are over.",
+    "No probability changed in the 24 hours until 2026-01-31 12:00 UTC.",
+)
+
+
 @pytest.mark.parametrize(
     ("fault", "said"),
-    [
-        (
-            "",
-            (
-                "No market has resolved YES or NO that had a probability a week before it closed.",
-                "Nothing was traded in the last 90 days that are over.",
-                "No probability changed in the 24 hours until 2026-01-31 12:00 UTC.",
-            ),
-        ),
-        (FAULT, (FAULT, "public-markets build --full")),
-    ],
+    [("", NOTHING), (FAULT, (FAULT, "public-markets build --full"))],
     ids=["no figures", "a damaged file"],
 )
 def test_words_say_in_place_of_charts_that_there_is_nothing_or_what_is_damaged(

@@ -5,7 +5,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import timedelta
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -13,14 +13,14 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from generator.api import keys
-from generator.builder.inspection import pages as inspection
-from generator.builder.inspection.downloads import Downloads
+from generator.api.contract import SORTS
 from generator.builder.inspection.excerpts import Excerpts
 from generator.builder.report import Report
 from generator.site.catalog import Catalog
 from generator.tree import files
+from tests.builder.inspection.full_sites import write_pages
 from tests.support.edges.serving import UNLIMITED, Served, served
-from tests.support.readers.browser import DESKTOP, PHONE, Watched, Window, chromium, window
+from tests.support.readers.browser import DESKTOP, PHONE, Watched, Window, window
 from tests.support.sites.builds import AS_OF, build_now, make_config
 from tests.support.sites.rows import (
     create_database,
@@ -44,9 +44,6 @@ HOSTILE: Final = (
 )
 #: The site offers search, which changes nothing else.
 SEARCH: Final = {"variant": "extended", "search": "title+description"}
-#: Each size and each scheme: the one has no say in the other.
-LOOKS: Final = pytest.mark.parametrize(("size", "scheme"), [(DESKTOP, "dark"), (PHONE, "light")])
-Scheme = Literal["light", "dark"]
 
 
 def fill(database: sqlite3.Connection) -> None:
@@ -81,12 +78,6 @@ def rebuilt_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         insert_market(database, 71, question="Brand new?")
     build_now(make_config(folder, **SEARCH), AS_OF + timedelta(minutes=1), invalid=True)
     return folder
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with chromium() as browser:
-        yield browser
 
 
 @pytest.fixture(scope="module")
@@ -195,16 +186,15 @@ def test_a_member_of_an_fx_family_is_said_to_be_in_no_list_where_it_is_shown_and
 
 
 @pytest.mark.campaign(short=0)
-@pytest.mark.parametrize("sort", ["popular", "activity", "volume", "new", "ended"])
-@pytest.mark.parametrize("status", ["open", "archive", "all"])
-def test_markets_are_sorted_as_the_api_sorts_them(disk: Watched, rebuilt_folder: Path, status: str, sort: str) -> None:
-    disk.page.select_option("#find-status", status)
-    disk.page.select_option("#find-sort", sort)
-    while disk.page.locator("#more").is_visible():
-        disk.page.click("#more")
-    shown = disk.page.locator("#markets tbody a").evaluate_all("links => links.map((one) => one.dataset.market)")
-    first = json.loads((rebuilt_folder / "output" / keys.first_page(f"{status}/{sort}", 100)).read_bytes())
-    assert [shown_id for shown_id in shown if shown_id != market_id(62)] == [item["id"] for item in first["items"]]
+def test_markets_are_sorted_as_the_api_sorts_them(disk: Watched, rebuilt_folder: Path) -> None:
+    for status, sort in product(("open", "archive", "all"), SORTS):
+        disk.page.select_option("#find-status", status)
+        disk.page.select_option("#find-sort", sort)
+        while disk.page.locator("#more").is_visible():
+            disk.page.click("#more")
+        shown = disk.page.locator("#markets tbody a").evaluate_all("links => links.map((one) => one.dataset.market)")
+        first = json.loads((rebuilt_folder / "output" / keys.first_page(f"{status}/{sort}", 100)).read_bytes())
+        assert [one for one in shown if one != market_id(62)] == [item["id"] for item in first["items"]], (status, sort)
 
 
 def test_a_market_is_shown_with_its_history_order_book_and_fills(disk: Watched) -> None:
@@ -280,8 +270,10 @@ def test_without_scripts_the_page_still_describes_the_build(rebuilt_folder: Path
 
 
 @pytest.mark.campaign(short=0)
-@LOOKS
-def test_the_page_is_accessible(rebuilt_folder: Path, browser: Browser, size: tuple[int, int], scheme: Scheme) -> None:
+@pytest.mark.parametrize(("size", "scheme"), [(DESKTOP, "dark"), (PHONE, "light")])
+def test_the_page_is_accessible(
+    rebuilt_folder: Path, browser: Browser, size: tuple[int, int], scheme: Literal["light", "dark"]
+) -> None:
     with window(browser, size=size, scheme=scheme) as opened:
         watched = opened.open(on_disk(rebuilt_folder))
         find(watched, "broken")
@@ -314,11 +306,7 @@ def report_page(folder: Path, market_url: str | None = None, **report: Any) -> s
     made = Report(as_of="2026-01-31T12:00:00.000Z", built=1, hidden=3).content()
     made |= report
     excerpts = Excerpts(Catalog([public_market()], as_of=made["asOf"], hidden=3), market_url)
-    for name, body in inspection.render(
-        make_config(folder), made, excerpts, Downloads(None, None, None, has_prices=False)
-    ):
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_bytes(body)
+    write_pages(folder, made, excerpts)
     return (folder / files.INSPECTION).as_uri()
 
 

@@ -21,6 +21,7 @@ from generator.builder.report import Report
 from generator.config.settings import Config
 from generator.site.catalog import Catalog
 from generator.tree import files as names
+from tests.builder.inspection.full_sites import built
 from tests.support.project import ROOT
 from tests.support.sites.builds import AS_OF, NOW, build_now, make_config
 from tests.support.sites.rows import insert_market, market_id, public_market
@@ -32,8 +33,6 @@ PLOTTERS: Final = {
     "vendor/plot/d3.min.js": "912111098ea99503a6f4967361d2bbdc9dbf58cf9c678c8e27e5b02d1a07f0c1",
     "vendor/plot/plot.umd.min.js": "4358086467740777dd788d6b27a95cebdbaefdd50c730a3060117073bd7134cb",
 }
-#: With these settings there is a history page.
-FULL: Final[dict[str, Any]] = {"dumps__parquet": True, "dumps__histories": "full"}
 COST: Final = {
     "pricesAsOf": "2026-01-01",
     "layouts": {
@@ -133,27 +132,20 @@ def test_the_page_names_no_downloads_where_there_are_none(tmp_path: Path) -> Non
 # ── when they are written ─────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_a_build_that_finds_everything_in_place_leaves_the_pages_alone(
+def test_pages_that_are_in_place_are_left_alone_and_edited_or_deleted_ones_restored(
     tmp_path: Path, database: sqlite3.Connection
 ) -> None:
+    """Where histories are full, there is one for them."""
     insert_market(database)
-    build_now(make_config(tmp_path, **FULL))
-    places = [tmp_path / "output" / name for name in names.PAGES]
-    before = [(place.stat().st_ino, place.stat().st_mtime_ns) for place in places]
-    build_now(make_config(tmp_path, **FULL))
-    assert [(place.stat().st_ino, place.stat().st_mtime_ns) for place in places] == before
-
-
-def test_edited_or_deleted_pages_are_restored(tmp_path: Path, database: sqlite3.Connection) -> None:
-    insert_market(database)
-    build_now(make_config(tmp_path, **FULL))
-    places = [tmp_path / "output" / name for name in names.PAGES]
-    before = [place.read_bytes() for place in places]
+    places = [built(tmp_path).output / name for name in names.PAGES]
+    stamps, bodies = [place.stat().st_mtime_ns for place in places], [place.read_bytes() for place in places]
+    built(tmp_path)
+    assert [place.stat().st_mtime_ns for place in places] == stamps
     for edited, deleted in zip(places[::2], places[1::2], strict=False):
         edited.write_text("edited")
         deleted.unlink()
-    build_now(make_config(tmp_path, **FULL))
-    assert [place.read_bytes() for place in places] == before
+    built(tmp_path)
+    assert [place.read_bytes() for place in places] == bodies
 
 
 def test_the_page_agrees_with_the_report_even_after_a_build_without_changes(

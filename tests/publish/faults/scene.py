@@ -15,6 +15,7 @@ import pytest
 from generator.api import keys
 from generator.api.contract import API_VERSION
 from generator.config.settings import Config
+from generator.progress import SILENT
 from generator.publish import takedown
 from generator.publish.apply import Tally
 from generator.publish.guards import LiftedGuards
@@ -37,7 +38,7 @@ from tests.publish.faults import sites as publish_sites
 from tests.publish.faults.sites import LISTS, SiteContent
 from tests.support.faults import GoneError, State, expected_keys, fast_folder
 from tests.support.readers.searching_reader import SearchingReader
-from tests.support.sites.builds import NOW, Silent, make_config, text_of
+from tests.support.sites.builds import NOW, make_config, text_of
 from tests.support.sites.rows import market_id
 from tests.support.stores.places import use_credentials
 from tests.support.stores.records import named_shards, shard_keys, whole
@@ -198,7 +199,7 @@ def publish_site(site: SiteContent, store: Store, lifted: LiftedGuards = LIFTED,
     options = Options(lifted, Extras(**extras))
     with locked(site.folder) as folder:
         publication = Publication(folder, store, site.config, shape(site.config), options)
-        return publication.plan(Silent()).carry_out()
+        return publication.plan(SILENT).carry_out()
 
 
 def take_down(scene: Scene, *numbers: int, notify: Notify = lambda _: None, store: Store | None = None) -> Tally:
@@ -206,7 +207,7 @@ def take_down(scene: Scene, *numbers: int, notify: Notify = lambda _: None, stor
     blocked = BlockedList().decided(map(market_id, numbers), is_blocked=True, now=NOW)
     config = scene.config("elsewhere")
     target = Target.of(store or scene.store(config), config)
-    return takedown.from_store(target, blocked, blocked.ids(), Silent(), notify)
+    return takedown.from_store(target, blocked, blocked.ids(), SILENT, notify)
 
 
 # ── invariants ───────────────────────────────────────────────────────────────────────────────────────────────────

@@ -16,6 +16,7 @@ import pytest
 from generator.api import keys
 from generator.api.archive import ArchiveHead
 from generator.errors import BusyError, OutcomeUnknownError, StoreError
+from generator.progress import SILENT
 from generator.publish import takedown
 from generator.publish.lease import Lease
 from generator.publish.protocol import Target
@@ -42,7 +43,7 @@ from tests.publish.faults.sites import SiteContent, secret
 from tests.publish.faults.strikes import ANY, DiedError, DiesAfter, Strike, Victims, Watch, label
 from tests.support.campaigns import every_pair, rounds, sample
 from tests.support.faults import GoneError, Walk, expected_keys
-from tests.support.sites.builds import NOW, Silent
+from tests.support.sites.builds import NOW
 from tests.support.sites.rows import market_id
 from tests.support.stores.s3.behaviour import (
     APPLIED_BUT_DROPPED,
@@ -620,7 +621,7 @@ def test_a_takedown_that_prepares_for_longer_than_its_lease_succeeds(
     store, measured = DiesAfter(scene.store(config), 10_000), time.clock_gettime
     scene.server.before = wait
     monkeypatch.setattr(time, "clock_gettime", lambda clock: measured(clock) + passed)
-    takedown.from_store(Target.of(cast("Any", store), config), blocked, blocked.ids(), Silent(), messages.append)
+    takedown.from_store(Target.of(cast("Any", store), config), blocked, blocked.ids(), SILENT, messages.append)
     assert prepared[0] > LEASE_S
     assert messages == []
     check_hidden(scene.objects(), 7)

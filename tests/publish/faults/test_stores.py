@@ -14,6 +14,7 @@ import pytest
 from generator.api import keys
 from generator.config.settings import Config
 from generator.errors import PublicMarketsError, StoreError
+from generator.progress import SILENT
 from generator.publish import record, takedown
 from generator.publish.guards import LiftedGuards
 from generator.publish.protocol import Target
@@ -38,7 +39,7 @@ from tests.publish.faults.scene import (
 from tests.publish.faults.sites import LISTS, SiteContent, make, markets, without
 from tests.support.campaigns import rounds
 from tests.support.faults import Reader
-from tests.support.sites.builds import NOW, Silent, make_config
+from tests.support.sites.builds import NOW, make_config
 from tests.support.sites.rows import market_id
 from tests.support.stores.places import use_credentials
 from tests.support.stores.s3.servers import Endpoint
@@ -235,7 +236,7 @@ def test_another_server_agrees(radosgw: Endpoint, tmp_path: Path, monkeypatch: p
     check_same(stores[1], new)
     check_hidden(objects_of(stores[1]), 3)
     blocked = BlockedList().decided([market_id(6)], is_blocked=True, now=NOW)
-    takedown.from_store(Target.of(stores[0], old.config), blocked, blocked.ids(), Silent(), lambda _: None)
+    takedown.from_store(Target.of(stores[0], old.config), blocked, blocked.ids(), SILENT, lambda _: None)
     check_hidden(objects_of(stores[0]), 3, 6)
     check_known(objects_of(stores[0]))
     read = reader_of(stores[0])
@@ -315,5 +316,5 @@ def test_a_takedown_without_a_record_ends_when_details_are_off_the_disk(scene: S
     store.calls.clear()
     blocked = BlockedList().decided([market_id(6)], is_blocked=True, now=NOW)
     with pytest.raises(StoreError, match="the details of blocked markets were deleted"):
-        takedown.from_store(Target.of(store, site.config), blocked, blocked.ids(), Silent(), lambda _: None)
+        takedown.from_store(Target.of(store, site.config), blocked, blocked.ids(), SILENT, lambda _: None)
     assert store.calls == ["delete", "flush"]

@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import click
 
@@ -22,6 +22,7 @@ from generator.config.settings import Config
 from generator.markets.quarantine import Quarantine
 from generator.progress import SILENT, Progress
 from generator.source.reader import open_reader
+from generator.tree.manifest import Manifest
 from generator.tree.scratch import scratch_of
 from tests.support.readers import parquet
 
@@ -59,22 +60,6 @@ def all_commands() -> dict[str, click.Command]:
     return {name: command for name, command in found.items() if command is not None}
 
 
-class Silent:
-    """Progress that shows nothing."""
-
-    def start(self, steps: int) -> None:
-        """Set the number of steps."""
-
-    def expect(self, steps: int) -> None:
-        """Expect more steps."""
-
-    def advance(self) -> None:
-        """Count a step as done."""
-
-    def describe(self, doing: str) -> None:
-        """Say what is being done."""
-
-
 def make_config(folder: Path, **settings: object) -> Config:
     """Settings for `folder`/markets.db and `folder`/output; write `detail__recent_fills=3` for detail.recent_fills."""
     file = folder / "config.yaml"
@@ -84,13 +69,16 @@ def make_config(folder: Path, **settings: object) -> Config:
     return loader.load(file, overrides=[f"{key}={value}" for key, value in values.items()], environ={})
 
 
-def build_now(
-    settings: Config, as_of: datetime = AS_OF, *, shrink: bool = False, invalid: bool = False, full: bool = False
-) -> Report:
-    """Build in this process."""
-    clock = Clock(as_of, is_set=True)
-    overrides = BuildOverrides(shrink=shrink, invalid=invalid, full=full)
-    return build(settings, clock, overrides=overrides, progress=Silent())
+def build_now(settings: Config, as_of: datetime = AS_OF, *, progress: Progress = SILENT, **overrides: bool) -> Report:
+    """Build in this process; `overrides` are those of guards, by name."""
+    return build(settings, Clock(as_of, is_set=True), overrides=BuildOverrides(**overrides), progress=progress)
+
+
+def manifest_of(**fields: Any) -> Manifest:
+    """The manifest of a folder, with nothing in it but these fields."""
+    nothing: dict[str, Any] = {"current": {}, "retired": (), "objects": {}, "markets": {}}
+    about = {"complete": True, "as_of": NOW, "version": "1", "variant": "core", "layout": "pages"}
+    return Manifest(**about | nothing | fields)
 
 
 def dry_run_of(

@@ -13,7 +13,6 @@ from generator.publish.record_shards import HeldLease, StoredShards
 from generator.stores.store import Store, Stored
 from generator.tree import row_shards, shards
 from generator.tree.files import SHARDS
-from generator.tree.manifest import Manifest
 
 
 @dataclass(frozen=True)
@@ -45,13 +44,6 @@ def whole(objects: Mapping[str, bytes]) -> Published | None:
         record.decoded(root), None
     )
     return found.model_copy(update={"etags": dict(found.etags)})
-
-
-def manifest(**fields: Any) -> Manifest:
-    """A manifest in which nothing is but these fields."""
-    nothing: dict[str, Any] = {"current": {}, "retired": (), "objects": {}, "markets": {}}
-    kind = {"complete": True, "as_of": "2026-01-31T12:00:00.000Z", "version": "1", "variant": "core", "layout": "pages"}
-    return Manifest(**{**kind, **nothing, **fields})
 
 
 def shard_keys(objects: Mapping[str, Any]) -> set[str]:
