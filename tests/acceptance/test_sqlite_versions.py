@@ -1,4 +1,4 @@
-"""Versions on SQLite: the example's triggers, and a site that was mapped from docs/your-database.md alone."""
+"""Versions on SQLite: the triggers of the example."""
 
 import re
 import sqlite3
@@ -12,7 +12,6 @@ from tests.support.sites.views import SQL
 
 VERSIONS: Final = (SQL / "sqlite-detail-versions.sql").read_text()
 PRAGMA: Final = "PRAGMA recursive_triggers = ON"
-# ── the example's triggers ────────────────────────────────────────────────────────────────────────────────────────
 
 TABLES: Final = """
 CREATE TABLE contracts (contract_id INTEGER PRIMARY KEY);
@@ -117,6 +116,3 @@ def test_a_table_that_is_made_anew_has_lost_its_triggers_until_the_file_is_run_a
     versions.connection.executescript(VERSIONS)
     assert not before & {*versions.connection.execute("SELECT version FROM detail_versions")}
     assert versions.changed("UPDATE bets SET stake = 2") == {1, 2}
-
-
-# ── a site that was mapped from the page alone ────────────────────────────────────────────────────────────────────

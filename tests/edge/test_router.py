@@ -23,7 +23,7 @@ from generator.tree import chunks, pages
 from generator.tree.generation import ItemList
 from generator.tree.layouts import LAYOUTS
 from tests.support.campaigns import full_tier, sample
-from tests.support.edges.cases import CHANGED_SEARCH_RULES, MOST_READS, Case, mismatch, requests, searches
+from tests.support.edges.cases import MOST_READS, Case, mismatch, requests, searches
 from tests.support.edges.engines import ENGINES, NOWHERE, Request, in_quickjs
 from tests.support.edges.windows import LISTS, damaged_chunks, damaged_indexes, made_up, near_borders
 from tests.support.readers import lists
@@ -235,19 +235,6 @@ def test_without_search_a_q_is_refused_with_the_reason(layout: Literal["pages", 
     core = router.render(Config(variant="extended", layout=layout, search="off"))
     results = in_quickjs(core, sent(cases), NOWHERE, output)
     assert [found for case, result in zip(cases, results, strict=True) if (found := mismatch(case, result))] == []
-
-
-@pytest.mark.campaign(short=0)
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_the_table_notices_every_changed_rule_of_a_search(layout: str, outputs: Outputs, tmp_path: Path) -> None:
-    output = outputs("extended", layout)
-    core = (CORES if layout == "pages" else CHUNKED)["extended"]
-    cases = searches(output)
-    assert len(cases) > 60
-    for rule, changed in CHANGED_SEARCH_RULES:
-        assert core.count(rule) == 1, f"the core has no {rule}"
-        results = in_quickjs(core.replace(rule, changed), sent(cases), tmp_path, output)
-        assert any(mismatch(case, result) for case, result in zip(cases, results, strict=True)), rule
 
 
 def test_the_router_takes_the_slugs_that_a_build_publishes_and_no_others(tmp_path: Path) -> None:

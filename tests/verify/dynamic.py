@@ -36,8 +36,6 @@ SNAPSHOT_SIZE: Final = 6
 EARLY_END: Final = 50
 #: What "gap at a page border" steps over: one more than a change may push from one page into the next.
 SKIPPED: Final = 2
-#: The most that is read of a request's body, in bytes.
-LONGEST_BODY: Final = 1 << 20
 #: What is allowed on every path.
 METHODS: Final = "GET, HEAD, OPTIONS"
 #: What an id looks like, in either case.
@@ -223,10 +221,6 @@ class Dynamic:
             kind, content = "text/html", f"<html><h1>{message}</h1></html>".encode()
         return Answer(status, content, {"Content-Type": kind, **(headers or {})})
 
-    def refusal(self, status: int, message: str) -> Answer:
-        """The answer to what is not even a request."""
-        return self._finished(self.error(status, message), None)
-
     def _query(self, text: str) -> Query:
         given = parse_qs(text, keep_blank_values=True)
         problems: dict[str, str] = {name: "is not offered here" for name in ("category", "q") if name in given}
@@ -381,17 +375,8 @@ class Handler(BaseHTTPRequestHandler):
 
     def answer(self) -> None:
         """Answer one request, whatever its method."""
-        self.skip_body()
         target = self.requestline.split()[1]  # `path` has lost a slash of two at its front
         self.send(self.dynamic.respond(self.command, target, self.headers["If-None-Match"]))
-
-    def skip_body(self) -> None:
-        """Read what stands before the next request; end the connection where its length is unknown."""
-        length = self.headers["Content-Length"] or "0"
-        if "Transfer-Encoding" in self.headers or not re.fullmatch("[0-9]{1,7}", length) or int(length) > LONGEST_BODY:
-            self.close_connection = True
-        else:
-            self.rfile.read(int(length))
 
     def send(self, answer: Answer) -> None:
         self.send_response(answer.status)
@@ -404,11 +389,6 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         if self.command != "HEAD" or self.dynamic.fault == "HEAD with a body":
             self.wfile.write(answer.body)
-
-    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
-        """Answer what the standard library cannot read."""
-        self.close_connection = True
-        self.send(self.dynamic.refusal(code, message or explain or "bad request"))
 
     def log_message(self, *_: object) -> None: ...
 
