@@ -1,14 +1,11 @@
 """The package of the client: small, on its own, and it works where only its files are installed."""
 
 import ast
-import json
 import os
 import re
-import sqlite3
 import subprocess
 import sys
 import sysconfig
-from contextlib import closing
 from pathlib import Path
 from typing import Final
 
@@ -17,12 +14,8 @@ import pytest
 import public_markets_client.command
 from generator import __version__
 from tests.clients.conftest import DemoSite
-from tests.clients.test_clients import MARKET
-from tests.downloads import states
-from tests.downloads.states import IDS, State
 from tests.support import structure
 from tests.support.project import ROOT
-from tests.support.readers.change_feed import serving
 from tests.support.readers.pages import PAGES, scripts, section
 from tests.test_wheel import ENVIRON, built, done
 
@@ -68,32 +61,6 @@ def test_an_example_of_the_docs_has_at_most_ten_lines_and_runs(text: str, demo_s
     )  # fmt: skip
     assert (ran.returncode, ran.stderr) == (0, "")
     assert ran.stdout
-
-
-def test_the_example_of_a_copy_follows_three_builds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    (text,) = (one for one in EXAMPLES if "SqliteStore" in one)
-    with serving() as site:
-        program = compile(text.replace("http://127.0.0.1:8000", site.url), "example", "exec")
-        builds = [_state(IDS[:9], 0.1), _state(IDS[1:10], 0.2), _state(IDS[:4], 0.2)]
-        site.begin(builds[0])
-        for state in builds:
-            site.move(state)
-            site.asked.clear()
-            exec(program, {"print": _nothing})  # noqa: S102 - an example of the docs
-            with closing(sqlite3.connect("markets.sqlite")) as database:
-                lines = [row[0].encode() for row in database.execute("SELECT line FROM markets ORDER BY id")]
-            assert lines == [*state.values()], "the copy is the site"
-            assert sum("/dumps/" in path for path in site.asked) == (state is builds[0])
-
-
-def _state(ids: list[str], prob: float) -> State:
-    more = {"description": None, "poolYes": 1, "poolNo": 1, "tradingPauseReason": None, "fxFamilyMember": None}
-    values = MARKET | more | {"prob": prob}
-    return states.state({one: [(name, json.dumps(values[name])) for name in values if name != "id"] for one in ids})
-
-
-def _nothing(*_: object) -> None: ...
 
 
 def test_the_commands_of_the_docs_run(
