@@ -14,7 +14,7 @@ import pytest
 import sqlalchemy as sa
 from pydantic import BaseModel
 
-from generator.api import contract, cursors, keys
+from generator.api import contract, keys
 from generator.api.changelog import Changelog
 from generator.api.contract import SORTS, STATUS_FILTERS, Sort, StatusFilter
 from generator.api.downloads import ChangesHead, DumpHead
@@ -27,6 +27,7 @@ from generator.feeds import atom
 from generator.source.relations import RELATIONS
 from generator.tree.manifest import Manifest
 from generator.tree.pages import page_count
+from tests.acceptance.extended.site import walk
 from tests.support.edges.serving import in_order
 from tests.support.readers import lists
 from tests.support.sites.builds import AS_OF, Outputs, build_now, files, make_config
@@ -146,17 +147,6 @@ def test_every_public_market_has_a_detail_and_no_other(published: dict[str, byte
 # ── every walk ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def walk(published: dict[str, bytes], list_name: str, limit: int) -> Iterator[str]:
-    page = json.loads(published[keys.first_page(list_name, limit)])
-    while True:
-        yield from (item["id"] for item in page["items"])
-        if page["nextCursor"] is None:
-            return
-        assert len(page["items"]) == limit
-        place = cursors.read(list_name, page["nextCursor"])
-        page = json.loads(published[keys.page(list_name, place.generation, limit, place.position)])
-
-
 @pytest.mark.parametrize("status", STATUS_FILTERS)
 @pytest.mark.parametrize("sort", SORTS)
 def test_every_walk_is_the_databases_rows_in_order(
@@ -165,7 +155,7 @@ def test_every_walk_is_the_databases_rows_in_order(
     expected = in_order(demo_folder / "markets.db", status, sort)
     assert len(expected) >= 5
     for limit in (1, 7, 20, 100):
-        assert list(walk(published, f"{status}/{sort}", limit)) == expected
+        assert walk(published, f"{status}/{sort}", limit) == expected
 
 
 # ── privacy ───────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -299,7 +289,7 @@ def test_a_change_of_one_market_leaves_lists_without_it_alone(forty: Path) -> No
     assert others == {keys.detail(edited.lower()), *feeds, *heads}
     # Replaced generations stay for walks in progress.
     assert {key for key in earlier if keys.is_immutable(key)} <= later.keys()
-    assert list(walk(later, "all/new", 7)) == list(walk(earlier, "all/new", 7))
+    assert walk(later, "all/new", 7) == walk(earlier, "all/new", 7)
 
 
 # ── the other layout ──────────────────────────────────────────────────────────────────────────────────────────────
