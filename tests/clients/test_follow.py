@@ -450,7 +450,7 @@ def _path_of_step(site: ChangeFeedSite) -> str:
 #: Well-formed, of a length that the head tells, and yet not what it names.
 ANOTHER_STEP: Final = states.step(states.changes({}, states.state({IDS[11]: []}))) or b""
 #: What becomes of a copy, and what is said of that.
-DAMAGE: Final[dict[str, tuple[Callable[[Follower], None], str]]] = {
+DAMAGE: Final[dict[str, tuple[Callable[[Follower], object], str]]] = {
     "its position": (lambda one: one.set_position(session=1), "is damaged"),
     "other lines": (_damages_copy, "the digest of the result differs"),
     "half of it is lost": (lambda one: one.write(*[*one.store.lines()][:4]), "the digest of the result differs"),
@@ -460,12 +460,12 @@ DAMAGE: Final[dict[str, tuple[Callable[[Follower], None], str]]] = {
     "no copy": (lambda one: one.path.unlink(), ""),
 }
 #: What a site does whose steps do not lead on, and what is said of that.
-LOST: Final[dict[str, tuple[Callable[[Follower], None], str]]] = {
+LOST: Final[dict[str, tuple[Callable[[Follower], object], str]]] = {
     "begins a session": (lambda one: one.site.begin(THIRD, "b" * 32), "new session"),
     "drops steps": (lambda one: _loses_steps(one, 0, THIRD), "no steps lead"),
     "drops one within": (lambda one: _loses_steps(one, 1, THIRD, FIRST), "no steps lead"),
     "goes back": (_goes_back, "no steps lead from serial 9 to 1"),
-    "lacks a step": (lambda one: one.site.answers.pop(_path_of_step(one.site)) and None, "404: "),
+    "lacks a step": (lambda one: one.site.answers.pop(_path_of_step(one.site)), "404: "),
     "damages it": (lambda one: _alters_the_step(one, lambda body: body[:-3] + b"xyz"), "digest differs"),
     "lengthens it": (lambda one: _alters_the_step(one, lambda body: body + b"xyz"), "is longer than the head says"),
     "has another": (
