@@ -72,15 +72,6 @@ def chunk_of(site: PublishedSite, number: int, list_name: str) -> str:
 
 
 @pytest.mark.campaign(short=0)
-def test_every_walk_is_the_list_in_both_layouts(chunked: PublishedSite) -> None:
-    shown = {(name, limit): walk(chunked, name, limit) for name in LISTS for limit in (7, 100)}
-    assert len(shown[LIST, 7]) == len(OPEN) + len(MORE)
-    chunked.settings["layout"] = "pages"
-    chunked.done("rebuild", "--as-of", hour(1))
-    assert {(name, limit): walk(chunked, name, limit) for name in LISTS for limit in (7, 100)} == shown
-
-
-@pytest.mark.campaign(short=0)
 def test_a_site_has_one_pointer_for_each_list_and_a_hundredth_of_the_objects(chunked: PublishedSite) -> None:
     chunked.check()
     pointers = {key for key in chunked.objects() if keys.is_first_page(key)}
@@ -122,12 +113,6 @@ def test_chunks_stay_as_long_as_a_generation_that_names_them_is_kept(chunked: Pu
     assert old not in chunked.objects()
     assert not Path("output", old).exists()
     chunked.check()
-
-
-# ── harmed ────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-# ── taken down ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 # ── moved from one layout to the other ────────────────────────────────────────────────────────────────────────────

@@ -6,18 +6,17 @@ import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from datetime import datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from shutil import copy
-from typing import Any
 
 import pytest
 import sqlalchemy as sa
 from pydantic import BaseModel
 
-from generator.api import contract, cursors, keys
+from generator.api import contract, keys
 from generator.api.changelog import Changelog
-from generator.api.contract import MARKET_STATUSES, SORTS, STATUS_FILTERS
+from generator.api.contract import SORTS, STATUS_FILTERS, Sort, StatusFilter
 from generator.api.downloads import ChangesHead, DumpHead
 from generator.api.feeds import Feed
 from generator.api.openapi.schemas import BuildRecord
@@ -28,10 +27,11 @@ from generator.feeds import atom
 from generator.source.relations import RELATIONS
 from generator.tree.manifest import Manifest
 from generator.tree.pages import page_count
+from tests.acceptance.extended.site import walk
+from tests.support.edges.serving import in_order
 from tests.support.readers import lists
 from tests.support.sites.builds import AS_OF, Outputs, build_now, files, make_config
 
-Row = dict[str, Any]
 CANARY = b"CANARY"
 PRIVATE = {
     name: {column.name for column in table.columns if column.info.get("private")}
@@ -43,18 +43,6 @@ PRIVATE = {
 def published(demo_output: Path) -> dict[str, bytes]:
     """Every file under v1/ by its key."""
     return files(demo_output)
-
-
-@pytest.fixture(scope="module")
-def markets(demo_folder: Path) -> list[Row]:
-    """The public markets as they are in the database, with the number of their public FX memberships."""
-    query = (
-        "SELECT *, (SELECT count(*) FROM fx_members WHERE market_id = m.id AND is_public) AS families "
-        "FROM markets m WHERE approval = 'approved' AND is_listed"
-    )
-    with closing(sqlite3.connect(demo_folder / "markets.db")) as connection:
-        connection.row_factory = sqlite3.Row
-        return [dict(row) for row in connection.execute(query)]
 
 
 @pytest.fixture(scope="module")
@@ -145,9 +133,12 @@ def test_the_manifest_names_every_file_and_no_other(demo_output: Path, published
         assert sum(map(len, of_generation[prefix])) == made.bytes
 
 
-def test_every_public_market_has_a_detail_and_no_other(published: dict[str, bytes], markets: list[Row]) -> None:
+def test_every_public_market_has_a_detail_and_no_other(published: dict[str, bytes], demo_folder: Path) -> None:
+    with closing(sqlite3.connect(demo_folder / "markets.db")) as connection:
+        public = connection.execute("SELECT lower(id) FROM markets WHERE approval = 'approved' AND is_listed")
+        expected = {keys.detail(market_id) for (market_id,) in public}
     details = {key for key in published if "/detail/" in key}
-    assert details == {keys.detail(market["id"].lower()) for market in markets}
+    assert details == expected
     assert len(details) > 100
     for key in details:
         assert json.loads(published[key])["market"]["id"] in key
@@ -156,57 +147,15 @@ def test_every_public_market_has_a_detail_and_no_other(published: dict[str, byte
 # ── every walk ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def instant(text: str) -> datetime:
-    moment = datetime.fromisoformat(text)
-    moment = moment if moment.tzinfo else moment.replace(tzinfo=AS_OF.tzinfo)
-    return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
-
-
-def before(market: Row, sort: str) -> tuple[float, ...]:
-    """The sort key of a market, ascending."""
-    values = {
-        "popular": (market["trader_count"], market["volume"]),
-        "activity": (instant(market["last_activity_at"]).timestamp(),),
-        "volume": (market["volume"],),
-        "new": (instant(market["created_at"]).timestamp(),),
-        "ended": (instant(market["resolved_at"] or market["close_time"]).timestamp(),),
-    }
-    return tuple(-value for value in values[sort])
-
-
-def expected_ids(markets: list[Row], status: str, sort: str) -> list[str]:
-    several: dict[str, set[str]] = {"all": {*MARKET_STATUSES}, "archive": {"closed", "resolved", "cancelled"}}
-    states = several.get(status, {status})
-    listed = [market for market in markets if market["status"] in states and not market["families"]]
-    return [market["id"].lower() for market in sorted(listed, key=lambda row: (before(row, sort), row["id"].lower()))]
-
-
-def walk(published: dict[str, bytes], list_name: str, limit: int) -> Iterator[str]:
-    page = json.loads(published[keys.first_page(list_name, limit)])
-    while True:
-        yield from (item["id"] for item in page["items"])
-        if page["nextCursor"] is None:
-            return
-        assert len(page["items"]) == limit
-        place = cursors.read(list_name, page["nextCursor"])
-        page = json.loads(published[keys.page(list_name, place.generation, limit, place.position)])
-
-
 @pytest.mark.parametrize("status", STATUS_FILTERS)
 @pytest.mark.parametrize("sort", SORTS)
 def test_every_walk_is_the_databases_rows_in_order(
-    published: dict[str, bytes], markets: list[Row], status: str, sort: str
+    published: dict[str, bytes], demo_folder: Path, status: StatusFilter, sort: Sort
 ) -> None:
-    expected = expected_ids(markets, status, sort)
+    expected = in_order(demo_folder / "markets.db", status, sort)
     assert len(expected) >= 5
     for limit in (1, 7, 20, 100):
-        assert list(walk(published, f"{status}/{sort}", limit)) == expected
-
-
-def test_the_lists_hold_every_listed_market_and_no_fx_member(published: dict[str, bytes], markets: list[Row]) -> None:
-    listed = {market["id"].lower() for market in markets if not market["families"]}
-    assert 0 < len(listed) < len(markets)
-    assert {*walk(published, "all/new", 100)} == listed
+        assert walk(published, f"{status}/{sort}", limit) == expected
 
 
 # ── privacy ───────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -340,7 +289,7 @@ def test_a_change_of_one_market_leaves_lists_without_it_alone(forty: Path) -> No
     assert others == {keys.detail(edited.lower()), *feeds, *heads}
     # Replaced generations stay for walks in progress.
     assert {key for key in earlier if keys.is_immutable(key)} <= later.keys()
-    assert list(walk(later, "all/new", 7)) == list(walk(earlier, "all/new", 7))
+    assert walk(later, "all/new", 7) == walk(earlier, "all/new", 7)
 
 
 # ── the other layout ──────────────────────────────────────────────────────────────────────────────────────────────

@@ -10,6 +10,8 @@ import pytest
 from generator.demo.database import seed
 from tests.clients.faulting_proxy import Fate, FaultingProxy
 from tests.clients.faulting_proxy import running as proxied
+from tests.clients.typescript.changing_site import BASE_URL as API
+from tests.clients.typescript.changing_site import ChangingSite
 from tests.clients.typescript.programs import FOLDER, Program, build, copy_source, running
 from tests.clients.typescript.scripted_site import ScriptedSite, scripted
 from tests.conftest import Shared
@@ -78,3 +80,11 @@ def site(scripted_server: ScriptedSite) -> ScriptedSite:
     scripted_server.asked.clear()
     scripted_server.headers.clear()
     return scripted_server
+
+
+@pytest.fixture(scope="module")
+def url(site: ChangingSite) -> Iterator[str]:
+    """The address of the changing site of a module, as its heads name it."""
+    nothing = Fate((), seed=1, share=0, in_a_row=0)
+    with proxied(FaultingProxy(f"http://127.0.0.1:{site.edge.client.port}", nothing, base_url=API)) as proxy:
+        yield proxy.url

@@ -44,15 +44,15 @@ EXPIRED: Final = "has expired, or its pages were withdrawn; start again from the
 Reading = Callable[..., Any]
 
 
-def read_at_once(url: str, name: str, *arguments: Any, **named: Any) -> Any:
-    with Client(url) as client:
+def read_at_once(url: str, name: str, *arguments: Any, options: Options | None = None, **named: Any) -> Any:
+    with Client(url, options) as client:
         found = getattr(client, name)(*arguments, **named)
         return [*found] if isinstance(found, Iterator) else found
 
 
-def read_asynchronously(url: str, name: str, *arguments: Any, **named: Any) -> Any:
+def read_asynchronously(url: str, name: str, *arguments: Any, options: Options | None = None, **named: Any) -> Any:
     async def read() -> Any:
-        async with AsyncClient(url) as client:
+        async with AsyncClient(url, options) as client:
             found = getattr(client, name)(*arguments, **named)
             return [one async for one in found] if hasattr(found, "__aiter__") else await found
 

@@ -1,31 +1,21 @@
 """The package of the client: small, on its own, and it works where only its files are installed."""
 
 import ast
-import io
-import json
 import os
 import re
-import sqlite3
 import subprocess
 import sys
 import sysconfig
-import tokenize
-from contextlib import closing
 from pathlib import Path
 from typing import Final
 
 import pytest
 
-import generate_models
 import public_markets_client.command
 from generator import __version__
 from tests.clients.conftest import DemoSite
-from tests.clients.test_clients import MARKET
-from tests.downloads import states
-from tests.downloads.states import IDS, State
 from tests.support import structure
 from tests.support.project import ROOT
-from tests.support.readers.change_feed import serving
 from tests.support.readers.pages import PAGES, scripts, section
 from tests.test_wheel import ENVIRON, built, done
 
@@ -33,29 +23,6 @@ FOLDER: Final = ROOT / "clients/python"
 MODULES: Final = sorted((FOLDER / "public_markets_client").glob("*.py"))
 #: What may be imported besides Python and the package, by module.
 LIBRARIES: Final = {"clients.py": {"httpx"}, "stores.py": {"duckdb"}}
-#: Tokens that are not code.
-SILENT: Final = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
-
-
-def code_lines(text: str) -> int:
-    """The lines with code in them: neither blank nor comment nor docstring."""
-    silent = set[int]()
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
-            silent |= {*range(node.lineno, (node.end_lineno or node.lineno) + 1)}
-    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
-    lines = {line for one in tokens if one.type not in SILENT for line in range(one.start[0], one.end[0] + 1)}
-    return len(lines - silent)
-
-
-def test_it_has_at_most_1050_lines_of_code() -> None:
-    """Counted is what people write: `generate_models` makes one module, and another test compares the two."""
-    texts = {path.name: path.read_text("utf-8") for path in MODULES}
-    generated = [name for name, text in texts.items() if text.startswith(generate_models.HEADER)]
-    assert generated == ["models.py"]
-    counted = {name: code_lines(text) for name, text in texts.items() if name not in generated}
-    assert len(counted) == 10
-    assert 500 < sum(counted.values()) <= 1050, counted
 
 
 def test_its_modules_and_functions_stay_small() -> None:
@@ -94,32 +61,6 @@ def test_an_example_of_the_docs_has_at_most_ten_lines_and_runs(text: str, demo_s
     )  # fmt: skip
     assert (ran.returncode, ran.stderr) == (0, "")
     assert ran.stdout
-
-
-def test_the_example_of_a_copy_follows_three_builds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    (text,) = (one for one in EXAMPLES if "SqliteStore" in one)
-    with serving() as site:
-        program = compile(text.replace("http://127.0.0.1:8000", site.url), "example", "exec")
-        builds = [_state(IDS[:9], 0.1), _state(IDS[1:10], 0.2), _state(IDS[:4], 0.2)]
-        site.begin(builds[0])
-        for state in builds:
-            site.move(state)
-            site.asked.clear()
-            exec(program, {"print": _nothing})  # noqa: S102 - an example of the docs
-            with closing(sqlite3.connect("markets.sqlite")) as database:
-                lines = [row[0].encode() for row in database.execute("SELECT line FROM markets ORDER BY id")]
-            assert lines == [*state.values()], "the copy is the site"
-            assert sum("/dumps/" in path for path in site.asked) == (state is builds[0])
-
-
-def _state(ids: list[str], prob: float) -> State:
-    more = {"description": None, "poolYes": 1, "poolNo": 1, "tradingPauseReason": None, "fxFamilyMember": None}
-    values = MARKET | more | {"prob": prob}
-    return states.state({one: [(name, json.dumps(values[name])) for name in values if name != "id"] for one in ids})
-
-
-def _nothing(*_: object) -> None: ...
 
 
 def test_the_commands_of_the_docs_run(

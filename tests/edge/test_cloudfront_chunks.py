@@ -1,18 +1,23 @@
 """CloudFront in the layout `chunks`: its function on requests to the origin, run by Node, reads a real S3 server."""
 
 import json
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from http import HTTPStatus
 from pathlib import Path
+from typing import Final
 
 import pytest
 
-from generator.api import cursors, keys
+from generator.api import contract, cursors, keys
 from generator.api.contract import Variant
 from generator.config.settings import Publish
+from generator.edge.compaction import compact
+from generator.search import generation as index
 from generator.tree import chunks, pages
-from tests.support.edges.cases import asking, mismatches, requests
+from generator.tree.generation import ItemList
+from tests.support.edges.cases import asking, is_error, mismatches, requests
 from tests.support.edges.cloudflare import node
 from tests.support.edges.cloudfront import CHUNKED, CloudFront, distribution
 from tests.support.edges.edge_sites import target
@@ -20,10 +25,12 @@ from tests.support.edges.servers import Answer
 from tests.support.edges.windows import made_up
 from tests.support.readers import lists, search
 from tests.support.readers.search import Market
-from tests.support.readers.search_cases import CASES, MARKETS
+from tests.support.readers.search_cases import CASES, MARKETS, SCATTERED
 from tests.support.sites.builds import VARIANTS, Outputs
+from tests.support.stores.s3.behaviour import CUT_SHORT, Fault
 from tests.support.stores.s3.bucket import Conditions
 from tests.support.stores.s3.server import S3Server
+from tests.support.stores.s3.wire import Request
 
 IN_BUCKET = CHUNKED.model_copy(update={"publish": Publish(target="s3://markets/read api/ü")})
 
@@ -119,3 +126,125 @@ def test_searches_are_answered_behind_the_function_and_go_on_when_the_site_is_re
     for (case, _), answer in zip(again, search_pages(edge, *(query for _, query in again)), strict=True):
         shown = search.items_of([{"body": answer.body.decode()}])
         assert shown == case.items(MARKETS)[case.limit : 2 * case.limit], case
+
+
+# ── limits and failures ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+#: A part of it grows when an answer is written as JSON.
+LONG: Final = "ü" * 8_000 + '"' * 1_000
+LATER: Final = keys.immutable_control(SEARCHED)
+
+
+@pytest.fixture
+def edge(store: S3Server, tmp_path: Path) -> CloudFront:
+    put(store, keys.BUILD, b"{}")
+    return distribution(SEARCHED, tmp_path / "output", tmp_path, store)
+
+
+def put_all(store: S3Server, markets: list[Market]) -> list[bytes]:
+    """Publish the markets and their index; returns the items of `all/new`."""
+    found, made = search.generation(markets, "chunks")
+    for key, body in (*found.objects(), *found.first_pages()):
+        put(store, key, body)
+    for one in made:
+        assert isinstance(one, chunks.Generation)
+        for key, body in (*one.objects(), (keys.head(one.list_name), one.head())):
+            put(store, key, body)
+    return [search.item(number, market) for number, market in reversed([*enumerate(markets)])]
+
+
+def items(answer: Answer) -> list[bytes]:
+    return search.items_of([{"body": answer.body.decode()}])
+
+
+# ── size ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.campaign(short=0)
+def test_a_page_that_is_too_large_for_cloudfront_is_short_and_leads_on(edge: CloudFront, store: S3Server) -> None:
+    published = put_all(store, [Market((f"needle {number} {LONG}",), rank=number) for number in range(100)])
+    queries = [f"status=all&sort=new&limit=100{words}" for words in ("", "&q=needle")]
+    firsts = search_pages(edge, *queries)
+    cursors = [json.loads(answer.body)["nextCursor"] for answer in firsts]
+    seconds = search_pages(edge, *(f"{query}&cursor={cursor}" for query, cursor in zip(queries, cursors, strict=True)))
+    for first, second in zip(firsts, seconds, strict=True):
+        assert (first.headers["cache-control"], second.headers["cache-control"]) == (keys.MUTABLE, LATER)
+        shown = items(first) + items(second)
+        assert shown == published[: len(shown)]
+        assert len(items(first)) >= 25
+        assert json.loads(second.body)["nextCursor"] is None or len(items(second)) >= 25
+    # However often a page is made, every object is read once: head; index and two chunks; and those of the searches.
+    assert store.count("GetObject") <= 1 + 3 + 2 * index.MOST_OBJECTS
+
+
+def test_an_item_that_is_too_large_for_cloudfront_is_a_503(edge: CloudFront, store: S3Server) -> None:
+    put_all(store, [Market(("needle " + '"' * 500_000,))])
+    found = search_pages(edge, "status=all&limit=5", "status=all&limit=5&q=needle")
+    assert [is_error(answer, 503, SEARCHED) for answer in found] == [True, True]
+
+
+def test_a_search_reads_a_bounded_number_of_objects(edge: CloudFront, store: S3Server) -> None:
+    put_all(store, SCATTERED)
+    (found,) = search_pages(edge, "status=all&sort=new&limit=100&q=needle")
+    assert 0 < len(items(found)) < index.MOST_OBJECTS
+    assert json.loads(found.body)["nextCursor"]
+    assert store.count("GetObject") == index.MOST_OBJECTS
+
+
+def test_a_search_begins_anew_with_the_index_that_replaces_its_own(edge: CloudFront, store: S3Server) -> None:
+    put_all(store, [Market(("needle",)), Market(("hay",))])
+
+    def replace_index(request: Request) -> None:
+        if f"/{keys.CHUNKS}/" in request.key:
+            store.before = None
+            for key in [key for key in store.objects() if keys.SEARCH in key]:
+                store.bucket.delete(key)
+            put_all(store, [Market(("a needle",))])
+
+    store.before = replace_index
+    (found,) = search_pages(edge, "status=all&q=needle")
+    assert items(found) == [search.item(0, Market(("a needle",)))]
+
+
+# ── failures ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_bucket_that_fails_is_a_503(edge: CloudFront, store: S3Server) -> None:
+    put_all(store, [Market((f"needle {number}",)) for number in range(3)])
+    faults = {
+        "all/new": Fault(500, "InternalError"),
+        "all/volume": Fault(403, "AccessDenied"),
+        "all/ended": CUT_SHORT,
+        "all/search/chunks": Fault(403, "AccessDenied"),
+    }
+
+    def fail(request: Request) -> Fault | None:
+        return next((fault for name, fault in faults.items() if f"/{name}/" in request.key), None)
+
+    store.before = fail
+    asked = [f"status=all&sort={sort}" for sort in ("new", "volume", "ended")]
+    found = search_pages(edge, *asked, "status=all&q=needle")
+    assert [is_error(answer, 503, SEARCHED) for answer in found] == [True] * 4
+    store.before = None
+    assert search_pages(edge, "status=all&q=needle")[0].status == HTTPStatus.OK
+
+
+@pytest.mark.campaign(short=0)
+def test_a_bucket_that_is_slow_is_a_503_before_lambda_ends_the_function(edge: CloudFront, store: S3Server) -> None:
+    store.before = lambda _: time.sleep(1)
+    patient, hasty = compact("8000, new Error").strip(), compact("100, new Error").strip()
+    assert patient in edge.origin_request
+    hasty_edge = replace(edge, origin_request=edge.origin_request.replace(patient, hasty))
+    assert is_error(search_pages(hasty_edge, "status=all&q=needle")[0], 503, SEARCHED)
+
+
+def test_an_empty_bucket_is_a_503_and_one_without_an_index_a_400(edge: CloudFront, store: S3Server) -> None:
+    generation = chunks.Generation(ItemList("all/new", [contract.encode({"id": "1"})])).name
+    cursor = f"0123456789{generation.replace('c', 's', 1)}20"
+    asked = ("q=needle", f"q=needle&cursor={cursor}")
+    missing = search_pages(edge, *asked)
+    sentences = [json.loads(answer.body)["details"][0]["message"] for answer in missing]
+    assert sentences == [contract.SEARCH_ERRORS["q.absent"], contract.SEARCH_ERRORS["cursor.gone"]]
+    store.bucket.delete(keys.BUILD)
+    assert [is_error(answer, 503, SEARCHED) for answer in search_pages(edge, *asked)] == [True, True]

@@ -1,17 +1,21 @@
-"""What a long request costs a router: no more than its length, and next to nothing if it is too long."""
+"""What a request costs a router and its reader: no more steps than its length, and whose requests are counted."""
 
+import ipaddress
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 from urllib.parse import urlencode
 
 import pytest
 import quickjs
+from hypothesis import given
+from hypothesis import strategies as st
 
 from generator.api import contract, cursors, keys
 from generator.config.settings import Config
-from generator.edge import router
+from generator.edge import counting, router
 from generator.edge.local.js_router import provide_digest
 from tests.support.edges.engines import ENGINES, NOWHERE
 
@@ -64,10 +68,11 @@ def grows_no_faster(count: Callable[[str], int], text: str) -> bool:
     return long <= 1.1 * LONG / SHORT * (short + 10)
 
 
-def counting(config: Config) -> quickjs.Context:
+def core(config: Config, before: str = "") -> Any:
+    """The router core, in an engine that runs another script before."""
     context = quickjs.Context()
     provide_digest(context)
-    context.eval(_COUNTED + router.render(config))
+    context.eval(before + router.render(config))
     return context
 
 
@@ -78,14 +83,14 @@ def counting(config: Config) -> quickjs.Context:
     "part", ["&", "=", "a", "a&", "a=&", "&=", "limit=5&", "%", "%41&", "+", "+&", "q=%F0%9F&", "é"]
 )
 def test_reading_parameters_takes_steps_in_proportion_to_their_length(part: str) -> None:
-    count = counting(SEARCHING).get("stepsOf")
+    count = core(SEARCHING, _COUNTED).get("stepsOf")
     assert count(repeated(part, SHORT)) > SHORT
     assert grows_no_faster(count, part)
 
 
 @pytest.mark.parametrize("variant", ["core", "extended"])
 def test_a_target_that_is_too_long_is_refused_unread(variant: str) -> None:
-    count = counting(Config.model_validate({"variant": variant})).get("stepsOfRoute")
+    count = core(Config.model_validate({"variant": variant}), _COUNTED).get("stepsOfRoute")
     most = contract.TARGET_LENGTH
     for method, path, query in (
         ("GET", MARKETS, repeated("&", most)),
@@ -103,7 +108,7 @@ def test_a_target_that_is_too_long_is_refused_unread(variant: str) -> None:
 
 @pytest.mark.parametrize("part", ["&", "q=%41&", "%ff+&"])
 def test_a_target_that_is_too_long_is_not_read_to_count_it_either(part: str) -> None:
-    count = counting(SEARCHING).get("stepsOfCounting")
+    count = core(SEARCHING, _COUNTED).get("stepsOfCounting")
     most = contract.TARGET_LENGTH - len(MARKETS)
     assert count(repeated(part, most)) > most, "the longest that is read"
     assert count(repeated(part, most + 1)) == count(repeated(part, LONG)) == 0
@@ -136,3 +141,68 @@ def test_the_longest_honest_request_is_read_with_room_to_spare(tmp_path: Path) -
     (found,) = ENGINES["quickjs"](router.render(SEARCHING), [("GET", MARKETS, query)], tmp_path, NOWHERE)
     # Nothing is published here, so no more can be said than that each parameter was read.
     assert json.loads(found["settled"]["body"])["details"][0]["path"] == ["cursor"]
+
+
+# ── whose requests are counted, and which of them as searches ─────────────────────────────────────────────────────────
+
+
+CORE: Final = core(Config(variant="extended"))
+WITHOUT_SEARCH: Final = core(Config(variant="extended", search="off"))
+
+
+def spellings(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> st.SearchStrategy[str]:
+    """The ways to write an address, also for servers that see IPv4 in the form of IPv6."""
+    mapped = address if address.version == 6 else ipaddress.IPv6Address(f"::ffff:{address}")
+    dotted = [f"::ffff:{address}"] if address.version == 4 else []
+    return st.sampled_from([str(address), str(mapped), mapped.exploded, mapped.exploded.upper(), *dotted])
+
+
+#: Few networks with many addresses, some of them near those of IPv4.
+ADDRESSES: Final = st.one_of(
+    *(st.ip_addresses(network=network) for network in ("2001:db8::/62", "::/62", "198.51.100.0/30", "0.0.0.0/31")),
+    st.ip_addresses(),
+)
+
+
+def network(text: str) -> str:
+    """What counts as one reader, as Python's own library sees it."""
+    address = ipaddress.ip_address(text)
+    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else address
+    return str(mapped) if mapped else f"{int(address) >> 64:x}::/64"
+
+
+@given(ADDRESSES.flatmap(spellings), ADDRESSES.flatmap(spellings))
+def test_readers_are_told_apart_by_ipv4_address_or_half_an_ipv6_address(one: str, other: str) -> None:
+    counted = CORE.get("networkOf")
+    assert (counted(one) == counted(other)) == (network(one) == network(other))
+
+
+#: Queries made of what may, or may not, be or hide the parameter.
+PARTS: Final = ("q", "%71", "%51", "Q", "%2571", "+", "=", "=a", "&", "?", "#", "%", "%q", "%ff", "limit=5", "é", "\0")
+QUERIES: Final = st.lists(st.sampled_from(PARTS), max_size=6).map("".join)
+TARGETS: Final = st.sampled_from([MARKETS, f"{MARKETS}/", f"/x{MARKETS}", "/v1/build.json", MARKETS.upper()])
+
+
+@given(QUERIES)
+def test_a_search_is_what_the_router_would_refuse_without_search_for_its_q(query: str) -> None:
+    refused = json.loads(call(WITHOUT_SEARCH, "route", "GET", MARKETS, query).get("body", "{}"))
+    has_q = ["q"] in [detail["path"] for detail in refused.get("details", [])]
+    assert call(CORE, "isSearch", "GET", MARKETS, query) is has_q
+    assert bool(re.search(counting.QUERY_OF_SEARCH, query)) is has_q
+
+
+@given(st.sampled_from(["GET", "HEAD", "OPTIONS", "POST", "XGET"]), TARGETS, QUERIES)
+def test_nginx_knows_the_same_searches_by_method_and_target(method: str, path: str, query: str) -> None:
+    pattern = counting.search_pattern(Config(variant="extended"))
+    assert bool(re.search(pattern, f"{method} {path}?{query}", re.DOTALL)) is call(
+        CORE, "isSearch", method, path, query
+    )
+    assert not re.search(pattern, f"{method} {path}{query.replace('?', '')}", re.DOTALL)
+
+
+def call(context: Any, name: str, *values: str) -> Any:
+    """What a function of the core returns, by way of JSON, as a NUL would end a text."""
+    context.eval(
+        "function call(name, values) { return JSON.stringify(globalThis[name](...JSON.parse(values), digest)); }"
+    )
+    return json.loads(context.get("call")(name, json.dumps(values)))

@@ -1,5 +1,6 @@
 """The rendered nginx configuration, run as it stands by a real nginx."""
 
+import re
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -10,6 +11,9 @@ import pytest
 
 from generator.api import contract, keys
 from generator.api.contract import Variant
+from generator.config.downloads import Dumps
+from generator.config.settings import Config, Publish
+from generator.edge import deployment
 from generator.edge import nginx as nginx_values
 from generator.stores.directory import Directory
 from generator.stores.store import If
@@ -156,3 +160,53 @@ def test_the_rate_is_the_smallest_nginx_has_that_grants_what_is_configured(reque
 
     assert granted(rate) >= requests * 1000
     assert rate == 1 or granted(rate - 1) < requests * 1000
+
+
+# ── patterns ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+#: How nginx writes a string.
+_STRING: Final = r'"((?:[^"\\]|\\.)*)"'
+_LOCATION: Final = re.compile(rf"^\s*location ~\*? {_STRING} \{{$", re.MULTILINE)
+_MAP: Final = re.compile(r"^\s*map (.*?) \$\w+ \{$(.*?)^\s*\}$", re.MULTILINE | re.DOTALL)
+_ENTRY: Final = re.compile(r'^\s*"~\*?((?:[^"\\]|\\.)*)" ', re.MULTILINE)
+#: `*`, `+` and `{n,}` behind anything but a backslash, outside sets of characters.
+_UNBOUNDED: Final = re.compile(r"[*+]|\{\d+,\}")
+_SET_OR_ESCAPE: Final = re.compile(r"\\.|\[(?:[^\]\\]|\\.)+\]")
+_SITES: Final = {
+    "files": Config(dumps=Dumps(parquet=True)),
+    "full histories": Config(dumps=Dumps(parquet=True, histories="full")),
+    "searches": Config(variant="extended", dumps=Dumps(parquet=True)),
+    "below a path": Config(base_url="https://example.com/a.p+i/(x", dumps=Dumps(parquet=True)),
+    "bucket": Config(
+        variant="extended",
+        dumps=Dumps(parquet=True),
+        publish=Publish(target="s3://markets-example", endpoint_url="https://s3.example.com"),
+    ),
+}
+
+
+def of_configuration(text: str) -> list[str]:
+    """The patterns that nginx tries on what readers send: those of locations, and of maps of the request's target."""
+    maps = [entries for source, entries in _MAP.findall(text) if "$request_uri" in source]
+    found = _LOCATION.findall(text) + [entry for entries in maps for entry in _ENTRY.findall(entries)]
+    return [re.sub(r'\\(["\\])', r"\1", one) for one in found]
+
+
+def unbounded_parts(pattern: str) -> int:
+    """How many parts of the pattern match any number of characters."""
+    return len(_UNBOUNDED.findall(_SET_OR_ESCAPE.sub("x", pattern)))
+
+
+def patterns_of(config: Config) -> list[str]:
+    """The patterns in everything that a build renders for nginx."""
+    texts = [file.text for file in deployment.render(config) if f"/{nginx_values.FOLDER}/" in file.name]
+    return sorted({pattern for text in texts for pattern in of_configuration(text)})
+
+
+@pytest.mark.parametrize("site", _SITES)
+def test_nginx_tries_patterns_that_are_anchored_and_have_one_unbounded_part_at_most(site: str) -> None:
+    found = patterns_of(_SITES[site])
+    assert len(found) >= 3
+    assert [one for one in found if not one.startswith("^")] == []
+    assert [one for one in found if unbounded_parts(one) > 1] == []

@@ -182,6 +182,3 @@ def test_a_withdrawal_interrupts_no_search(edge: EdgeSite) -> None:
     answer = ask(edge, "q=will&status=all&sort=volume&limit=100")
     assert items([answer.body]) == search.scan(MARKETS[1:], "all", "volume", "will")[:100]
     edge.put_objects(before)
-
-
-# ── headers ───────────────────────────────────────────────────────────────────────────────────────────────────────

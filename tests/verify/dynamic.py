@@ -7,8 +7,9 @@ import base64
 import hashlib
 import json
 import re
+import sqlite3
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -16,7 +17,6 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Final, Self, TypeAlias
 from urllib.parse import parse_qs
 
-from tests.verify.database import DETAIL_FIELDS, ITEM_FIELDS, PARTS, SIGNAL_FIELDS, Database, marks, reached
 from tests.verify.rows import Row, demo_rows, instant
 
 #: What one row is sorted by, its id last.
@@ -36,8 +36,6 @@ SNAPSHOT_SIZE: Final = 6
 EARLY_END: Final = 50
 #: What "gap at a page border" steps over: one more than a change may push from one page into the next.
 SKIPPED: Final = 2
-#: The most that is read of a request's body, in bytes.
-LONGEST_BODY: Final = 1 << 20
 #: What is allowed on every path.
 METHODS: Final = "GET, HEAD, OPTIONS"
 #: What an id looks like, in either case.
@@ -63,6 +61,83 @@ SORTS: Final[Mapping[str, tuple[str, ...]]] = {
 #: SQL for what the API may show, and for what its lists may.
 VISIBLE: Final = "approval = 'approved' AND is_listed"
 LISTED: Final = f"{VISIBLE} AND fxFamilyMember IS NULL"
+
+
+# ── the markets in memory ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+#: The fields of a market in lists, in its detail, and in the snapshot.
+ITEM_FIELDS: Final = (
+    "id", "question", "status", "prob", "volume", "closeTime", "resolution", "createdAt", "resolvedAt",
+    "lastActivityAt", "traderCount", "fills24h", "acceptingBets",
+)  # fmt: skip
+DETAIL_FIELDS: Final = (*ITEM_FIELDS, "description", "poolYes", "poolNo", "tradingPauseReason", "fxFamilyMember")
+SIGNAL_FIELDS: Final = (
+    "id", "question", "prob", "volume", "closeTime", "createdAt", "lastActivityAt", "traderCount", "fills24h",
+)  # fmt: skip
+#: What stands beside the market in its detail.
+PARTS: Final = ("orderBook", "recentFills", "probHistory")
+#: All that is stored of a market.
+COLUMNS: Final = ("approval", "is_listed", *DETAIL_FIELDS, *PARTS)
+#: Columns that hold JSON text.
+JSON_COLUMNS: Final = ("fxFamilyMember", *PARTS)
+
+
+class Database:
+    """One state of the markets."""
+
+    def __init__(self, rows: Iterable[Row] = ()) -> None:
+        self._connection = sqlite3.connect(":memory:", check_same_thread=False, isolation_level=None)
+        self._connection.row_factory = sqlite3.Row
+        self.write(f"CREATE TABLE markets ({', '.join(COLUMNS)}, ended AS (coalesce(resolvedAt, closeTime)))")
+        for row in rows:
+            self.insert(row)
+
+    def insert(self, row: Row) -> None:
+        values = row | {name: json.dumps(row[name]) for name in JSON_COLUMNS if row[name] is not None}
+        self.write(f"INSERT INTO markets VALUES ({marks(COLUMNS)})", [values[name] for name in COLUMNS])
+
+    def write(self, sql: str, values: Iterable[Any] = ()) -> None:
+        self._connection.execute(sql, tuple(values))
+
+    def rows(self, rest: str, values: Iterable[Any] = ()) -> list[Row]:
+        """The markets that the rest of a SELECT chooses, with `ended`, the time that the sort of that name compares."""
+        found = self._connection.execute(f"SELECT * FROM markets {rest}", tuple(values)).fetchall()
+        return [{name: _read_value(name, row[name]) for name in row.keys()} for row in found]  # noqa: SIM118 - no dict
+
+    def count(self, where: str, values: Iterable[Any]) -> int:
+        (number,) = self._connection.execute(f"SELECT count(*) FROM markets WHERE {where}", tuple(values)).fetchone()
+        return int(number)
+
+    def copy(self) -> "Database":
+        return Database(self.rows(""))
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+def _read_value(name: str, value: Any) -> Any:
+    if name in JSON_COLUMNS and value is not None:
+        return json.loads(value)
+    return bool(value) if name in ("is_listed", "acceptingBets") else value
+
+
+def marks(values: Iterable[object]) -> str:
+    """A placeholder in SQL for each value."""
+    return ", ".join("?" for _ in values)
+
+
+def reached(order: Sequence[tuple[str, str]], position: list[Any]) -> tuple[str, list[Any]]:
+    """SQL, and the values in it, for what stands at a position of an order or before."""
+    parts, values = [], []
+    for depth, (column, direction) in enumerate(order):
+        sign = {"DESC": ">", "ASC": "<"}[direction] + ("=" if column == "id" else "")
+        parts.append(" AND ".join([*(f"{earlier} = ?" for earlier, _ in order[:depth]), f"{column} {sign} ?"]))
+        values += position[: depth + 1]
+    return f"({' OR '.join(parts)})", values
+
+
+# ── the server ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 @dataclass(frozen=True)
@@ -223,10 +298,6 @@ class Dynamic:
             kind, content = "text/html", f"<html><h1>{message}</h1></html>".encode()
         return Answer(status, content, {"Content-Type": kind, **(headers or {})})
 
-    def refusal(self, status: int, message: str) -> Answer:
-        """The answer to what is not even a request."""
-        return self._finished(self.error(status, message), None)
-
     def _query(self, text: str) -> Query:
         given = parse_qs(text, keep_blank_values=True)
         problems: dict[str, str] = {name: "is not offered here" for name in ("category", "q") if name in given}
@@ -381,17 +452,8 @@ class Handler(BaseHTTPRequestHandler):
 
     def answer(self) -> None:
         """Answer one request, whatever its method."""
-        self.skip_body()
         target = self.requestline.split()[1]  # `path` has lost a slash of two at its front
         self.send(self.dynamic.respond(self.command, target, self.headers["If-None-Match"]))
-
-    def skip_body(self) -> None:
-        """Read what stands before the next request; end the connection where its length is unknown."""
-        length = self.headers["Content-Length"] or "0"
-        if "Transfer-Encoding" in self.headers or not re.fullmatch("[0-9]{1,7}", length) or int(length) > LONGEST_BODY:
-            self.close_connection = True
-        else:
-            self.rfile.read(int(length))
 
     def send(self, answer: Answer) -> None:
         self.send_response(answer.status)
@@ -404,11 +466,6 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         if self.command != "HEAD" or self.dynamic.fault == "HEAD with a body":
             self.wfile.write(answer.body)
-
-    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
-        """Answer what the standard library cannot read."""
-        self.close_connection = True
-        self.send(self.dynamic.refusal(code, message or explain or "bad request"))
 
     def log_message(self, *_: object) -> None: ...
 

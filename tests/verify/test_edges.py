@@ -2,27 +2,32 @@
 
 import json
 import sqlite3
-from collections.abc import Mapping
-from contextlib import closing
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from threading import Lock
 from typing import Any, Final
 
 import pytest
 
 from generator.api import keys
+from generator.config.settings import Config
 from generator.progress import SILENT
 from generator.verify.contract.run import MOST_REQUESTS, verify_contract
 from generator.verify.reader import SiteReader
 from generator.verify.run import verify
 from tests.bench import databases
 from tests.support import commands
+from tests.support.edges.cases import Case
+from tests.support.edges.cloudfront import distribution
 from tests.support.edges.edge_sites import EDGES, edge_site
-from tests.support.edges.servers import Answer
+from tests.support.edges.servers import Answer, QuietHandler, serving
 from tests.support.readers import lists
 from tests.support.sites.builds import AS_OF, build_now, files, make_config
+from tests.support.stores.s3.server import S3Server
 from tests.verify.altering import proxied
-from tests.verify.cloudfront_site import cloudfront_site
 from tests.verify.rows import instant
 
 #: What is verified: a layout, other settings, and the edges.
@@ -136,3 +141,34 @@ def test_a_site_that_is_built_and_taken_from_while_it_is_verified_is_not_accused
         found = verify(SiteReader(proxy.url, 1e6, print), 4, SILENT, patience_s=0)
         assert found.mismatches == []
         assert to_come == []
+
+
+# ── CloudFront ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@contextmanager
+def cloudfront_site(config: Config, folder: Path) -> Iterator[str]:
+    """Serve the built site of the configuration through its rendered functions; yields the address."""
+    lock = Lock()
+
+    class Handler(QuietHandler):
+        def __getattr__(self, name: str) -> Any:
+            if name.startswith("do_"):
+                return self.answer
+            raise AttributeError(name)
+
+        def answer(self) -> None:
+            path, _, query = self.path.partition("?")
+            case = Case(self.command, path, query, 0, None, (), frozenset(), core_only=False)
+            with lock:  # its scripts are files of one name
+                (answer,) = edge.answers([case], "node", "raw")
+            etag, asked = answer.headers.get("etag"), self.headers.get("If-None-Match", "")
+            # CloudFront itself confirms copies.
+            is_known = etag and etag in {one.strip().removeprefix("W/") for one in asked.split(",")}
+            self.reply(replace(answer, status=304) if is_known else answer)
+
+    with ExitStack() as stack:
+        store = stack.enter_context(S3Server()) if config.layout == "chunks" else None
+        edge = distribution(config, config.output, folder, store)
+        port = stack.enter_context(serving(Handler))
+        yield f"http://127.0.0.1:{port}"

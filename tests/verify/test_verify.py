@@ -444,31 +444,15 @@ def test_a_parquet_file_of_a_market_that_was_withdrawn_is_named(moving: Moving) 
     assert found.target.endswith(".parquet")
 
 
-def _with_points(details: Iterable[bytes]) -> list[bytes]:
-    """Details with another price of each first point."""
-    return [
-        changed(body, lambda detail: [point.update(prob=0.5) for point in detail["probHistory"][:1]])
-        for body in details
-    ]
-
-
-def _without_fills(details: Iterable[bytes]) -> list[bytes]:
-    """Details without their newest fill."""
-    return [changed(body, lambda detail: detail.update(recentFills=detail["recentFills"][1:])) for body in details]
-
-
-def _with_other_prices(details: Iterable[bytes]) -> list[bytes]:
-    """Details whose newest fill has another price."""
-    return [
-        changed(body, lambda detail: [fill.update(price=0.125) for fill in detail["recentFills"][:1]])
-        for body in details
-    ]
+def _each(change: Change) -> Callable[[Iterable[bytes]], list[bytes]]:
+    """Changes all of them."""
+    return lambda details: [changed(body, change) for body in details]
 
 
 def _with_other_markets(lines: Iterable[bytes]) -> list[bytes]:
     """Lines of a dump, the second of another volume."""
     first, second, *others = lines
-    return [first, changed(second, lambda market: market.update(volume=0.25)), *others]
+    return [first, *_each(lambda market: market.update(volume=0.25))([second]), *others]
 
 
 def in_parquet(url: str) -> list[Mismatch]:
@@ -482,7 +466,7 @@ def in_parquet(url: str) -> list[Mismatch]:
 def _with_one_more(lines: Iterable[bytes]) -> list[bytes]:
     """Lines of a dump, the last one twice."""
     found = [*lines]
-    return [*found, changed(found[-1], lambda market: market.update(volume=0.25))]
+    return [*found, *_each(lambda market: market.update(volume=0.25))(found[-1:])]
 
 
 def _without_one(details: Iterable[bytes]) -> list[bytes]:
@@ -511,9 +495,17 @@ ROWS: Final[dict[str, tuple[str, Callable[[Iterable[bytes]], list[bytes]], str]]
     "markets": ("markets", _with_other_markets, "has volume 0.25; the dump says"),
     "one more market": ("markets", _with_one_more, "the dump and the order say that there is none"),
     "a market is in no file": ("history", _without_one, "names no file of history that has market"),
-    "histories": ("history", _with_points, "a row has prob 0.5; its detail says"),
-    "fills": ("fills", _without_fills, "rows?; its detail has"),
-    "prices of fills": ("fills", _with_other_prices, "a row has price 0.125; its detail says"),
+    "histories": (
+        "history", _each(lambda detail: [one.update(prob=0.5) for one in detail["probHistory"][:1]]),
+        "a row has prob 0.5; its detail says",
+    ),
+    "fills": (
+        "fills", _each(lambda detail: detail.update(recentFills=detail["recentFills"][1:])), "rows?; its detail has",
+    ),
+    "prices of fills": (
+        "fills", _each(lambda detail: [one.update(price=0.125) for one in detail["recentFills"][:1]]),
+        "a row has price 0.125; its detail says",
+    ),
 }  # fmt: skip
 #: What of that is told of files that are older than details: those may have more since, and a thinner history.
 OF_OLDER: Final = {"markets": Verdict.WRONG, "one more market": Verdict.WRONG, "prices of fills": Verdict.STALE}

@@ -80,6 +80,7 @@ def walk(published: Mapping[str, bytes], list_name: str, limit: int) -> list[str
     page = json.loads(published[keys.first_page(list_name, limit)])
     found = [item["id"] for item in page["items"]]
     while page["nextCursor"] is not None:
+        assert len(page["items"]) == limit
         place = cursors.read(list_name, page["nextCursor"])
         page = json.loads(published[keys.page(list_name, place.generation, limit, place.position)])
         found += [item["id"] for item in page["items"]]

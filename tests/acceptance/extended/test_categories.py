@@ -1,54 +1,31 @@
-"""Lists of categories."""
+"""Lists of categories, and markets that are found by their slugs."""
 
 import json
-import sqlite3
-from contextlib import closing
+from itertools import product
 from pathlib import Path
 
 import pytest
 
 from generator.api import cursors, keys, slugs
-from generator.api.contract import SORTS, STATES_OF_FILTER, STATUS_FILTERS
+from generator.api.contract import SORTS, STATUS_FILTERS
 from tests.acceptance.extended.site import ELECTIONS, POLITICS, ExtendedSite, walk
+from tests.support.edges.serving import in_order
 from tests.support.sites.builds import files
 from tests.support.sites.rows import insert_category, insert_fx_member, insert_market, market_id
 
 
-def ranked(database: Path) -> dict[str, list[str]]:
-    """Every list of politics and of the elections, sorted by the database, where all times have one form."""
-    orders = {
-        "popular": "trader_count DESC, volume DESC",
-        "activity": "instant(last_activity_at) DESC",
-        "volume": "volume DESC",
-        "new": "instant(created_at) DESC",
-        "ended": "instant(coalesce(resolved_at, close_time)) DESC",
-    }
-    found = {}
-    with closing(sqlite3.connect(database)) as connection:
-        connection.create_function("instant", 1, lambda text: text.replace("T", " ").rstrip("Z")[:23].ljust(23, "0"))
-        for name, slug in (("politics", POLITICS), ("u.s. 2024 elections", ELECTIONS)):
-            for status, states in STATES_OF_FILTER.items():
-                marks = ", ".join("?" * len(states))
-                for sort in SORTS:
-                    rows = connection.execute(
-                        "SELECT lower(id) FROM markets WHERE approval = 'approved' AND is_listed"
-                        " AND id NOT IN (SELECT market_id FROM fx_members WHERE is_public)"
-                        " AND id IN (SELECT market_id FROM market_categories WHERE category = ?)"
-                        f" AND status IN ({marks}) ORDER BY {orders[sort]}, lower(id)",
-                        [name, *states],
-                    )
-                    found[keys.list_name(status, sort, slug)] = [row[0] for row in rows]
-    return found
-
-
 @pytest.mark.campaign(short=0)
 def test_every_list_of_a_category_is_walked_in_the_databases_order(demo_folder: Path, extended_output: Path) -> None:
-    published, expected = files(extended_output), ranked(demo_folder / "markets.db")
-    assert len(expected) == 60
-    assert sum(len(ids) > 2 for ids in expected.values()) > 20
-    for name, ids in expected.items():
+    published, lengths = files(extended_output), list[int]()
+    for (category, slug), status, sort in product(
+        (("politics", POLITICS), ("u.s. 2024 elections", ELECTIONS)), STATUS_FILTERS, SORTS
+    ):
+        ids = in_order(demo_folder / "markets.db", status, sort, category)
+        lengths.append(len(ids))
         for limit in (1, 2, 7, 20, 100):
-            assert walk(published, name, limit) == ids, (name, limit)
+            assert walk(published, keys.list_name(status, sort, slug), limit) == ids, (slug, status, sort, limit)
+    assert len(lengths) == 60
+    assert sum(length > 2 for length in lengths) > 20
 
 
 @pytest.mark.campaign(short=0)
@@ -107,3 +84,58 @@ def test_a_category_of_fx_members_alone_has_empty_lists(extended_site: ExtendedS
     extended_site.build()
     assert extended_site.market()["category"] == "fx"
     assert extended_site.listed(keys.list_name("all", "new", "fx")) == []
+
+
+# ── slugs ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.campaign(short=0)
+def test_id_and_slug_give_the_same_bytes(extended_output: Path) -> None:
+    published = files(extended_output)
+    by_slug = {key: body for key, body in published.items() if key.startswith(keys.SLUGS)}
+    assert len(by_slug) > 100
+    for key, body in by_slug.items():
+        market = json.loads(body)["market"]
+        assert body == published[keys.detail(market["id"])]
+        assert key == keys.detail_by_slug(market["slug"]) == keys.detail_by_slug(market["slug"].upper())
+    with_slug = [body for key, body in published.items() if key.startswith(keys.DETAILS) and b'"slug":' in body]
+    assert len(with_slug) == len(by_slug)
+
+
+def test_a_slug_of_unusual_form_leads_to_its_market(extended_site: ExtendedSite) -> None:
+    unusual = ["Upper-CASE", "-leading", "s" * 223, "S" * 255, "_", "lists"]
+    for number, slug in enumerate(unusual):
+        insert_market(extended_site.connection, number, slug=slug)
+    assert extended_site.build().remarks == []
+    for number, slug in enumerate(unusual):
+        assert extended_site.item(number)["slug"] == slug
+        assert extended_site.by_slug(slug) == (extended_site.output / keys.detail(market_id(number))).read_bytes()
+
+
+def test_a_market_with_an_unusable_slug_is_found_by_its_id_only_and_the_report_says_so(
+    extended_site: ExtendedSite,
+) -> None:
+    unusable = ["s" * 256, market_id(1), market_id(99), "snapshot", "Snapshot", "a b", "ü", b"blob"]
+    for number, slug in enumerate(unusable):
+        insert_market(extended_site.connection, number, slug=slug)
+    report = extended_site.build()
+    assert (report.quarantine.total(), len(report.remarks)) == (0, len(unusable))
+    assert not (extended_site.output / keys.SLUGS).exists()
+    for number, remark in enumerate(sorted(report.remarks, key=lambda remark: remark.key)):
+        assert not {"slug"} & {*extended_site.item(number), *extended_site.market(number)}
+        assert remark.sentence().startswith(f"market {market_id(number)}: slug cannot be used: ")
+        assert remark.sentence().endswith("; it is found by its id only")
+
+
+def test_a_slug_of_two_markets_leads_to_neither_until_one_gives_it_up(extended_site: ExtendedSite) -> None:
+    insert_market(extended_site.connection, 1, slug="same")
+    insert_market(extended_site.connection, 2, slug="SAME")
+    assert len(extended_site.build().remarks) == 2
+    assert (extended_site.by_slug("same"), "slug" in extended_site.item(1), "slug" in extended_site.item(2)) == (
+        None,
+        False,
+        False,
+    )
+    extended_site.set(2, slug="other")
+    assert extended_site.build().remarks == []
+    assert (extended_site.item(1)["slug"], extended_site.item(2)["slug"]) == ("same", "other")

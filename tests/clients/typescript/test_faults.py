@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple
 
 import httpx
 import pytest
@@ -76,18 +76,6 @@ class Walked(NamedTuple):
     is_restarted: bool
 
 
-class Reader(Protocol):
-    """A client of one language, with a copy that it keeps."""
-
-    def walk(self, *, is_restarted: bool) -> Walked: ...
-    def follow(self) -> tuple[list[dict[str, Any]], str | None]:
-        """What changed, each with the market before and now, and what went wrong."""
-        ...
-
-    def copy(self) -> bytes: ...
-    def position(self) -> tuple[str, int]: ...
-
-
 class OfNode:
     """The client of TypeScript."""
 
@@ -98,6 +86,7 @@ class OfNode:
         return Walked(*self._run(_WALK, url=self._url, isRestarted=is_restarted))
 
     def follow(self) -> tuple[list[dict[str, Any]], str | None]:
+        """What changed, each with the market before and now, and what went wrong."""
         changes, failed = self._run(_FOLLOW, url=self._url, path=str(self._path))
         return [{name: value for name, value in one.items() if name != "kind"} for one in changes], failed
 
@@ -165,7 +154,7 @@ class Campaign:
     """What is read while the site changes, and what was counted."""
 
     site: ChangingSite
-    reader: Reader
+    reader: OfNode | OfPython
     counts: Counter[str] = field(default_factory=Counter)
 
     def walk(self, many: int) -> None:

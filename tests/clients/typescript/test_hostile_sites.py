@@ -1,6 +1,5 @@
 """Both clients, of Python and of TypeScript, at sites that mean them harm: they do the same."""
 
-import asyncio
 import gzip
 import json
 import tracemalloc
@@ -12,7 +11,8 @@ from typing import Any, Final
 import httpx
 import pytest
 
-from public_markets_client import AsyncClient, Client, ClientError, Options
+from public_markets_client import Client, ClientError, Options
+from tests.clients.test_clients import read_asynchronously, read_at_once
 from tests.clients.typescript.programs import Program
 from tests.clients.typescript.scripted_site import Scripted, ScriptedSite, scripted
 
@@ -27,30 +27,8 @@ NOTHING: Final = b"\x00\x00\x00\xff\xff"
 Ask = Callable[..., str]
 
 
-def of_python(url: str, **options: Any) -> str:
-    try:
-        with Client(url, Options(tries=1, **options)) as client:
-            return str(client.prices().json == PRICES)
-    except ClientError as error:
-        return str(error)
-
-
-def of_asyncio(url: str, **options: Any) -> str:
-    async def read() -> str:
-        async with AsyncClient(url, Options(tries=1, **options)) as client:
-            return str((await client.prices()).json == PRICES)
-
-    try:
-        return asyncio.run(read())
-    except ClientError as error:
-        return str(error)
-
-
-@pytest.fixture(params=[of_python, of_asyncio, "node"])
+@pytest.fixture(params=[read_at_once, read_asynchronously, "node"])
 def ask(request: pytest.FixtureRequest, run: Program) -> Ask:
-    if request.param != "node":
-        asking: Ask = request.param
-        return asking
     script = """
     const options = { wait, retries: 0, timeout: 2_000, ...given.options };
     const asked = (async () => new Client(given.url, options).prices())();
@@ -58,11 +36,17 @@ def ask(request: pytest.FixtureRequest, run: Program) -> Ask:
     return message === "it did not fail" ? JSON.stringify(await asked) : message;
     """
 
+    def of_python(url: str, **options: Any) -> str:
+        try:
+            return str(request.param(url, "prices", options=Options(tries=1, **options)).json == PRICES)
+        except ClientError as error:
+            return str(error)
+
     def of_node(url: str, **options: Any) -> str:
         said: str = run(script, url=url, options=options)
         return str(json.loads(said) == PRICES) if said.startswith("{") else said
 
-    return of_node
+    return of_node if request.param == "node" else of_python
 
 
 @pytest.fixture

@@ -89,16 +89,17 @@ def _config(folder: Path) -> Path:
     return path
 
 
-def in_order(database: Path, status: StatusFilter, sort: Sort) -> list[str]:
-    """The ids of a list as the database orders them."""
+def in_order(database: Path, status: StatusFilter, sort: Sort, category: str | None = None) -> list[str]:
+    """The ids of a list as the database orders them; of a category by its name, if one is given."""
     marks = ", ".join("?" * len(STATES_OF_FILTER[status]))
     with closing(sqlite3.connect(database)) as connection:
         connection.create_function("instant", 1, _instant)
         rows = connection.execute(
             "SELECT lower(id) FROM markets WHERE approval = 'approved' AND is_listed"
             " AND id NOT IN (SELECT market_id FROM fx_members WHERE is_public)"
+            " AND (? IS NULL OR id IN (SELECT market_id FROM market_categories WHERE category = ?))"
             f" AND status IN ({marks}) ORDER BY {_ORDERS[sort]}, lower(id)",
-            STATES_OF_FILTER[status],
+            [category, category, *STATES_OF_FILTER[status]],
         )
         return [row[0] for row in rows]
 
