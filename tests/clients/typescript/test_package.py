@@ -121,6 +121,17 @@ def test_it_has_the_version_and_license_of_the_program_and_no_dependencies() -> 
     assert {"dependencies", "peerDependencies", "optionalDependencies"} & PACKAGE.keys() == set()
 
 
+def test_it_has_at_most_650_lines_of_code() -> None:
+    """Without blank lines, comments and the types that are generated."""
+    sources = [path for path in (SOURCE / "src").glob("*.ts") if path.name != "api.ts"]
+    assert len(sources) == 8
+    lines = [line for path in sources for line in path.read_text("utf-8").splitlines()]
+    assert max(map(len, lines)) <= 120
+    assert (
+        300 < len([line for line in lines if line.strip() and not line.lstrip().startswith(("//", "/*", "*"))]) <= 650
+    )
+
+
 @pytest.mark.campaign(short=0)
 def test_it_does_not_compile_without_what_it_reads_of_the_contract(tmp_path: Path) -> None:
     folder, document = copy_source(tmp_path), tmp_path / OPENAPI
