@@ -47,6 +47,7 @@ def parameter(*, required: bool) -> dict[str, Any]:
     return {"name": "key", "in": "query", "required": required, "schema": {"type": "string"}}
 
 
+FILLS: Final = {"$ref": "#/components/schemas/PublicRecentFill"}
 #: Where the document is edited, the new value, and all that would break.
 BREAKING: Final[list[tuple[Path, Any, list[str]]]] = [
     # answers
@@ -62,12 +63,7 @@ BREAKING: Final[list[tuple[Path, Any, list[str]]]] = [
     (
         (*SCHEMAS, "PublicMarketDetail", "properties", "recentFills", "items"),
         {"type": "string"},
-        [
-            (
-                "PublicMarketDetail.recentFills: items changed from {'$ref': '#/components/schemas/PublicRecentFill'} to "
-                "{'type': 'string'}"
-            )
-        ],
+        [f"PublicMarketDetail.recentFills: items changed from {FILLS} to {{'type': 'string'}}"],
     ),
     (
         (*SCHEMAS, "BuildRecord", "properties", "host"),
