@@ -72,14 +72,8 @@ class Buckets:
     def ceiling(self, clients: int) -> float:
         """PUTs a second over that many plain sockets."""
         with self.running(0) as server:
-            command: list[str | Path] = [
-                self.program,
-                "ask",
-                server.url.rpartition(":")[2],
-                str(_CEILING),
-                str(_SIZE),
-                str(clients),
-            ]
+            asked = (server.url.rpartition(":")[2], str(_CEILING), str(_SIZE), str(clients))
+            command: list[str | Path] = [self.program, "ask", *asked]
             began = time.perf_counter()
             subprocess.run(command, check=True)
             return _CEILING / (time.perf_counter() - began)
