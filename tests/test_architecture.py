@@ -49,19 +49,8 @@ MAY_IMPORT: Final[Mapping[str, set[str]]] = {
     "stores": {"api", "config"},
     "verify": {"site", "downloads", "feeds", "search", "api", "config"},
     "cli": {
-        "verify",
-        "builder",
-        "publish",
-        "site",
-        "stores",
-        "source",
-        "demo",
-        "markets",
-        "edge",
-        "cost",
-        "tree",
-        "api",
-        "config",
+        *("verify", "builder", "publish", "site", "stores", "source"),
+        *("demo", "markets", "edge", "cost", "tree", "api", "config"),
     },
 }
 #: The only modules that may import each library.

@@ -147,17 +147,7 @@ def test_packages_reach_an_index_from_which_they_can_be_installed(checkout: Path
         # GitHub's action uploads them in the same way, with a token in place of the password.
         login = ("--publish-url", f"{address}/", "--username", "any", "--password", "any")
         subprocess.run([server.with_name("uv"), "publish", *login, *sorted((checkout / "dist").iterdir())], check=True)
-        pip = [
-            sys.executable,
-            "-m",
-            "pip",
-            "--isolated",
-            "download",
-            "--quiet",
-            "--no-deps",
-            "--dest",
-            tmp_path / "got",
-        ]
+        pip = [*f"{sys.executable} -m pip --isolated download --quiet --no-deps --dest".split(), tmp_path / "got"]
         wanted = ("public-markets", "public-markets-client")
         subprocess.run([*map(str, pip), "--index-url", f"{address}/simple/", *wanted], check=True)
     assert {path.name for path in index.iterdir()} == packages

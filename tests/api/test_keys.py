@@ -109,10 +109,6 @@ def test_a_slug_has_one_key_in_whatever_case_and_of_whatever_length() -> None:
     assert keys.details(market_id(1), "a") == (keys.detail(market_id(1)), keys.detail_by_slug("a"))
 
 
-def test_details_of_ids_that_begin_alike_share_a_folder() -> None:
-    assert keys.detail(market_id(1)).split("/")[-2] == keys.detail(market_id(2)).split("/")[-2] == "00"
-
-
 def test_a_mutable_object_has_its_place_in_publication_order() -> None:
     ranked = [
         {keys.detail(market_id(1)), keys.detail(market_id(99))},

@@ -3,7 +3,6 @@
 import gzip
 import importlib
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -25,7 +24,6 @@ from generator.api.openapi import meanings
 from generator.api.openapi import schemas as openapi_schemas
 from generator.demo.database import seed
 from tests.support.edges.cases import faults
-from tests.support.project import ROOT
 from tests.support.readers import search
 from tests.support.sites.builds import AS_OF, build_now, files, make_config
 
@@ -121,30 +119,6 @@ FULL_PROPERTIES: Final = ("candlesDay", "candlesHour", "closes")
 def test_the_document_is_valid_openapi_3_1(document: dict[str, Any]) -> None:
     OpenAPIV31SpecValidator(document).validate()
     assert (document["openapi"], document["info"]["version"]) == ("3.1.0", "1.0.0")
-
-
-@pytest.mark.campaign(short=0)
-def test_the_published_bytes_are_the_same_whatever_the_hash_seed(
-    folder: Path, published: dict[str, bytes], variant: Variant
-) -> None:
-    code = (
-        "import sys; from pathlib import Path; from generator.api import contract; "
-        "from generator.api.openapi import document as openapi; "
-        "from tests.support.sites.builds import make_config; "
-        "settings = make_config(Path(sys.argv[1]), variant=sys.argv[2]); "
-        "sys.stdout.buffer.write(contract.encode(openapi.document(settings)))"
-    )
-    made = {
-        subprocess.run(
-            [sys.executable, "-c", code, folder, variant],
-            cwd=ROOT,
-            env={**os.environ, "PYTHONHASHSEED": seed},
-            capture_output=True,
-            check=True,
-        ).stdout
-        for seed in ("1", "2")
-    }
-    assert made == {published[keys.OPENAPI]}
 
 
 def test_operations_paths_and_statuses_are_the_contracts(document: dict[str, Any], variant: Variant) -> None:
@@ -437,11 +411,6 @@ def test_every_response_has_a_body_and_errors_have_the_edges_own(document: dict[
                 named = faults(error, variant, can_search=can_search)
                 refusal = contract.invalid(*named, variant=variant, can_search=can_search)
                 assert error == (refusal if status == 400 else contract.FIXED_ERRORS[status])
-
-
-def test_every_operation_may_be_unavailable(document: dict[str, Any]) -> None:
-    for operation in operations(document).values():
-        assert operation["responses"]["503"] == {"$ref": "#/components/responses/Unavailable"}
 
 
 def test_limits_may_not_be_circumvented(document: dict[str, Any]) -> None:

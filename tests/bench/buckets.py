@@ -1,4 +1,4 @@
-"""The S3 server that clients publish to: a C program, or the tests' Python server where there is no compiler."""
+"""The S3 server that clients publish to: a C program, as the tests' server is slower than they are."""
 
 import json
 import subprocess
@@ -12,7 +12,6 @@ from typing import Final
 
 from tests.bench.runner import Runner
 from tests.support.edges.servers import mortal
-from tests.support.stores.s3.servers import SeparateServer, separate_s3_server
 
 _SOURCE: Final = Path(__file__).with_name("s3_server.c")
 _CEILING: Final = 20_000
@@ -43,45 +42,25 @@ class Server:
             return Counts(**json.load(answer))
 
 
-class SlowServer:
-    """The tests' server: written in Python, and slower than the clients."""
-
-    def __init__(self, server: SeparateServer) -> None:
-        self._server = server
-        self.url = server.url
-
-    def counts(self) -> Counts:
-        """Requests received so far."""
-        log = self._server.log()
-        return Counts(len(log), sum(request["operation"] == "PutObject" for request in log))
-
-
 @dataclass(frozen=True)
 class Buckets:
-    """Starts servers, each with an empty bucket; `program` is the compiled server, None without a compiler."""
+    """Starts servers, each with an empty bucket; `program` is the compiled server."""
 
-    program: Path | None
+    program: Path
 
     @classmethod
-    def compiled(cls, runner: Runner) -> "Buckets":
-        """Compile the server."""
-        compiler = runner.program(
-            "cc", "publishing uses the tests' server, which limits fast clients; `make test-deps` installs gcc"
-        )
+    def compiled(cls, runner: Runner) -> "Buckets | None":
+        """Compile the server; None, reported as not measured, without a compiler."""
+        compiler = runner.program("cc", "publishing is not measured; `make test-deps` installs gcc")
         if compiler is None:
-            return cls(None)
+            return None
         program = runner.root / "s3_server"
         subprocess.run([compiler, "-O2", "-pthread", "-o", program, _SOURCE], check=True)
         return cls(program)
 
     @contextmanager
-    def running(self, latency_s: float) -> Iterator[Server | SlowServer]:
+    def running(self, latency_s: float) -> Iterator[Server]:
         """A server that delays every response by the latency, stopped at the end of the block."""
-        if self.program is None:
-            with separate_s3_server() as slow:
-                slow.behave(latency_s=latency_s)
-                yield SlowServer(slow)
-            return
         command = mortal(self.program, f"{latency_s * 1000:.0f}")
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
             try:
@@ -90,19 +69,11 @@ class Buckets:
             finally:
                 process.terminate()
 
-    def ceiling(self, clients: int) -> float | None:
-        """PUTs a second over that many plain sockets; None without the C program."""
-        if self.program is None:
-            return None
+    def ceiling(self, clients: int) -> float:
+        """PUTs a second over that many plain sockets."""
         with self.running(0) as server:
-            command: list[str | Path] = [
-                self.program,
-                "ask",
-                server.url.rpartition(":")[2],
-                str(_CEILING),
-                str(_SIZE),
-                str(clients),
-            ]
+            asked = (server.url.rpartition(":")[2], str(_CEILING), str(_SIZE), str(clients))
+            command: list[str | Path] = [self.program, "ask", *asked]
             began = time.perf_counter()
             subprocess.run(command, check=True)
             return _CEILING / (time.perf_counter() - began)

@@ -19,11 +19,7 @@ MARKETS: Final = (1_000, 5_000)
 _BUILD: Final = "build from SQLite"
 _BUILD_POSTGRESQL: Final = "build from PostgreSQL"
 _COPY: Final = "cp -r"
-_COPY_SYNCED: Final = "cp -r, then sync"
 _C: Final = "C program, 1 process"
-_C_TWO: Final = "C program, 2 processes"
-
-
 _BUILDS: Final = (_BUILD, _BUILD_POSTGRESQL)
 
 
@@ -46,10 +42,7 @@ def _size(runner: Runner, markets: int, urls: dict[str, str]) -> Iterator[str]:
     reference = runner.new("reference")
     runner.measured(building(runner, urls[_BUILD], reference))
     site = json.loads(reference.joinpath("report.json").read_bytes())
-    # Competitors without a goal run at the smallest size only.
-    is_small = markets == runner.options.markets(MARKETS[0])
-    competitors = [*_competitors(runner, urls, reference, is_small=is_small)]
-    results = runner.race([*competitors, start_up(runner.root)], partial(_check, reference))
+    results = runner.race([*_competitors(runner, urls, reference), start_up(runner.root)], partial(_check, reference))
     files = sum(1 for path in reference.rglob("*") if path.is_file())
     size = sum(path.stat().st_size for path in reference.rglob("*"))
     yield f"\n### {markets:,} markets: {files:,} files, {size / 1e9:.2f} GB\n"
@@ -65,22 +58,13 @@ def building(runner: Runner, url: str, output: Path, **settings: str) -> Command
     return product("build", "--as-of", NOW, folder=runner.root, source__url=url, output=output, **settings)
 
 
-def _competitors(runner: Runner, urls: dict[str, str], reference: Path, *, is_small: bool) -> Iterator[Competitor]:
+def _competitors(runner: Runner, urls: dict[str, str], reference: Path) -> Iterator[Competitor]:
     for name, url in urls.items():
         yield Competitor(name, partial(building, runner, url))
     yield Competitor(_COPY, lambda output: Command(["cp", "-r", reference, output]))
-    if is_small:
-        yield Competitor(_COPY_SYNCED, lambda output: _synced_copy(reference, output))
     if program := packed.compiled(runner):
         pack = packed.pack(reference, runner.new("pack").parent)
-        for name, processes in {_C: 1, _C_TWO: 2}.items():
-            if is_small or name == _C:
-                yield Competitor(name, partial(packed.creating, program, *pack, processes))
-
-
-def _synced_copy(reference: Path, output: Path) -> Command:
-    """A copy on disk, comparable with a build: a plain cp leaves it in memory."""
-    return Command(["sh", "-c", 'cp -r "$0" "$1" && sync -f "$1"', reference, output])
+        yield Competitor(_C, partial(packed.creating, program, *pack))
 
 
 def _check(reference: Path, name: str, output: Path) -> None:

@@ -11,19 +11,11 @@ from typing import Final
 from generator.demo.database import seed
 from generator.source.relations import RELATIONS
 from tests.bench.runner import Runner, provided, say
+from tests.source.native import Postgres
 from tests.support import postgres
 from tests.support.sites.builds import AS_OF
 from tests.support.sites.rows import insert_fill, insert_point, tell_row_versions
 
-_TYPES: Final = {
-    "id": "uuid",
-    "text": "text",
-    "number": "double precision",
-    "integer": "integer",
-    "boolean": "boolean",
-    "timestamp": "timestamptz",
-    "date": "date",
-}
 _TIME: Final = "%Y-%m-%d %H:%M:%S.%f"
 #: More fills than `trade` adds at once.
 _FILLS: Final = 1_000_000
@@ -74,19 +66,13 @@ def postgresql(runner: Runner) -> AbstractContextManager[postgres.Server | None]
 
 def copied(server: postgres.Server, path: Path) -> str:
     """Copy an SQLite database to the server, indexed by market, and return its URL."""
-    name = server.create_database()
-    with closing(sqlite3.connect(path)) as source, server.connect(name) as connection, connection.cursor() as cursor:
-        for relation, columns in RELATIONS.items():
-            typed = ", ".join(f"{column} {_TYPES[kind]}" for column, kind in columns.items())
-            cursor.execute(f"CREATE TABLE {relation} ({typed})")
-            booleans = {number for number, kind in enumerate(columns.values()) if kind == "boolean"}
-            with cursor.copy(f"COPY {relation} ({', '.join(columns)}) FROM STDIN") as copy:
-                for row in source.execute(f"SELECT {', '.join(columns)} FROM {relation}"):
-                    copy.write_row([bool(v) if number in booleans else v for number, v in enumerate(row)])
-            key = "id" if relation == "markets" else "market_id"
-            cursor.execute(f"CREATE INDEX ON {relation} ({key})")
-        cursor.execute("ANALYZE")
-    return server.url(name)
+    made = Postgres(server, number="double precision")
+    made.copy(path)
+    with closing(made.connection) as connection:
+        for relation in RELATIONS:
+            connection.execute(f"CREATE INDEX ON {relation} ({'id' if relation == 'markets' else 'market_id'})")
+        connection.execute("ANALYZE")
+    return made.url
 
 
 def add_versions(path: Path) -> None:

@@ -17,8 +17,6 @@ from tests.bench.runner import Runner, say
 from tests.bench.tables import Measured, table
 
 MARKETS: Final = (1_000, 5_000)
-#: Too many for pages.
-MANY: Final = 100_000
 _SHARES: Final = (0.01, 0.05, 0.2)
 
 
@@ -37,10 +35,8 @@ def run(runner: Runner) -> Iterator[str]:
     """Build each size once in each layout, as counts are the same in every round."""
     yield "## Layouts"
     yield ""
-    sizes = dict.fromkeys([runner.options.markets(number) for number in MARKETS], LAYOUTS)
-    if runner.options.is_long:
-        sizes[runner.options.markets(MANY)] = ("chunks",)
-    sites = [_site(runner, markets, layout) for markets, layouts in sizes.items() for layout in layouts]
+    sizes = dict.fromkeys(runner.options.markets(number) for number in MARKETS)
+    sites = [_site(runner, markets, layout) for markets in sizes for layout in LAYOUTS]
     heads = [f"PUTs, {share:.0%} traded" for share in _SHARES]
     yield from table(["markets", "layout", "objects", *heads, "build s", "peak MiB of a process"], map(_row, sites))
     yield "\nA trade changes the market's item in every list that shows it, and its position in three sorts."

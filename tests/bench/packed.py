@@ -34,7 +34,7 @@ def pack(tree: Path, folder: Path) -> tuple[Path, Path]:
     return index, packed
 
 
-def creating(program: Path, index: Path, packed: Path, processes: int, output: Path) -> Command:
+def creating(program: Path, index: Path, packed: Path, output: Path) -> Command:
     """Create the files of the pack in `output`."""
     output.mkdir()
-    return Command([program, index, packed, str(processes)], cwd=output)
+    return Command([program, index, packed, "1"], cwd=output)

@@ -39,13 +39,10 @@ _LONGER: Final = " as it is told by the source that the description names, and i
 _FIRST: Final = "first"
 _STEPS: Final = {_FIRST: _BEFORE, "unchanged": _BEFORE, "1 % changed": _AFTER}
 _OURS: Final = "product"
-_BOTO3: Final = "product, by boto3"
 _S5CMD: Final = "s5cmd sync"
 _S5CMD_COPY: Final = "s5cmd cp"
 _RCLONE: Final = "rclone sync"
 _AWS: Final = "aws s3 sync"
-#: Clients that take minutes: without --long, measured in one round or not at all.
-_SLOW: Final = (_AWS, _BOTO3)
 _AT_ONCE: Final = 32
 _REQUESTS_OF_UNCHANGED: Final = 5
 #: Overrides the user's own AWS configuration.
@@ -86,8 +83,10 @@ Results = Mapping[Case, Sequence[Published]]
 
 def run(runner: Runner) -> Iterator[str]:
     """Measure every client at every latency."""
-    objects, changed, size = make_site(runner)
     buckets = Buckets.compiled(runner)
+    if buckets is None:
+        return
+    objects, changed, size = make_site(runner)
     found = _measured(runner, buckets, dict(_clients(runner)))
     yield f"## Publishing {objects:,} objects of {size / objects / 1e3:.1f} KB on average, and {changed} changed ones"
     for latency_s in _LATENCIES_S:
@@ -95,12 +94,9 @@ def run(runner: Runner) -> Iterator[str]:
         yield from _table({case: runs for case, runs in found.items() if case.latency_s == latency_s})
     yield ""
     yield from (goal.line() for goal in _goals(found))
-    ceilings = ((clients, buckets.ceiling(clients)) for clients in (1, _AT_ONCE))
-    yield from (
-        f"- the server handles {most:,.0f} puts/s from {n} plain sockets of a C program" for n, most in ceilings if most
-    )
-    if not runner.options.is_long:
-        yield f"- {_AWS} in one round only, since it takes minutes, and {_BOTO3} not at all: add --long"
+    for clients in (1, _AT_ONCE):
+        yield f"- the server handles {buckets.ceiling(clients):,.0f} puts/s from {clients} plain sockets of a C program"
+    yield f"- {_AWS} in one round only, since it takes minutes"
 
 
 # ── what is published ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -144,9 +140,7 @@ def _change_details(database: Path, count: int) -> None:
 
 
 def _clients(runner: Runner) -> Iterator[tuple[str, Client]]:
-    yield _OURS, lambda state, url: _ours(state, url, "obstore")
-    if runner.options.is_long:
-        yield _BOTO3, lambda state, url: _ours(state, url, "boto3")
+    yield _OURS, _ours
     ready = "`make .venv-bench/ready` installs it"
     # The binary itself, not the Python script that starts it.
     s5cmd = next((ROOT / ".venv-bench" / "lib").glob("python*/site-packages/s5cmd/bin/s5cmd"), None)
@@ -157,13 +151,13 @@ def _clients(runner: Runner) -> Iterator[tuple[str, Client]]:
         runner.not_measured(f"{_S5CMD} and {_S5CMD_COPY}", ready)
     if rclone := runner.program("rclone", f"{_RCLONE}; `make bench-deps` installs it"):
         yield _RCLONE, lambda state, url: _rclone(rclone, state, url)
-    if aws := shutil.which(runner.options.aws):
+    if aws := shutil.which(ROOT / ".venv-bench" / "bin" / "aws"):
         yield _AWS, lambda state, url: _aws(aws, state, url)
     else:
-        runner.not_measured(_AWS, f"{ready}; or name it with --aws")
+        runner.not_measured(_AWS, ready)
 
 
-def _ours(state: Path, url: str, client: str) -> Command:
+def _ours(state: Path, url: str) -> Command:
     command = product_command(
         "publish",
         folder=state.parent,
@@ -171,7 +165,6 @@ def _ours(state: Path, url: str, client: str) -> Command:
         output=state,
         publish__target=f"s3://{BUCKET}/site",
         publish__endpoint_url=url,
-        publish__client=client,
     )
     return replace(command, environ=_ENVIRONMENT)
 
@@ -202,7 +195,7 @@ def _aws(program: str, state: Path, url: str) -> Command:
 
 
 def _rounds_of(runner: Runner, client: str) -> int:
-    return 1 if client in _SLOW and not runner.options.is_long else runner.options.rounds
+    return 1 if client == _AWS else runner.options.rounds
 
 
 def _steps_of(client: str) -> dict[str, str]:

@@ -7,10 +7,8 @@ changed market changes two chunks of every list it is in. Objects for readers ar
 before changed as many markets.
 """
 
-import hashlib
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
@@ -25,13 +23,14 @@ from generator.publish import record
 from generator.publish.lease import Lease
 from generator.publish.plan import GenerationStep, Plan, PlanPart
 from generator.publish.protocol import Publisher, Target
-from generator.stores.store import BeforeEach, Condition, Listed, Stored, nothing
+from generator.stores.store import BeforeEach, Condition, Stored, nothing
 from generator.tree import chunks
 from generator.tree.files import SHARDS
 from generator.tree.manifest import Current, Manifest, Retired
 from tests.bench.runner import Runner
 from tests.bench.tables import Goal, table
 from tests.support.sites.builds import make_config
+from tests.support.stores.places import MemoryStore, etag_of
 
 #: Numbers of public markets; the demo with 100,000 markets has the second.
 SIZES: Final = (20_000, 90_910)
@@ -59,61 +58,30 @@ class _Traffic:
         self.bytes[operation] = self.bytes.get(operation, 0) + size
 
 
-class Memory:
-    """A store in memory that counts the record's traffic: its root, shards, and indexes that are read for it."""
+class Memory(MemoryStore):
+    """Counts the record's traffic: its root, shards, and indexes that are read for it."""
 
-    name: Final = "memory"
-    parallel: Final = 1
-    at_once: Final = 1
-    together = staticmethod(nullcontext)
     requests: Final = 0
 
     def __init__(self) -> None:
-        self._objects: dict[str, bytes] = {}
-        self.traffic = _Traffic()
-
-    def _count(self, operation: str, key: str, size: int = 0) -> None:
-        if key == record.KEY or key.startswith(SHARDS) or operation == "GET":
-            self.traffic.add(operation, size)
-
-    def now(self) -> datetime:
-        return NOW
+        super().__init__()
+        self.time = NOW
+        self.counted = _Traffic()
 
     def get(self, key: str) -> Stored | None:
-        body = self._objects.get(key)
-        self._count("GET", key, len(body or b""))
-        return None if body is None else Stored(body, self.etag_of(body))
+        found = super().get(key)
+        self.counted.add("GET", len(found.body) if found else 0)
+        return found
 
-    def head(self, key: str) -> str | None:
-        body = self._objects.get(key)
-        return None if body is None else self.etag_of(body)
+    def put(self, key: str, body: bytes, condition: Condition) -> str:
+        if key == record.KEY or key.startswith(SHARDS):
+            self.counted.add("PUT", len(body))
+        return super().put(key, body, condition)
 
-    def put(self, key: str, body: bytes, condition: Condition) -> str:  # noqa: ARG002 - the protocol's
-        self._count("PUT", key, len(body))
-        self._objects[key] = body
-        return self.etag_of(body)
-
-    def delete(self, keys: Sequence[str], before_each: BeforeEach = nothing) -> None:  # noqa: ARG002 - the protocol's
+    def delete(self, keys: Sequence[str], before_each: BeforeEach = nothing) -> None:
         if any(key.startswith(SHARDS) for key in keys):
-            self.traffic.add("DELETE", 0)
-        for key in keys:
-            self._objects.pop(key, None)
-
-    def list(self, prefix: str) -> Iterator[Listed]:
-        return (Listed(key, len(body), "") for key, body in sorted(self._objects.items()) if key.startswith(prefix))
-
-    def keys(self, prefix: str) -> Iterator[str]:
-        return (listed.key for listed in self.list(prefix))
-
-    def etag_of(self, body: bytes) -> str:
-        return f'"{hashlib.md5(body, usedforsecurity=False).hexdigest()}"'
-
-    def flush(self) -> None:
-        """Everything is durable."""
-
-    def place(self, key: str, body: bytes) -> None:
-        """Put an object that is none of the record."""
-        self._objects[key] = body
+            self.counted.add("DELETE", 0)
+        super().delete(keys, before_each)
 
 
 class _Applier:
@@ -131,10 +99,10 @@ class _Applier:
     def upload_generations(self, generations: Sequence[GenerationStep]) -> None:
         for step in generations:
             index = _index(step.entry.count, step.entry.chunks)
-            self._store.place(keys.index(step.list_name, step.entry.generation), index)
+            self._store.objects[keys.index(step.list_name, step.entry.generation)] = index
 
     def replace(self, final: Manifest, part: PlanPart) -> dict[str, str]:
-        return {step.key: self._store.etag_of(step.key.encode() + final.as_of.encode()) for step in part.uploads}
+        return {step.key: etag_of(step.key.encode() + final.as_of.encode()) for step in part.uploads}
 
 
 def _hex(rng: random.Random, digits: int) -> str:
@@ -208,7 +176,7 @@ def day(built: Manifest, rng: random.Random) -> Manifest:
 
 def record_as(store: Memory, built: Manifest, config: Any) -> None:
     """Write a record which says that this is published."""
-    store.traffic = _Traffic()
+    store.counted = _Traffic()
     lease = Lease(cast("Any", store), config.publish.lease)
     published = lease.read()
     assert published
@@ -219,7 +187,7 @@ def record_as(store: Memory, built: Manifest, config: Any) -> None:
 
 def publish(store: Memory, built: Manifest, known: Manifest | None, config: Any) -> _Traffic:
     """Publish what was built; `known` is the folder's manifest, None if the folder is another machine's."""
-    store.traffic = _Traffic()
+    store.counted = _Traffic()
     lease = Lease(cast("Any", store), config.publish.lease)
     lease.read(known)
     folder = SimpleNamespace(read=lambda _: None, save=lambda *_: None)
@@ -229,7 +197,7 @@ def publish(store: Memory, built: Manifest, known: Manifest | None, config: Any)
     publisher = Publisher(Target(cast("Any", store), lease, config), content, SILENT)
     publisher._applier = cast("Any", _Applier(store))  # noqa: SLF001 - puts nothing
     publisher.publish(publisher.plan())
-    return store.traffic
+    return store.counted
 
 
 def _whole(built: Manifest, before: Sequence[Manifest]) -> Manifest:

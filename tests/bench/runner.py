@@ -48,9 +48,6 @@ class Options:
     rounds: int = 5
     #: Multiplies every number of markets; below 1 to try the benchmark itself.
     scale: float = 1.0
-    #: Whether to run the slowest measurements, too.
-    is_long: bool = False
-    aws: str = "aws"
     #: Where databases of demo markets are kept for later runs; None: only for this one.
     databases: Path | None = None
 

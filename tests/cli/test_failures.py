@@ -140,6 +140,25 @@ def test_a_failure_is_one_sentence_with_a_remedy(published_site: PublishedSite, 
     assert [word for word in ("Traceback", "bug", "hunter2") if word in result.output] == []
 
 
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (("takedown", "nothing"), 1), (("takedown", "no thing"), 1), (("takedown", " "), 2), (("find", "nothing"), 1),
+        (("find",), 2), (("publish", "--no-such-option"), 2), (("publish", "--set", "publish.target=ftp://host/x"), 1),
+        (("publish", "--set", "snapshot.size=1"), 3),
+    ],
+)  # fmt: skip
+def test_the_exit_code_says_who_must_do_something(
+    published_site: PublishedSite, words: tuple[str, ...], code: int
+) -> None:
+    if "publish.target" in words[-1]:
+        published_site.target = ""
+    result = published_site.run(*words)
+    assert (result.exit_code, result.stdout) == (code, "")
+    assert len(re.findall(r"^error: ", result.stderr, re.MULTILINE | re.IGNORECASE)) == 1
+    assert [word for word in ("Traceback", "bug") if word in result.stderr] == []
+
+
 def test_the_table_of_commands_is_complete() -> None:
     found = ROOT / "generator" / "cli"
     text = "".join(path.read_text("utf-8") for path in found.glob("*.py"))

@@ -71,8 +71,12 @@ def demo_rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def demo(
     postgres: Server, cluster_database: str, demo_rows: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[ClusterSite]:
-    """The demo with a gate, and a build of it by forked workers in the folder `forked`. Its rows stay as they are."""
+    """The demo with a gate, and a build of it by forked workers in the folder `forked`. Its rows stay as they are.
+
+    It is in chunks, which are fewer objects.
+    """
     site = ClusterSite(postgres, cluster_database, "demo_0", tmp_path_factory.mktemp("demo"))
+    site.settings = {"layout": "chunks"}
     site.rows.copy(demo_rows)
     site.has_gate()
     site.build(None, "forked")

@@ -77,10 +77,7 @@ def test_a_view_that_breaks_is_refused_as_with_forked_workers(cluster_site: Clus
 
 
 @pytest.mark.campaign(short=0)
-def test_a_rebuild_publishes_what_one_with_forked_workers_does(
-    demo: ClusterSite, workers: Cluster, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(demo.settings, "layout", "chunks")  # which makes fewer objects
+def test_a_rebuild_publishes_what_one_with_forked_workers_does(demo: ClusterSite, workers: Cluster) -> None:
     published = demo.rebuild(workers.address, "rebuilt")
     assert keys.BUILD in published
     assert_same(published, demo.rebuild(None, "rebuilt by forked"))

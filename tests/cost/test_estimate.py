@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from generator.api import contract
-from generator.cost import estimate, prices, readers, sizes
+from generator.cost import estimate, readers, sizes
 from generator.cost.estimate import Basis, Cost, Terms
 from generator.cost.readers import Limit
 from generator.cost.sizes import Change, Downloads, ListSize, Site
@@ -25,11 +25,6 @@ from tests.support.sites.publishing import PREFIX, PublishedSite, hour
 pytestmark = pytest.mark.every_limit
 
 HUNDREDS = Site((ListSize("open/new", 1_000, 300_000), ListSize("all/new", 250, 75_000)), objects=55, bytes=500_000)
-
-
-@pytest.fixture
-def terms(tmp_path: Path) -> Terms:
-    return Terms(60, timedelta(hours=6), prices.load(make_config(tmp_path)))
 
 
 def report(site: PublishedSite) -> dict[str, Any]:

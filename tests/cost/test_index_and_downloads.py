@@ -2,7 +2,7 @@
 
 import json
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -24,11 +24,6 @@ DOWNLOADS = Downloads(Weight(5, 23_000, 2, 1_000), dump_bytes=20_000, steps=2, s
 OFFERED = replace(SIZES, downloads=DOWNLOADS)
 NONE = frozenset[str]()
 OF_DOWNLOADS = ("v1/dumps/", "v1/changes/")
-
-
-@pytest.fixture
-def terms(tmp_path: Path) -> Terms:
-    return Terms(60, timedelta(hours=6), prices.load(make_config(tmp_path)))
 
 
 # ── arithmetic ────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -18,14 +18,6 @@ from tests.support.waiting import PATIENCE_S
 KEY = "v1/build.json"
 
 
-@pytest.fixture
-def fast(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """The waits between retries, recorded instead of slept."""
-    waits: list[float] = []
-    monkeypatch.setattr("time.sleep", waits.append)
-    return waits
-
-
 def failing(times: int, error: Exception) -> Callable[[], str]:
     """A call that fails a number of times, then returns."""
     left = [error] * times
@@ -39,24 +31,24 @@ def failing(times: int, error: Exception) -> Callable[[], str]:
 
 
 @pytest.mark.parametrize("times", [0, 1, 5, 11])
-def test_a_request_is_retried_until_it_is_answered(times: int, fast: list[float]) -> None:
+def test_a_request_is_retried_until_it_is_answered(times: int, waits: list[float]) -> None:
     assert with_retries(failing(times, UnavailableError("busy"))) == "answer"
-    assert len(fast) == times
+    assert len(waits) == times
 
 
-def test_retries_end_when_a_store_stays_silent(fast: list[float]) -> None:
+def test_retries_end_when_a_store_stays_silent(waits: list[float]) -> None:
     with pytest.raises(UnavailableError, match="busy"):
         with_retries(failing(12, UnavailableError("busy")))
-    assert len(fast) == 11
-    assert sum(fast) < 80
-    assert max(fast) <= 10
+    assert len(waits) == 11
+    assert sum(waits) < 80
+    assert max(waits) <= 10
 
 
 @pytest.mark.parametrize("error", [ConditionFailedError("k"), StoreError("no"), ValueError("bug")])
-def test_a_refusal_is_not_retried(error: Exception, fast: list[float]) -> None:
+def test_a_refusal_is_not_retried(error: Exception, waits: list[float]) -> None:
     with pytest.raises(type(error)):
         with_retries(failing(1, error))
-    assert fast == []
+    assert waits == []
 
 
 def once(fault: Fault) -> Callable[[Request], Fault | None]:
@@ -67,7 +59,7 @@ def once(fault: Fault) -> Callable[[Request], Fault | None]:
 @pytest.mark.parametrize("fault", [APPLIED_BUT_FAILED, APPLIED_BUT_DROPPED, SLOW_DOWN])
 @pytest.mark.parametrize("condition", [If.ABSENT, If.ALWAYS, "etag"])
 def test_a_put_with_a_lost_response_is_not_mistaken_for_a_refusal(
-    s3: S3Server, fault: Fault, condition: If | str, fast: list[float]
+    s3: S3Server, fault: Fault, condition: If | str, waits: list[float]
 ) -> None:
     store = open_bucket(s3, "obstore")
     if condition == "etag":
@@ -87,7 +79,7 @@ def test_somebody_elses_object_is_a_refusal(s3: S3Server) -> None:
     assert s3.objects()[KEY][0] == b"theirs"
 
 
-def test_a_put_is_not_retried_without_the_lease(s3: S3Server, fast: list[float]) -> None:
+def test_a_put_is_not_retried_without_the_lease(s3: S3Server, waits: list[float]) -> None:
     store = open_bucket(s3, "obstore")
     asked = []
 

@@ -129,14 +129,6 @@ def test_a_line_break_in_a_session_token_is_named_without_the_token(
 # Addresses
 
 
-@pytest.fixture
-def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """The seconds waited between attempts; nobody waits for them."""
-    waited: list[float] = []
-    monkeypatch.setattr("time.sleep", waited.append)
-    return waited
-
-
 def fail_to_resolve(*_: object, **__: object) -> NoReturn:
     raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
 

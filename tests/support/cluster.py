@@ -76,18 +76,19 @@ class Cluster:
     folder: Path
     scheduler: Process
     port: int
+    scheme: str = "tcp"
     workers: list[Worker] = field(default_factory=list)
     _numbers: Iterator[int] = field(default_factory=count)
 
     @property
     def address(self) -> str:
         """As the setting `cluster` takes it."""
-        return f"tcp://127.0.0.1:{self.port}"
+        return f"{self.scheme}://127.0.0.1:{self.port}"
 
     def begin(self, environ: Mapping[str, str], program: Path = ROOT) -> Worker:
         """Start a worker with hardly any variables but `environ`; it imports the program from a folder."""
         name = f"worker-{next(self._numbers)}"
-        options = ["--nthreads", "1", "--no-nanny", "--memory-limit", "0"]
+        options = ["--nthreads", "1", "--no-nanny", "--memory-limit", "0", "--protocol", self.scheme]
         log = self.folder / f"{name}.log"
         process = _started("worker", self.address, *options, log=log, program=program, environ=environ)
         self.workers.append(Worker(process, log))
@@ -126,11 +127,14 @@ class Cluster:
 
 @contextmanager
 def running(
-    environ: Mapping[str, str], workers: int = WORKERS, scheduler: Mapping[str, str] = MappingProxyType({})
+    environ: Mapping[str, str],
+    workers: int = WORKERS,
+    scheduler: Mapping[str, str] = MappingProxyType({}),
+    scheme: str = "tcp",
 ) -> Iterator[Cluster]:
     """Run a scheduler and workers, each with its environment, during the block."""
     with tempfile.TemporaryDirectory(prefix="public-markets-cluster-") as name, ExitStack() as ended:
-        cluster = _begun(Path(name), scheduler)
+        cluster = _begun(Path(name), scheduler, scheme)
         ended.callback(cluster.end)
         begun = [cluster.begin(environ) for _ in range(workers)]
         wait_until(lambda: _LISTENS in cluster.scheduler.text() or not cluster.scheduler.is_alive(), pause=_PAUSE_S)
@@ -171,11 +175,11 @@ def workers(_shared: Cluster, worker_environ: Mapping[str, str]) -> Iterator[Clu
         _shared.remove(worker)
 
 
-def _begun(folder: Path, environ: Mapping[str, str]) -> Cluster:
+def _begun(folder: Path, environ: Mapping[str, str], scheme: str) -> Cluster:
     port, log = free_port(), folder / "scheduler.log"
-    options = ["--port", str(port), "--no-dashboard", "--dashboard-address", "127.0.0.1:0"]
+    options = ["--port", str(port), "--no-dashboard", "--dashboard-address", "127.0.0.1:0", "--protocol", scheme]
     process = _started("scheduler", *options, log=log, program=ROOT, environ=environ)
-    return Cluster(folder, Process(process, log), port)
+    return Cluster(folder, Process(process, log), port, scheme)
 
 
 def _started(

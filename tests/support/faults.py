@@ -252,11 +252,15 @@ class Reader:
         if items != walk.whole:
             raise AssertionError(f"a walk of {walk.list_name} by {walk.limit} is not exact")
 
+    def limits(self, list_name: str) -> tuple[int, ...]:  # noqa: ARG002 - searches have others
+        """The limits that the list is walked with."""
+        return LIMITS_WALKED
+
     def check(self, *states: State, lists: tuple[str, ...] = LIST_NAMES) -> None:
         """Every list, walked with every limit, must show one and the same state."""
         for name in lists:
             possible = [state[name] for state in states]
-            for limit in LIMITS_WALKED:
+            for limit in self.limits(name):
                 if self.walk(name, limit) not in possible:
                     raise AssertionError(f"{name} by {limit}: neither old nor new")
 

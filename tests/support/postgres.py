@@ -29,7 +29,6 @@ from tests.support.waiting import PATIENCE_S
 #: Awkward on purpose: it must survive a URL, and must never be printed.
 PASSWORD: Final = "hunter2 /@:%?#é"  # noqa: S105 - of a temporary server
 ADMIN: Final = "admin"
-_ATTEMPTS: Final = 3
 
 
 @dataclass(frozen=True)
@@ -121,19 +120,15 @@ def _create_cluster(initdb: Path, folder: Path) -> None:
 
 @contextmanager
 def _running(program: Path, folder: Path) -> Iterator[int]:
-    """Run the server during the block; retries with another port if the first was taken."""
-    for attempt in range(_ATTEMPTS):
-        port = free_port()
-        with (folder / "log").open("ab") as log:
-            process = _start(program, folder / "data", port, log)
-        try:
-            if _answers(process, port):
-                yield port
-                return
-        finally:
-            _stop(process)
-        if attempt == _ATTEMPTS - 1:
-            pytest.fail(f"PostgreSQL does not start:\n{(folder / 'log').read_text()}")
+    """Run the server during the block."""
+    port = free_port()
+    with (folder / "log").open("ab") as log:
+        process = _start(program, folder / "data", port, log)
+    try:
+        assert _answers(process, port), f"PostgreSQL does not start:\n{(folder / 'log').read_text()}"
+        yield port
+    finally:
+        _stop(process)
 
 
 def _start(program: Path, data: Path, port: int, log: Any) -> subprocess.Popen[bytes]:

@@ -137,20 +137,9 @@ def _search(row: Mapping[str, Any], build: Build, method: str, path: str, query:
     page = build.search_page(row["search"], query) if status == HTTPStatus.OK else None
     if page is not None:
         assert row["finds"] == bool(json.loads(page)["items"]), f"{query} finds {page[:200]!r}"
-    return Case(
-        method=method,
-        path=path,
-        query=query,
-        status=status,
-        key=build.search_root(query) if build.can_search else None,
-        page=page,
-        is_first="cursor=" not in query,
-        invalid=tuple(invalid),
-        statuses=frozenset([status]),
-        core_only=row.get("core_only", False),
-        variant=build.variant,
-        can_search=build.can_search,
-    )
+    key = build.search_root(query) if build.can_search else None
+    core_only, kind = row.get("core_only", False), (build.variant, page, "cursor=" not in query, build.can_search)
+    return Case(method, path, query, status, key, tuple(invalid), frozenset([status]), core_only, *kind)
 
 
 def _cut_from(page: str) -> str:

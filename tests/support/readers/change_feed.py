@@ -3,15 +3,15 @@
 import gzip
 import hashlib
 import json
-import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Final
 
 from tests.downloads import states
 from tests.downloads.states import Feed, State
+from tests.support.edges import servers
+from tests.support.edges.servers import QuietHandler
 
 HEAD: Final = "/v1/changes/head.json"
 
@@ -95,13 +95,14 @@ def serving() -> Iterator[ChangeFeedSite]:
     """A site that is served."""
     site: ChangeFeedSite
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
+    class Handler(QuietHandler):
+        protocol_version = "HTTP/1.0"  # an answer may be shorter than it says
+
+        def do_GET(self) -> None:  # noqa: N802 - the name is the library's
             site.asked.append(self.path)
             answer = site.answers.get(self.path, Answer(b"{}", 404))
-            answer = (
-                _as_edges_send(answer, dict(self.headers)) if self.path == HEAD and answer.status == 200 else answer
-            )
+            if self.path == HEAD and answer.status == 200:
+                answer = _as_edges_send(answer, dict(self.headers))
             site.sent.append((answer.status, len(answer.body)))
             self.send_response(answer.status)
             for name, value in ({"Content-Length": str(len(answer.body))} | dict(answer.headers)).items():
@@ -109,10 +110,6 @@ def serving() -> Iterator[ChangeFeedSite]:
             self.end_headers()
             self.wfile.write(answer.body)
 
-        def log_message(self, *_: object) -> None: ...
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        site = ChangeFeedSite(f"http://127.0.0.1:{server.server_port}")
-        threading.Thread(target=server.serve_forever, args=(0.01,)).start()
+    with servers.serving(Handler) as port:
+        site = ChangeFeedSite(f"http://127.0.0.1:{port}")
         yield site
-        server.shutdown()

@@ -1,20 +1,23 @@
 """Runs what docs/dumps.md shows for DuckDB, polars and pandas, in a process of its own: they start threads.
 
-    python -m tests.support.readers.dump_readers
+    python -m tests.support.readers.dump_readers [answers]
 
 Takes a line of JSON, the three programs. It runs each until the head was read, writes a line, and waits for one. Then
-it runs the rest, and writes what was found as JSON.
+it runs the rest, and writes what was found as JSON. For `answers`, it writes the rows that each one finds: of the last
+statement, or of the variable `answer`.
 """
 
 import ast
 import json
 import sys
+from datetime import datetime
 from pathlib import Path
 from types import CodeType
 from typing import Any
 
 import duckdb
 import duckdb_extension_httpfs
+import polars as pl
 
 
 def connected() -> duckdb.DuckDBPyConnection:
@@ -56,5 +59,31 @@ def main() -> None:
     sys.stdout.write(json.dumps(found))
 
 
+def answer() -> None:
+    """Run programs of a question."""
+    sql, *programs = json.load(sys.stdin)
+    answers = [connected().execute(sql).pl(), *map(_answer, programs)]
+    json.dump([*map(_rows, answers)], sys.stdout, default=_text)
+
+
+def _answer(program: str) -> Any:
+    variables = dict[str, Any]()
+    exec(program, variables)  # noqa: S102 - the page's
+    return variables["answer"]
+
+
+def _rows(answer: Any) -> list[list[Any]]:
+    if isinstance(answer, pl.DataFrame):
+        return [list(row) for row in answer.rows()]
+    # Where rows are grouped, pandas has the groups in its index.
+    shown = answer if answer.index.name is None else answer.reset_index()
+    return [list(row) for row in shown.astype(object).itertuples(index=False)]
+
+
+def _text(value: object) -> str:
+    assert isinstance(value, datetime)
+    return value.isoformat()
+
+
 if __name__ == "__main__":
-    main()
+    answer() if sys.argv[1:] else main()

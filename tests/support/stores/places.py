@@ -125,11 +125,11 @@ class MemoryStore:
     def get(self, key: str) -> Stored | None:
         self.before_get(key)
         body = self.objects.get(key)
-        return None if body is None else Stored(body, _etag(body))
+        return None if body is None else Stored(body, etag_of(body))
 
     def head(self, key: str) -> str | None:
         body = self.objects.get(key)
-        return None if body is None else _etag(body)
+        return None if body is None else etag_of(body)
 
     def put(self, key: str, body: bytes, condition: Condition) -> str:
         found = self.head(key)
@@ -137,7 +137,7 @@ class MemoryStore:
             raise ConditionFailedError
         self.objects[key] = body
         self.traffic[key] = self.traffic.get(key, 0) + len(body)
-        return _etag(body)
+        return etag_of(body)
 
     def delete(self, keys: Sequence[str], before_each: BeforeEach = nothing) -> None:
         before_each()
@@ -154,5 +154,5 @@ class MemoryStore:
         """Everything is durable."""
 
 
-def _etag(body: bytes) -> str:
+def etag_of(body: bytes) -> str:
     return f'"{hashlib.sha256(body).hexdigest()}"'

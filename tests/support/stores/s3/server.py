@@ -1,11 +1,6 @@
-"""An S3 server that fails on demand: in a thread of the test, or as a separate process.
-
-It checks no signatures. `python -m tests.support.stores.s3.server` prints its port; `GET /-/requests` shows what was
-asked, `POST /-/behaviour` takes fields of Behaviour as JSON.
-"""
+"""An S3 server in a thread of the test that fails on demand. It checks no signatures."""
 
 import asyncio
-import json
 import socket
 import threading
 import time
@@ -13,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from types import TracebackType
 from typing import Final, ParamSpec, Self, TypeVar
 
@@ -23,7 +18,6 @@ from tests.support.stores.s3.bucket import Bucket
 from tests.support.stores.s3.wire import Answer, Request, error, receive, serialised, truncated
 
 BUCKET: Final = "markets"
-_CONTROL: Final = "-"
 _NOTHING: Final = Answer(204)
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -90,10 +84,6 @@ class S3Server:
         if raised is None and self._broken:
             raise self._broken[0]
 
-    def wait(self) -> None:
-        """Serve until the process is stopped."""
-        self._thread.join()
-
     def _now(self) -> float:
         return self.clock() + self.behaviour.clock_offset_s
 
@@ -129,8 +119,6 @@ class S3Server:
 
     async def _answer(self, request: Request) -> tuple[bytes, bool]:
         """The bytes to send, and whether to cut the connection then."""
-        if request.bucket == _CONTROL:
-            return self._sent(request, None, self._control(request))
         await asyncio.sleep(self.behaviour.latency_s)
         fault = await self._fault(request)
         if fault and not fault.applied:
@@ -188,16 +176,6 @@ class S3Server:
         share = self.behaviour.delete_errors
         return self.behaviour.delete_code if share > 0 and self._lots.draw("delete", key) < share else ""
 
-    def _control(self, request: Request) -> Answer:
-        """Let a test in another process read and change the server's state."""
-        if (request.method, request.key) == ("POST", "behaviour"):
-            self.behaviour.change(json.loads(request.body))
-            return Answer(204)
-        if (request.method, request.key) == ("GET", "requests"):
-            log = [asdict(entry) for entry in self.log]
-            return Answer(200, json.dumps(log).encode(), {"Content-Type": "application/json"})
-        return error(404, "NoSuchControl", request.key)
-
 
 async def _in_thread(function: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
     """Like asyncio.to_thread, whose pool would have hooks that wait for each other wait forever."""
@@ -214,14 +192,3 @@ async def _in_thread(function: Callable[_P, _T], *args: _P.args, **kwargs: _P.kw
 
     threading.Thread(target=run, name="s3-server-hook", daemon=True).start()
     return await asyncio.wrap_future(future)
-
-
-def main() -> None:
-    """Serve until the process is stopped."""
-    with S3Server() as server:
-        print(server.port, flush=True)  # noqa: T201 - read by the parent process
-        server.wait()
-
-
-if __name__ == "__main__":
-    main()

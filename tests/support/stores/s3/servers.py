@@ -3,22 +3,16 @@
 A pytest plugin: ask for `s3`, which is made anew for every test, or for `radosgw`, and there for a bucket of your own.
 """
 
-import http.client
-import json
-import subprocess
-import sys
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import boto3
 import pytest
 from botocore.config import Config
 
-from tests.support.edges.servers import mortal
-from tests.support.project import ROOT
 from tests.support.stores import radosgw as ceph
 from tests.support.stores.s3.server import S3Server
 from tests.support.waiting import PATIENCE_S
@@ -62,54 +56,11 @@ class Endpoint:
         return name
 
 
-@dataclass(frozen=True)
-class SeparateServer:
-    """Our S3 server in a separate process."""
-
-    port: int
-
-    @property
-    def url(self) -> str:
-        """The endpoint."""
-        return f"http://127.0.0.1:{self.port}"
-
-    def behave(self, **behaviour: Any) -> None:
-        """Set fields of Behaviour."""
-        self._ask("POST", "/-/behaviour", json.dumps(behaviour))
-
-    def log(self) -> list[dict[str, Any]]:
-        """The fields of each Entry so far."""
-        entries: list[dict[str, Any]] = json.loads(self._ask("GET", "/-/requests"))
-        return entries
-
-    def _ask(self, method: str, target: str, body: str | None = None) -> bytes:
-        with closing(http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE_S)) as connection:
-            connection.request(method, target, body)
-            answer = connection.getresponse()
-            content = answer.read()
-        assert answer.status < 300, content
-        return content
-
-
 @pytest.fixture
 def s3() -> Iterator[S3Server]:
     """Our S3 server in a thread, with an empty bucket, well-behaved by default."""
     with S3Server() as server:
         yield server
-
-
-@contextmanager
-def separate_s3_server() -> Iterator[SeparateServer]:
-    """Run our S3 server in a separate process during the block."""
-    command = mortal(sys.executable, "-m", "tests.support.stores.s3.server")
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
-        try:
-            assert process.stdout is not None
-            line = process.stdout.readline()
-            assert line, "the S3 server ended before it listened"
-            yield SeparateServer(int(line))
-        finally:
-            process.terminate()
 
 
 @pytest.fixture(scope="session")
