@@ -231,7 +231,6 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str]]
         yield folder / "output", f"http://127.0.0.1:{server.port}"
 
 
-@pytest.mark.campaign(short=0)
 def test_the_example_of_the_api_guide_walks_a_list(demo: tuple[Path, str]) -> None:
     output, address = demo
     (example,) = re.findall(r"^```python\n(.*?)^```$", PAGES["docs/api.md"], re.DOTALL | re.MULTILINE)
@@ -243,7 +242,6 @@ def test_the_example_of_the_api_guide_walks_a_list(demo: tuple[Path, str]) -> No
     assert int(done.stdout) == lists["all/popular"] > 74
 
 
-@pytest.mark.campaign(short=0)
 def test_every_request_shown_is_answered_and_every_search_finds_something(demo: tuple[Path, str]) -> None:
     curl = require("curl", reason="the requests shown in the docs are not made")
     shown = [

@@ -127,7 +127,6 @@ def test_all_libraries_read_the_state_that_they_began_with(settings: Config) -> 
     assert [row for row in by_pandas if row[2] > 0] == [row[:3] for row in by_polars]
 
 
-@pytest.mark.campaign(short=0)
 def test_the_command_line_reads_the_state_that_it_began_with(settings: Config) -> None:
     for program in ("curl", "jq", "zcat"):
         require(program, reason="the page's command line is not run")
@@ -142,7 +141,6 @@ def test_the_command_line_reads_the_state_that_it_began_with(settings: Config) -
     assert [line.split("\t")[0] for line in found.split("\n")[:-1]] == [market["id"] for market in expected]
 
 
-@pytest.mark.campaign(short=0)
 def test_each_library_reads_ndjson_in_one_line(settings: Config) -> None:
     """In a process of their own: they start threads."""
     lines = dict(re.findall(r"^\| (DuckDB|polars|pandas) \| `(.+)` \|$", PAGE, re.MULTILINE))
@@ -319,7 +317,6 @@ def test_calibration_counts_each_market_by_its_price_a_week_before_its_end(site:
         assert {row[0]: row[1:] for row in rows} == {bucket: pytest.approx(row) for bucket, row in expected.items()}
 
 
-@pytest.mark.campaign(short=0)
 def test_prices_at_the_close_show_calibration_without_histories(site: Config) -> None:
     closes = {market["id"]: min(market["resolvedAt"] or "~", market["closeTime"]) for market in listed(site)}
     expected = calibration(site, closes)
@@ -353,7 +350,6 @@ def test_movers_are_the_open_markets_that_moved_most_in_24_hours(site: Config) -
         assert [moves[market] for market, *_ in rows] == pytest.approx([abs(row[3] - row[2]) for row in rows])
 
 
-@pytest.mark.campaign(short=0)
 def test_a_day_of_the_archive_is_read_as_it_was(site: Config) -> None:
     day = (AS_OF - timedelta(days=1)).date().isoformat()
     found = [sorted(rows) for rows in answers("What was known on a day?", site, day)]

@@ -156,7 +156,7 @@ def changes(followed: Followed) -> None:
         followed.delete(followed.any_shown())
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.campaign
 def test_followers_have_what_the_site_has_whatever_happens(followed: Followed) -> None:
     events, weights = [event for event, _ in _EVENTS], [weight for _, weight in _EVENTS]
     most = rounds(3, 40)

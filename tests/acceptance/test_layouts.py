@@ -71,7 +71,6 @@ def chunk_of(site: PublishedSite, number: int, list_name: str) -> str:
 # ── built and published ───────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.campaign(short=0)
 def test_a_site_has_one_pointer_for_each_list_and_a_hundredth_of_the_objects(chunked: PublishedSite) -> None:
     chunked.check()
     pointers = {key for key in chunked.objects() if keys.is_first_page(key)}
@@ -101,7 +100,6 @@ def test_an_arrival_writes_and_uploads_one_chunk_of_each_list_that_grows(chunked
     assert f": {len(puts)} files written" in result.stdout
 
 
-@pytest.mark.campaign(short=0)
 def test_chunks_stay_as_long_as_a_generation_that_names_them_is_kept(chunked: PublishedSite) -> None:
     began, before = Walk(chunked, LIST, 20).begin(), walk(chunked, LIST)
     chunked.edit(200, question="Edited?")

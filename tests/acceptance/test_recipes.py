@@ -149,7 +149,7 @@ def details(folder: Path) -> dict[str, Any]:
     return {detail["market"]["id"]: detail for detail in found}
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("dialect", TYPES)
 def test_sites_with_other_habits_are_mapped_by_the_recipes(
     dialect: str, executed: Callable[[str, str], str], tmp_path: Path
@@ -179,7 +179,6 @@ def test_sites_with_other_habits_are_mapped_by_the_recipes(
     assert {remark.topic for remark in report.remarks} == {"no_resolution"}
 
 
-@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("dialect", TYPES)
 def test_the_price_of_a_scoring_rule_is_that_of_its_definition_up_to_any_extreme(
     dialect: str, postgres: Server
@@ -199,7 +198,6 @@ def test_the_price_of_a_scoring_rule_is_that_of_its_definition_up_to_any_extreme
     assert [float(value) for ((value,),) in made] == pytest.approx(shares)
 
 
-@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("dialect", TYPES)
 def test_a_market_without_a_closing_time_closes_when_it_ended_or_never(dialect: str, postgres: Server) -> None:
     (recipe,) = BLOCKS["No closing time"]

@@ -100,7 +100,6 @@ def test_a_condition_that_fails_on_purpose_sees_no_hidden_row(reader: Any) -> No
     assert reader.execute(f"SELECT count(*) > 190 FROM markets WHERE {trap}").fetchone() == (True,)
 
 
-@pytest.mark.campaign(short=0)
 def test_check_says_only_that_fills_have_no_price(existing_site: ExistingSite, tmp_path: Path) -> None:
     (tmp_path / "config.yaml").write_text("source:\n  schema: public_api\n")
     done = run("check", cwd=tmp_path, PUBLIC_MARKETS_SOURCE__URL=existing_site.url)

@@ -117,7 +117,6 @@ def shown(published: Path, market_id: str) -> Any:
     return json.loads(path.read_bytes())
 
 
-@pytest.mark.campaign(short=0)
 def test_cents_basis_points_and_enums_reach_the_reader_in_our_units_and_words(published: Path) -> None:
     detail = shown(published, TRADING)
     assert detail["market"] == {
@@ -156,7 +155,6 @@ def test_cents_basis_points_and_enums_reach_the_reader_in_our_units_and_words(pu
     ]
 
 
-@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize(
     ("market_id", "status", "resolution", "accepts", "pause"),
     [

@@ -251,7 +251,6 @@ def changed(one: dict[str, bytes], other: dict[str, bytes]) -> set[str]:
     return {key for key in one.keys() | other.keys() if one.get(key) != other.get(key)}
 
 
-@pytest.mark.campaign(short=0)
 def test_as_of_alone_changes_nothing_but_the_record_of_the_build(forty: Path) -> None:
     with closing(sqlite3.connect(forty / "markets.db", isolation_level=None)) as connection:
         connection.execute("DELETE FROM fills WHERE created_at > '2026-01-25'")

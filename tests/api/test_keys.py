@@ -43,7 +43,6 @@ def test_a_page_lies_in_its_generation_a_hundred_to_a_folder() -> None:
     assert keys.generation_prefix(LIST, GENERATION) == prefix
 
 
-@pytest.mark.campaign(short=0)
 def test_no_folder_of_a_generation_holds_more_than_a_hundred_pages() -> None:
     for limit in LIMITS:
         folders = [keys.page_folder(limit, position) for position in range(limit, 30_000, limit)]

@@ -552,7 +552,6 @@ def answer(request: httpx.Request, published: dict[str, bytes]) -> httpx.Respons
     return httpx.Response(404, content=published[keys.error(404)])
 
 
-@pytest.mark.campaign(short=0)
 def test_a_generated_python_client_reads_every_market(client: ModuleType, published: dict[str, bytes]) -> None:
     transport = httpx.MockTransport(lambda request: answer(request, published))
     caller = client.Client(base_url="http://edge", httpx_args={"transport": transport})

@@ -109,7 +109,6 @@ def page(place: Workplace) -> str:
     return (place.folder / "output" / INSPECTION).read_text("utf-8")
 
 
-@pytest.mark.campaign(short=0)
 def test_the_page_leads_to_the_new_session_of_the_change_feed(place: Workplace) -> None:
     place.done("takedown", *place.site.ids)
     head = json.loads((place.folder / "output" / keys.head(keys.CHANGES)).read_bytes())
@@ -122,7 +121,6 @@ def test_the_page_leads_to_the_new_session_of_the_change_feed(place: Workplace) 
     )
 
 
-@pytest.mark.campaign(short=0)
 def test_a_takedown_that_was_killed_leaves_no_page_and_the_next_one_makes_it(place: Workplace) -> None:
     for name in (MANIFEST, REPORT):
         with dying(lambda _, path, name=name: path.name == name):  # type: ignore[misc]

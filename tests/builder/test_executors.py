@@ -78,7 +78,7 @@ def test_ids_that_are_no_uuids_are_divided_too(database: sqlite3.Connection, tmp
         assert [part.quarantine.total("markets") for part in staged] == [5, 5, 5, 5]
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("mode", ["delete", "truncate", "persist", "wal"])
 def test_workers_read_the_database_only_while_nobody_can_write(
     markets_folder: Path, database: sqlite3.Connection, mode: str

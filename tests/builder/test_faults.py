@@ -450,7 +450,6 @@ def test_a_second_build_is_refused_until_the_first_is_dead(
     wait_until(lambda: not processes_of(pid))
 
 
-@pytest.mark.campaign(short=0)
 def test_orphaned_workers_neither_hold_the_lock_nor_leave_files(world: World, builds: Builds, reader: Reader) -> None:
     builds.build()
     world.advance()

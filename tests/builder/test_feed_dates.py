@@ -5,8 +5,6 @@ import sqlite3
 from datetime import timedelta
 from pathlib import Path
 
-import pytest
-
 from generator.api import keys
 from generator.config.settings import Config
 from tests.support.sites.builds import AS_OF, NOW, build_now, files, make_config
@@ -18,7 +16,6 @@ def dates(settings: Config) -> dict[str, str]:
     return {entry["title"]: entry["date_modified"] for entry in feed["items"]}
 
 
-@pytest.mark.campaign(short=0)
 def test_an_edited_question_moves_the_date_of_its_entry_once(tmp_path: Path, database: sqlite3.Connection) -> None:
     settings = make_config(tmp_path, layout="chunks", dumps__ndjson=False)
     for number in (1, 2):

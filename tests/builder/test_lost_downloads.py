@@ -49,7 +49,7 @@ def changed(settings: Config, database: sqlite3.Connection, minutes: int) -> Rep
     return build_now(settings, AS_OF + timedelta(minutes=minutes))
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("loss", LOSSES)
 def test_a_new_session_after_a_loss_is_reported_once(settings: Config, database: sqlite3.Connection, loss: str) -> None:
     before = session(settings)

@@ -321,7 +321,7 @@ TOUCHES: Final[dict[str, Callable[[Path, Path], object]]] = {
 }
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("touch", TOUCHES)
 def test_a_detail_that_was_touched_but_has_its_bytes_is_not_read(built: VersionedSite, touch: str) -> None:
     before, mode = every_file(built.output), built.path(0).stat().st_mode

@@ -67,7 +67,7 @@ def test_a_folder_has_settings_sql_a_schedule_and_what_to_do_next(
     assert f"output/edge/{edge}/" in found["README.md"]
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("edge", EDGES)
 def test_the_layout_is_the_one_that_plan_recommends(tmp_path: Path, edge: str) -> None:
     init(tmp_path / "site", "sqlite", edge, "cron")

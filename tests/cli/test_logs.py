@@ -86,7 +86,7 @@ def test_a_traceback_stays_within_its_line(published_site: PublishedSite) -> Non
     assert "\n" in failures[0]["trace"]
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("form", ["text", "json"])
 def test_a_terminal_shows_progress_unless_logs_are_json(published_site: PublishedSite, form: str) -> None:
     code, printed, shown = on_terminal("plan", "--log-format", form, cwd=published_site.folder)

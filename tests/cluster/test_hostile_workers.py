@@ -72,7 +72,6 @@ def test_a_pickle_from_a_worker_runs_no_code_on_the_coordinator(
     assert re.fullmatch(r"error: cluster: .*(a pickle that names|returned something else).*\n", ended.stderr)
 
 
-@pytest.mark.campaign(short=0)
 def test_the_pickle_with_which_dask_gives_up_a_task_is_told_as_what_it_means(demo: ClusterSite, program: Path) -> None:
     change(program, "\ndef run(*_):\n    import os; os._exit(1)\n")
     own = {"PUBLIC_MARKETS_SOURCE__URL": demo.rows.url}
@@ -83,7 +82,6 @@ def test_the_pickle_with_which_dask_gives_up_a_task_is_told_as_what_it_means(dem
     assert ended.stderr.startswith("error: cluster: one worker after the other died while it ran the same task; ")
 
 
-@pytest.mark.campaign(short=0)
 def test_the_pickle_with_which_dask_tells_that_a_worker_went_away_is_no_attack(
     demo: ClusterSite, odd: Cluster, program: Path
 ) -> None:

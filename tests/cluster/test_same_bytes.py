@@ -101,7 +101,6 @@ def test_a_worker_that_is_killed_in_the_middle_of_a_range_changes_no_byte(demo: 
     assert_like_forked(demo, "killed")
 
 
-@pytest.mark.campaign(short=0)
 def test_a_worker_that_loses_the_database_in_the_middle_of_a_range_tries_again(
     demo: ClusterSite, workers: Cluster
 ) -> None:

@@ -37,7 +37,7 @@ def encrypted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Encrypted]:
         yield Encrypted(cluster, environ)
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize(
     ("scheme", "given", "told"),
     [
@@ -61,7 +61,6 @@ def test_a_client_without_a_certificate_of_the_cluster_is_refused_and_told_what_
     gc.collect()  # a client that was not closed would warn
 
 
-@pytest.mark.campaign(short=0)
 def test_a_client_with_a_certificate_is_served(encrypted: Encrypted) -> None:
     with (
         configured(encrypted.environ["client"]),

@@ -164,7 +164,7 @@ def test_only_a_plain_web_address_is_accepted(key: str, url: str, folder: Folder
     assert folder.mistakes("", f"{key}={url}") == [f"--set {key}: {message}"]
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize(
     ("content", "line"),
     [
@@ -293,14 +293,12 @@ anything = settings(
 )
 
 
-@pytest.mark.campaign(short=0)
 @anything
 @given(text=yamlish)
 def test_any_text_loads_or_is_refused_line_by_line(text: str, folder: Folder) -> None:
     assert all(line.startswith("config.yaml:") for line in folder.mistakes(text.encode("utf-8", "surrogatepass")))
 
 
-@pytest.mark.campaign(short=0)
 @anything
 @given(key=st.sampled_from([*KEYS, "", "x"]), text=yamlish)
 def test_any_value_from_outside_loads_or_is_refused_in_one_line_per_layer(key: str, text: str, folder: Folder) -> None:

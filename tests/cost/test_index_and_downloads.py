@@ -156,7 +156,7 @@ def test_a_build_learns_how_large_steps_are(published_site: PublishedSite) -> No
     assert {load.step_bytes for load in found.basis.loads.values()} == {len(step)}
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.campaign(short=1)
 def test_the_first_publish_puts_the_index_as_measured_and_estimated(searched: PublishedSite) -> None:
     config = make_config(searched.folder, **searched.settings)
     dry = dry_run_of(config, datetime.fromisoformat(FIRST), output=searched.folder / "none")

@@ -174,14 +174,12 @@ def test_quiet_markets_follow_the_traded_ones_with_few_rows(tmp_path: Path) -> N
     assert len(created) > 190, "each has times of its own"
 
 
-@pytest.mark.campaign(short=0)
 def test_every_status_has_its_share(any_thousand: Path) -> None:
     shares = Counter(row["status"] for row in rows(any_thousand, "SELECT status FROM markets"))
     assert shares == {"open": 550, "closed": 150, "resolved": 250, "cancelled": 50}
     assert 80 <= len(rows(any_thousand, f"SELECT 1 FROM markets WHERE NOT ({VISIBLE})")) <= 120
 
 
-@pytest.mark.campaign(short=0)
 def test_a_thousand_markets_ask_a_thousand_questions_in_twenty_categories(any_thousand: Path) -> None:
     assert len({row["question"] for row in rows(any_thousand, "SELECT question FROM markets")}) == 1_000
     categories = {row["category"] for row in rows(any_thousand, "SELECT category FROM market_categories")}
@@ -291,7 +289,6 @@ def started(path: Path, *lines: str) -> subprocess.Popen[str]:
     return subprocess.Popen([sys.executable, "-c", program], cwd=ROOT, stderr=subprocess.PIPE, text=True)
 
 
-@pytest.mark.campaign(short=0)
 def test_a_full_disk_is_one_sentence_and_leaves_nothing_behind(tmp_path: Path) -> None:
     with started(tmp_path / "demo.db", "resource.setrlimit(resource.RLIMIT_FSIZE, (500_000, 500_000))") as process:
         message = process.communicate(timeout=60)[1].splitlines()[-1]
@@ -300,7 +297,6 @@ def test_a_full_disk_is_one_sentence_and_leaves_nothing_behind(tmp_path: Path) -
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.campaign(short=0)
 def test_a_killed_seeding_leaves_no_half_database_in_the_way_of_the_next(tmp_path: Path) -> None:
     path = tmp_path / "demo.db"
     with started(path) as process:

@@ -133,7 +133,6 @@ def on_the_wire(row: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
     return {name: value for name, value in (row | years).items() if value is not None or name in names}
 
 
-@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("variant", VARIANTS)
 @settings(max_examples=12)
 @given(data=st.data())

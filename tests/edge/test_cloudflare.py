@@ -139,7 +139,6 @@ def test_every_case_of_other_builds(build: str, demo_folder: Path, outputs: Outp
     assert not wrong, "\n".join([f"{len(wrong)} of {len(cases)}", *wrong[:10]])
 
 
-@pytest.mark.campaign(short=0)
 def test_methods_that_workerd_does_not_know_never_reach_the_worker(worker: RunningWorker, demo_output: Path) -> None:
     cases = [case for case in on_the_wire(demo_output) if case.method in UNKNOWN_METHODS]
     assert {case.method for case in cases} == UNKNOWN_METHODS
@@ -318,7 +317,6 @@ def test_the_configuration_names_what_the_settings_say(base_url: str, name: str,
     assert found["r2_buckets"] == [{"binding": "BUCKET", "bucket_name": "markets"}]
 
 
-@pytest.mark.campaign(short=0)
 def test_wrangler_accepts_the_worker_and_its_configuration(tmp_path: Path) -> None:
     wrangler = write(make_config(tmp_path, base_url="https://api.example.com"), tmp_path)
     command = node("wrangler"), NODE_FOLDER / "node_modules" / "wrangler" / "bin" / "wrangler.js", "deploy", "--dry-run"

@@ -146,7 +146,7 @@ def costly(layout: str, first: int = 0) -> Objects:
     return search.objects(MARKETS[first:], layout, buckets.Sizes(target=1))
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_the_costliest_searches_stay_within_what_a_worker_may_ask_for(worker: Worker, layout: str) -> None:
     objects = costly(layout)
@@ -158,7 +158,6 @@ def test_the_costliest_searches_stay_within_what_a_worker_may_ask_for(worker: Wo
         assert max(map(taken, answers)) == USUAL <= MOST
 
 
-@pytest.mark.campaign(short=0)
 def test_a_search_of_an_index_that_ends_meanwhile_begins_anew(worker: Worker) -> None:
     before, after = costly("chunks"), costly("chunks", first=1)
     head, edge = keys.head(keys.SEARCH), InQuickjs(search.core())
@@ -193,7 +192,6 @@ def settled(worker: Worker, query: str) -> Answer:
     return worker.ask(query)
 
 
-@pytest.mark.campaign(short=0)
 def test_spellings_of_a_search_share_a_copy_and_other_searches_have_their_own(worker: Worker) -> None:
     objects = search.objects(SMALL)
     worker.hold(objects)
@@ -215,7 +213,6 @@ def test_spellings_of_a_search_share_a_copy_and_other_searches_have_their_own(wo
         assert (gets(found := worker.ask(other)) > 0, found.body.decode()) == (True, answer["body"]), other
 
 
-@pytest.mark.campaign(short=0)
 def test_a_purge_after_a_withdrawal_ends_the_copies_of_searches_and_of_lists(worker: Worker) -> None:
     worker.hold(published(SMALL))
     queries = [f"{words}status=all&sort=new&limit=3" for words in ("q=needle&", "q=n%C3%A9edle&", "")]

@@ -161,7 +161,6 @@ def items(answer: Answer) -> list[bytes]:
 # ── size ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.campaign(short=0)
 def test_a_page_that_is_too_large_for_cloudfront_is_short_and_leads_on(edge: CloudFront, store: S3Server) -> None:
     published = put_all(store, [Market((f"needle {number} {LONG}",), rank=number) for number in range(100)])
     queries = [f"status=all&sort=new&limit=100{words}" for words in ("", "&q=needle")]
@@ -230,7 +229,6 @@ def test_a_bucket_that_fails_is_a_503(edge: CloudFront, store: S3Server) -> None
     assert search_pages(edge, "status=all&q=needle")[0].status == HTTPStatus.OK
 
 
-@pytest.mark.campaign(short=0)
 def test_a_bucket_that_is_slow_is_a_503_before_lambda_ends_the_function(edge: CloudFront, store: S3Server) -> None:
     store.before = lambda _: time.sleep(1)
     patient, hasty = compact("8000, new Error").strip(), compact("100, new Error").strip()

@@ -104,7 +104,6 @@ def cfn_lint(templates: Sequence[str], folder: Path) -> tuple[int, str]:
     return done.returncode, done.stdout + done.stderr
 
 
-@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("config", [PLAIN, IN_BUCKET, AWKWARD, SEARCHED])
 def test_the_template_holds_the_functions_as_they_are(config: Config) -> None:
     files = rendered(config)

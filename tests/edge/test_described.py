@@ -38,7 +38,6 @@ def edge(request: pytest.FixtureRequest) -> Iterator[EdgeSite]:
         yield running
 
 
-@pytest.mark.campaign(short=0)
 def test_lists_and_documents_say_as_of_when_they_are(edge: EdgeSite) -> None:
     found = [edge.ask("all/new", 20), edge.ask(PAGES.name, 20), edge.client.send("GET", f"{MARKETS}/snapshot")]
     assert [answer.status for answer in found] == [200] * 3
@@ -49,7 +48,6 @@ def test_lists_and_documents_say_as_of_when_they_are(edge: EdgeSite) -> None:
     assert {"x-as-of", "link"} <= set(found[0].headers["access-control-expose-headers"].lower().split(", "))
 
 
-@pytest.mark.campaign(short=0)
 def test_later_pages_leave_that_to_the_first_page_of_their_walk(edge: EdgeSite) -> None:
     for name in ("all/new", PAGES.name):
         cursor = json.loads(edge.ask(name, 20).body)["nextCursor"]

@@ -70,7 +70,6 @@ def ask(edge: EdgeSite, key: str, method: str = "GET", **headers: str) -> Answer
     return answer
 
 
-@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("path", DOCUMENTS)
 def test_documents_have_their_types_and_the_headers_of_others(edge: EdgeSite, path: str) -> None:
     key = DOCUMENTS[path]
@@ -83,7 +82,6 @@ def test_documents_have_their_types_and_the_headers_of_others(edge: EdgeSite, pa
     assert (head.status, head.body, head.headers["content-type"]) == (200, b"", first.headers["content-type"])
 
 
-@pytest.mark.campaign(short=0)
 def test_the_root_without_its_slash_is_no_document(edge: EdgeSite) -> None:
     for path in ("v1", "v1/index.json", "v1//"):
         assert ask(edge, path).status == 404
@@ -213,7 +211,6 @@ def test_documents_are_compressed_as_others_are(edge: EdgeSite) -> None:
 # ── broken variants ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("base", ["/a/b", "/it's/%7B%7D/a:b&c$d"])
 def test_nginx_serves_files_below_a_path(base: str) -> None:
     with folder_for_anybody() as folder:

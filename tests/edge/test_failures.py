@@ -99,7 +99,6 @@ def unreadable(path: Path) -> Iterator[None]:
         path.chmod(mode)
 
 
-@pytest.mark.campaign(short=0)
 def test_nginx_does_not_blame_readers_for_files_that_it_may_not_read(built: Path, files: Client) -> None:
     output = built / "output"
     for target, key in targets(output).items():
@@ -110,7 +109,6 @@ def test_nginx_does_not_blame_readers_for_files_that_it_may_not_read(built: Path
     assert is_error(files.send("GET", NOWHERE), 404)
 
 
-@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("lost", [moved, unreadable])
 def test_nginx_blames_no_reader_when_all_that_is_published_is_missing_or_closed_to_it(
     lost: Callable[[Path], AbstractContextManager[None]], built: Path, files: Client
@@ -129,7 +127,6 @@ def test_nginx_blames_no_reader_when_all_that_is_published_is_missing_or_closed_
     assert is_error(files.send("GET", NO_SLUG), 404)
 
 
-@pytest.mark.campaign(short=0)
 def test_nginx_without_prices_says_that_there_are_none(built: Path, files: Client) -> None:
     with moved(built / "output" / keys.PRICES):
         assert is_error(files.send("GET", f"/{keys.PRICES}"), 404)
@@ -156,7 +153,7 @@ def before_bucket(built: Path, fault: Fault) -> Iterator[Client]:
         yield client
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("failure", [307, 0, 400, 301, 429, 403, 503, 500])
 def test_nginx_shows_no_error_of_its_bucket(failure: int, built: Path) -> None:
     with before_bucket(built, lambda _: failure) as client:
@@ -178,7 +175,7 @@ def test_nginx_before_an_empty_bucket_is_unavailable(built: Path) -> None:
             assert is_error(client.send("GET", target), 503), target
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("absent", [403, 404])
 def test_nginx_knows_what_its_bucket_does_not_have(absent: int, built: Path) -> None:
     gone, page = later_page(built / "output")

@@ -28,7 +28,7 @@ def padded(size: int) -> bytes:
     return contract.encode({"id": "0" * size})
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.campaign(short=1)
 def test_a_first_page_made_of_an_object_that_is_too_large_is_a_503(edge: EdgeSite) -> None:
     overhead = len(chunks.Generation(ItemList("open/new", [padded(0)])).head())
     for name, size, is_there in (

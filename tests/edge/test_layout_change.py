@@ -43,7 +43,6 @@ def in_pages(at: EdgeSite, one: ItemList, limit: int, page: bytes) -> None:
     assert position + limit >= len(one.items)
 
 
-@pytest.mark.campaign(short=0)
 def test_a_site_may_move_to_the_other_layout_and_back_and_no_walk_breaks(moving: EdgeSite) -> None:
     name, limit = "all/new", 20
     paged, cut, again = (made_up(name, 150, seed) for seed in ("paged", "cut", "paged again"))
@@ -68,7 +67,6 @@ def test_a_site_may_move_to_the_other_layout_and_back_and_no_walk_breaks(moving:
     in_pages(moving, paged, limit, first[paged])
 
 
-@pytest.mark.campaign(short=0)
 def test_a_pointer_of_the_other_layout_is_as_good(moving: EdgeSite) -> None:
     one = made_up("all/volume", 30)
     moving.put_pages(one, 20)
@@ -80,7 +78,7 @@ def test_a_pointer_of_the_other_layout_is_as_good(moving: EdgeSite) -> None:
     assert moving.ask(one.name, 21).status == HTTPStatus.SERVICE_UNAVAILABLE, "no pointer of either kind"
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.campaign(short=1)
 def test_a_search_goes_on_while_the_site_is_republished_and_when_it_moves(moving: EdgeSite) -> None:
     other = next(layout for layout in LAYOUTS if layout != moving.layout)
     moving.put_objects(objects(BEFORE, moving.layout))

@@ -74,7 +74,6 @@ def test_every_case_of_other_builds(build: str, demo_folder: Path) -> None:
         assert wrong_answers(output, client) == []
 
 
-@pytest.mark.campaign(short=0)
 def test_the_reads_that_a_page_needs_are_no_requests_of_the_reader(demo_folder: Path) -> None:
     rate = {"rate_limit__requests": "20", "rate_limit__window": "60 s", **CHUNKED}
     with built(demo_folder / "markets.db", **rate) as (output, port), nginx(output, port), connected(port) as client:

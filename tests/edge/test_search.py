@@ -55,13 +55,12 @@ def items(bodies: list[bytes]) -> list[bytes]:
     return search.items_of([{"body": body.decode()} for body in bodies])
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.campaign(short=1)
 def test_every_search_of_the_table(edge: EdgeSite) -> None:
     for case in CASES:
         assert items(walk(edge, case.target())) == case.items(MARKETS), case
 
 
-@pytest.mark.campaign(short=0)
 def test_a_q_whose_letters_are_not_encoded_is_read_as_utf_8(edge: EdgeSite) -> None:
     for q in ("élec", "選挙", "𠮷野", "WILL THÉ".replace(" ", "+")):
         plain, encoded = ask(edge, f"q={q}&status=all"), ask(edge, f"q={quote(q, safe='+')}&status=all")
@@ -156,7 +155,6 @@ def read_by(objects: Mapping[str, str], query: str, place: int) -> set[str]:
     return {key for answer in answers for key in answer["read"] if keys.SEARCH not in key and keys.INDEX not in key}
 
 
-@pytest.mark.campaign(short=0)
 def test_what_is_lost_or_damaged_in_mid_search_is_no_mistake_of_the_reader(
     edge: EdgeSite, faulty: Mapping[str, str]
 ) -> None:

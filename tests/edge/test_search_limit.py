@@ -41,7 +41,7 @@ def is_refused(answer: Answer) -> bool:
     return True
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize(
     ("name", "layout"), [("nginx.conf", "pages"), ("nginx.conf", "chunks"), ("bucket.conf", "pages")]
 )

@@ -98,7 +98,7 @@ def test_readers_at_the_same_time_do_not_disturb_each_other(edge: EdgeSite) -> N
 # ── where there is nothing ────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.campaign(short=1)
 def test_a_place_at_or_behind_the_end_is_no_place(edge: EdgeSite, generations: dict[str, str]) -> None:
     for name, one in LISTS.items():
         count = len(one.items)

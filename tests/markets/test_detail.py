@@ -222,7 +222,6 @@ def test_a_history_longer_than_the_grid_is_thinned_the_same_in_any_order(count: 
     assert thinned(shuffled, 500) == thinned(points, 500) == thinned(points[::-1], 500)
 
 
-@pytest.mark.campaign(short=0)
 def test_a_long_history_keeps_its_ends_and_no_span_without_a_point() -> None:
     count = 45_000
     points = [(at(1000 * number), (number % 101) / 100) for number in range(count)]

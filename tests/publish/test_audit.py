@@ -137,7 +137,7 @@ def test_intact_retired_generations_are_kept(published_site: PublishedSite) -> N
     published_site.check()
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("harm", ["deleted", "damaged"])
 def test_a_lost_record_is_rewritten(published_site: PublishedSite, harm: str) -> None:
     published_site.edit(1, question="Else?")

@@ -60,7 +60,6 @@ def test_without_target_and_folder_a_takedown_applies_to_the_first_build(publish
     assert not [key for key, body in published_site.built().items() if market_id(FX).encode() in body]
 
 
-@pytest.mark.campaign(short=0)
 def test_an_undone_takedown_takes_effect_with_the_next_build(published_site: PublishedSite) -> None:
     before = published_site.objects()
     published_site.done("takedown", market_id(1))

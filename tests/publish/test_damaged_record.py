@@ -93,7 +93,7 @@ def test_verifying_with_a_lost_shard_still_refuses_an_older_build(scene: Scene) 
     check_whole(scene.objects(), older)
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("share", [1, 2], ids=["all lost", "half lost"])
 def test_verifying_with_lost_shards_still_refuses_a_much_smaller_build(scene: Scene, share: int) -> None:
     scene.publish(scene.site("a", 0))
@@ -118,7 +118,7 @@ def test_verifying_with_a_lost_shard_remembers_what_killed_publishers_may_still_
     assert [entry.touched for entry in published.abandoned] == [("v1/llms.txt",)]
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("error", [ValueError("a bug"), StoreError("damaged")], ids=["bug", "damage"])
 @pytest.mark.parametrize("references", [[market_id(1)], [market_id(1), "some-slug"]], ids=["id", "id and slug"])
 def test_a_takedown_blocks_markets_whatever_happens_while_it_reads_the_record(

@@ -191,7 +191,7 @@ def test_a_dry_run_says_what_names_each_row_as_its_own_report_is_gone(published_
     ]
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("command", ["publish", "rebuild"])
 def test_a_dry_run_leaves_out_markets_that_were_blocked_on_another_machine(
     published_site: PublishedSite, command: str

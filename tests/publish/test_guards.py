@@ -72,7 +72,7 @@ def test_a_build_older_than_the_published_one_is_refused(published_site: Publish
 # Blocked markets go nevertheless
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("reason", ["shrink", "older", "settings", "altered", "no build"])
 def test_whatever_a_guard_refuses_blocked_markets_are_withdrawn(published_site: PublishedSite, reason: str) -> None:
     refusal, settings = {
@@ -357,7 +357,7 @@ def test_a_record_of_another_format_is_refused(
     )
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("step", ["detail", "page", "document", "first page"])
 @pytest.mark.parametrize("harm", ["missing", "altered"])
 def test_a_file_altered_since_the_build_is_refused(published_site: PublishedSite, step: str, harm: str) -> None:

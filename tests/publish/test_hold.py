@@ -119,7 +119,7 @@ def test_a_reason_is_one_short_printable_line(published_site: PublishedSite, rea
 # ── what it stops, and what passes ────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize(
     "command",
     [("publish", "--allow-older"), ("publish", "--verify"), ("rebuild", "--as-of", hour(2))],
@@ -366,7 +366,6 @@ def altered(site: PublishedSite, **fields: object) -> None:
     site.put(record.KEY, json.dumps({**json.loads(site.stored()[record.KEY]), **fields}).encode())
 
 
-@pytest.mark.campaign(short=0)
 def test_a_hold_in_a_damaged_record_still_holds_and_can_be_released(published_site: PublishedSite) -> None:
     found = hold(published_site)
     altered(published_site, etags="nonsense")

@@ -56,7 +56,6 @@ def test_copies_of_files_at_their_own_address_are_purged_too(
     assert noted(command[1]) == ["purge http://127.0.0.1:8000/v1/", "purge https://files.example.org/site/v1/"] * 2
 
 
-@pytest.mark.campaign(short=0)
 def test_the_second_call_comes_after_the_longest_fill_time(
     published_site: PublishedSite, command: tuple[str, Path]
 ) -> None:
@@ -138,7 +137,6 @@ def test_the_cdn_is_invalidated_although_old_versions_cannot_be_listed(
     assert not [version.key for version in versions if market_id(FX) in version.key]
 
 
-@pytest.mark.campaign(short=0)
 def test_whichever_run_first_knows_a_cdn_invalidates_it(
     published_site: PublishedSite, command: tuple[str, Path]
 ) -> None:

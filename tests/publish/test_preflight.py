@@ -112,7 +112,7 @@ def test_a_running_publisher_is_reported(published_site: PublishedSite) -> None:
     )
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("body", [None, b"{}\n[]"], ids=["missing", "altered"])
 def test_a_damaged_shard_of_the_record_is_an_error_with_the_remedy(
     published_site: PublishedSite, body: bytes | None
@@ -269,7 +269,7 @@ def test_a_record_and_a_blocked_list_that_anyone_can_read_are_reported(published
     assert told_of_reading(found(published_site)) == ["manifest.json", "blocked.json"]
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("setting", ["base_url", "dumps__base_url"])
 def test_what_readers_reach_by_an_address_of_the_settings_is_tried_there(
     published_site: PublishedSite, tmp_path: Path, setting: str

@@ -219,7 +219,6 @@ def test_two_prefixes_of_a_bucket_are_two_sites(published_site: PublishedSite) -
     published_site.check()
 
 
-@pytest.mark.campaign(short=0)
 def test_large_files_are_uploaded_one_at_a_time(published_site: PublishedSite, monkeypatch: pytest.MonkeyPatch) -> None:
     """All of them at once would be in memory, and share the line until none is done in time."""
     at_once, most, patience_s = set[str](), 0, float(PATIENCE_S)
@@ -282,7 +281,6 @@ def test_two_runs_on_one_folder_do_not_overlap(published_site: PublishedSite) ->
     published_site.done("publish")
 
 
-@pytest.mark.campaign(short=0)
 def test_two_machines_publish_in_turn(published_site: PublishedSite) -> None:
     copy_output(published_site.folder / "output", published_site.folder / "other")
     for step in range(1, 4):

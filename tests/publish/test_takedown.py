@@ -179,7 +179,7 @@ def test_without_an_id_it_lists_blocked_markets(published_site: PublishedSite) -
     assert published_site.stored() == before
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("command", [("takedown",), ("publish",), ("rebuild", "--as-of", hour(1))])
 def test_every_takedown_and_publish_deletes_the_details_of_blocked_markets_again(
     published_site: PublishedSite, command: tuple[str, ...]
@@ -316,7 +316,7 @@ def test_a_market_blocked_on_another_machine_is_withdrawn_even_without_the_datab
 # Whatever else is broken
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("body", [None, b"{}{"])
 def test_without_a_record_details_go_and_the_takedown_says_what_remains(
     published_site: PublishedSite, body: bytes | None
@@ -370,7 +370,6 @@ def test_an_unknown_id_is_blocked_and_changes_nothing_else(published_site: Publi
     assert published_site.blocked_ids() == {UNKNOWN}
 
 
-@pytest.mark.campaign(short=0)
 def test_a_directory_is_cleared_too(published_site: PublishedSite) -> None:
     published_site.target = "./www"
     published_site.done("publish")
@@ -383,7 +382,7 @@ def test_a_directory_is_cleared_too(published_site: PublishedSite) -> None:
     assert not [path for path in Path("www").rglob("*") if market_id(1) in path.name]
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize(
     "hiding", ["UPDATE markets SET approval = 'rejected'", "UPDATE markets SET is_listed = 0", "DELETE FROM markets"]
 )
@@ -400,7 +399,6 @@ def test_the_next_rebuild_withdraws_a_market_that_is_no_longer_public(
     assert f'"{market_id(1)}"' not in published_site.stored()["manifest.json"].decode()
 
 
-@pytest.mark.campaign(short=0)
 def test_walks_in_lists_that_never_held_it_continue(published_site: PublishedSite) -> None:
     for number in (CLOSED, RESOLVED, CANCELLED):
         published_site.edit(number, status="closed", resolution=None, resolved_at=None)

@@ -40,7 +40,6 @@ def without_feed(objects: Mapping[str, bytes]) -> dict[str, bytes]:
     return {key: body for key, body in objects.items() if not key.startswith("v1/changes/")}
 
 
-@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("numbers", [(1,), (1, CANCELLED, FX), OPEN, EVERY])
 def test_a_withdrawal_from_a_folder_equals_a_build_without_the_markets(
     published_site: PublishedSite, numbers: tuple[int, ...]
@@ -81,7 +80,7 @@ def test_a_folder_without_a_build_stays_without(tmp_path: Path) -> None:
         assert folder.manifest() is None
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("harm", ["missing", "damaged"])
 @pytest.mark.parametrize("what", ["first page", "page", "build record", "feed", "head of the dump"])
 def test_what_cannot_be_read_is_made_again(published_site: PublishedSite, harm: str, what: str) -> None:

@@ -54,7 +54,7 @@ def holders(objects: Mapping[str, bytes]) -> dict[str, set[str]]:
     return {key: owners(body) for key, body in objects.items() if key.endswith(".parquet")}
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("has_folder", [True, False])
 def test_a_takedown_removes_the_market_from_every_file(filed: PublishedSite, *, has_folder: bool) -> None:
     gone = market_id(OPEN[0])
@@ -74,7 +74,6 @@ def test_a_takedown_removes_the_market_from_every_file(filed: PublishedSite, *, 
         filed.check()
 
 
-@pytest.mark.campaign(short=0)
 def test_a_file_that_cannot_be_read_goes_and_is_made_again(filed: PublishedSite) -> None:
     gone = market_id(OPEN[0])
     damaged = [key for key in filed.objects() if "/fills/period=2025" in key]
@@ -91,7 +90,7 @@ def test_a_file_that_cannot_be_read_goes_and_is_made_again(filed: PublishedSite)
     filed.check()
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize(("histories", "is_staged"), [("full", False), ("full", True), ("thinned", False)])
 def test_a_fill_that_was_gone_before_a_publish_is_in_no_file(
     filed: PublishedSite, histories: str, *, is_staged: bool

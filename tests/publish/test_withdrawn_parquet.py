@@ -39,7 +39,6 @@ def folder_of(key: str) -> str:
     return key.removeprefix("v1/dumps/").rpartition("/")[0]
 
 
-@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("number", [1, RESOLVED])
 def test_a_takedown_rewrites_just_the_files_that_hold_the_market(filed: PublishedSite, number: int) -> None:
     before = in_files(filed.objects())
@@ -56,7 +55,6 @@ def test_a_takedown_rewrites_just_the_files_that_hold_the_market(filed: Publishe
     filed.check()
 
 
-@pytest.mark.campaign(short=0)
 def test_a_takedown_makes_the_files_of_a_build_without_the_market(filed: PublishedSite) -> None:
     filed.done("takedown", market_id(1), market_id(OPEN[-1]))
     made = {key: body for key, body in filed.objects().items() if key.endswith(".parquet")}
@@ -68,7 +66,6 @@ def test_a_takedown_makes_the_files_of_a_build_without_the_market(filed: Publish
     assert {key: body for key, body in made.items() if rows(body) or key in fresh} == fresh
 
 
-@pytest.mark.campaign(short=0)
 def test_without_the_extra_a_takedown_deletes_all_parquet_files_and_says_so(
     filed: PublishedSite, monkeypatch: pytest.MonkeyPatch
 ) -> None:

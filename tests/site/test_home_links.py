@@ -106,7 +106,6 @@ def test_a_key_that_changes_changes_feeds_and_parquet_and_nothing_else(place: Wo
         assert references.ids_meant(name, config, record(place, store)) == {market_id(3)}
 
 
-@pytest.mark.campaign(short=0)
 def test_keys_that_no_link_needs_are_kept_and_published_by_nothing(place: Workplace, output: str) -> None:
     place.settings, store = {"market_url": ""}, f"{output}-store"
     place.build(FIRST, output=output)

@@ -45,7 +45,7 @@ def change(site: PublishedSite, rng: random.Random, step: int) -> None:
         made()
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.campaign
 @pytest.mark.parametrize("seed", range(rounds(1, 3)))
 def test_builds_one_after_the_other_leave_what_a_fresh_build_makes(published_site: PublishedSite, seed: int) -> None:
     rng = random.Random(seed)

@@ -32,7 +32,7 @@ SORTS_OF_SITES: Final[list[tuple[str, str]]] = [(layout, variant) for layout in 
 of_every_sort: Final = pytest.mark.parametrize(("layout", "variant"), SORTS_OF_SITES)
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.campaign(short=1)
 @of_every_sort
 def test_a_takedown_leaves_what_a_build_without_the_markets_makes(layout: str, variant: str) -> None:
     compare(rich_site(layout, variant))

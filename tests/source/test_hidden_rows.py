@@ -70,7 +70,6 @@ def check(folder: Path, url: str) -> None:
     assert (folder / "mined" / "details.json").exists(), "the version was read"
 
 
-@pytest.mark.campaign(short=0)
 def test_sqlite_is_never_asked_for_a_hidden_value(tmp_path: Path, database: sqlite3.Connection) -> None:
     hide_some(database)
     build_now(make_config(tmp_path))

@@ -67,7 +67,7 @@ def test_at_most_one_character_too_many_is_fetched(source: str, tmp_path: Path) 
             assert rows == [(1,) * len(most), most, beyond, beyond]
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.campaign(short=1)
 def test_the_longest_texts_are_published_and_longer_ones_are_not(source: str, tmp_path: Path) -> None:
     report = build_now(make_config(tmp_path, source__url=source, **EXTENDED), invalid=True)
     assert report.built == 2

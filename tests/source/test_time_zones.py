@@ -80,7 +80,7 @@ def test_a_view_that_says_the_zone_is_read_by_it_in_summer_and_winter(local: Pos
     assert warnings(tmp_path, local) == []
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize(("minutes", "says"), [(-15, "behind"), (15, "ahead of"), (0, "")])
 def test_a_clock_that_differs_from_the_databases_is_a_warning(
     local: Postgres, tmp_path: Path, minutes: int, says: str

@@ -181,7 +181,6 @@ while done < 100:
 """
 
 
-@pytest.mark.campaign(short=0)
 def test_concurrent_processes_lose_no_update(store: Directory, root: Path) -> None:
     processes = [subprocess.Popen([sys.executable, "-c", COUNT, str(root)], cwd=ROOT) for _ in range(4)]
     assert [process.wait(timeout=120) for process in processes] == [0] * 4
@@ -555,7 +554,7 @@ def test_a_directory_that_may_only_be_read_has_a_clock_for_monitors(
     assert abs(datetime.now(UTC) - store.now()) < timedelta(minutes=1)
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("key", [KEY, IMMUTABLE])
 def test_a_full_disk_is_named_and_the_old_object_stays(key: str, store: Directory, root: Path) -> None:
     store.put(KEY, b"old", If.ALWAYS)

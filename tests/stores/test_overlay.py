@@ -96,7 +96,6 @@ STEPS: Final = st.lists(
 )
 
 
-@pytest.mark.campaign(short=0)
 @given(st.dictionaries(st.sampled_from([*PRIVATE, *PUBLISHED]), st.binary(max_size=2)), STEPS)
 def test_it_answers_as_a_store_to_which_the_same_was_written(
     stored: dict[str, bytes], steps: list[tuple[str, str, bytes, Condition]]

@@ -313,7 +313,6 @@ def thousands(s3: S3Server, bucket: Bucket) -> list[str]:
     return keys
 
 
-@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("client", ["obstore"], indirect=True)
 def test_listings_and_deletions_take_a_thousand_objects_per_request(
     thousands: list[str], s3: S3Server, bucket: Bucket
@@ -502,7 +501,6 @@ def test_a_command_without_a_bucket_does_not_import_its_libraries() -> None:
     assert python(code) == "set()\n"
 
 
-@pytest.mark.campaign(short=0)
 def test_publish_imports_nothing_that_only_a_build_or_metrics_need() -> None:
     unused = {"generator.builder", "sqlalchemy", "jinja2", "prometheus_client"}
     code = f"""

@@ -101,7 +101,6 @@ def test_only_the_latest_etag_allows_a_replacement(store: Store) -> None:
     assert body_of(store, KEY) == b"4"
 
 
-@pytest.mark.campaign(short=0)
 def test_an_etag_from_another_client_is_valid(place: Place, store: Store) -> None:
     store.put(KEY, b"1", If.ABSENT)
     other = place.open()

@@ -71,7 +71,6 @@ def sizes(items: Sequence[bytes]) -> list[int]:
     return [sum(len(one) + 2 for one in chunk) for chunk in cut(items)]
 
 
-@pytest.mark.campaign(short=0)
 @settings(deadline=None, max_examples=40)
 @given(st.lists(st.tuples(st.integers(1, 40), st.integers(1, 30_000)), max_size=40), st.integers(0, 9))
 def test_no_chunk_of_several_items_is_larger_than_an_edge_reads(runs: list[tuple[int, int]], giants: int) -> None:
@@ -105,7 +104,7 @@ def arrived(items: list[bytes], dice: random.Random) -> None:
     items.insert(0, item(dice.randrange(10**9)))
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize(
     ("change", "expected", "most"),
     [(moved, 2.1, 8), (deleted, 1.1, 6), (arrived, 1.05, 4)],

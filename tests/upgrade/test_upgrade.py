@@ -38,7 +38,6 @@ def state(site: Path) -> tuple[str, int]:
     return head["session"], head["serial"]
 
 
-@pytest.mark.campaign(short=0)
 def test_the_first_release_is_among_the_kept_sites() -> None:
     assert "site-0.1.0.tar.xz" in [path.name for path in SITES]
 

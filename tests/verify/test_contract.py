@@ -60,7 +60,7 @@ def told(found: ContractVerification) -> list[str]:
 # ── faults ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("fault", NAMED)
 def test_a_fault_is_found_and_named(fault: str) -> None:
     verdict, words = NAMED[fault]
@@ -72,7 +72,7 @@ def test_a_fault_is_found_and_named(fault: str) -> None:
     assert found.mismatches[0].verdict == max(one.verdict for one in found.mismatches), "the worst is first"
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("fault", sorted({*NAMED} - {"HTML 429", "gap at a page border"})[::2])
 def test_a_fault_is_found_while_the_server_changes(fault: str) -> None:
     with Dynamic(fault=fault, change_every=11) as server:
@@ -84,7 +84,7 @@ def test_a_fault_is_found_while_the_server_changes(fault: str) -> None:
 # ── a server that is right ────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("count", [2, 5, 120, 1000])
 def test_nothing_is_wrong_with_a_server_that_is_right(count: int) -> None:
     with Dynamic(count=count) as server:
@@ -95,7 +95,7 @@ def test_nothing_is_wrong_with_a_server_that_is_right(count: int) -> None:
     assert ("no list has a second page, so no cursor was used elsewhere" in found.left_out) == (count == 2)
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("every", [1, 2, 3, 5, 8, 13, 29])
 def test_nothing_is_wrong_with_a_server_that_changes(every: int) -> None:
     with Dynamic(change_every=every) as server:
@@ -105,7 +105,6 @@ def test_nothing_is_wrong_with_a_server_that_changes(every: int) -> None:
     assert told(found) == []
 
 
-@pytest.mark.campaign(short=0)
 def test_a_refusal_that_is_right_is_waited_for() -> None:
     with Dynamic(limit_after=40, limited=1) as server:
         found = held(server.url)
@@ -214,7 +213,6 @@ def verified(*arguments: str) -> Any:
     return commands.run("verify", "--contract", "--rate", "1000000", *arguments)
 
 
-@pytest.mark.campaign(short=0)
 def test_the_command_says_in_one_line_that_a_server_keeps_the_contract() -> None:
     with Dynamic() as server:
         ended = verified(server.url, "--hidden", server.hidden_id)
@@ -223,7 +221,7 @@ def test_the_command_says_in_one_line_that_a_server_keeps_the_contract() -> None
     assert "there is no OpenAPI document at /v1/openapi.json" in ended.stderr
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize(("fault", "code"), [("slash is served", 9), ("wrong order", 8)])
 def test_the_worst_finding_makes_the_exit_code(fault: str, code: int) -> None:
     with Dynamic(fault=fault) as server:

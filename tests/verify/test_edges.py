@@ -52,7 +52,7 @@ def require_nothing_wrong(url: str, sample: int = 4) -> None:
     assert said == [], "no answer asked to wait"
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize(("kind", "name"), CASES)
 def test_nothing_is_wrong_with_a_site_on_an_edge(demo_folder: Path, tmp_path: Path, name: str, kind: str) -> None:
     layout, settings, _ = SITES[kind]

@@ -123,7 +123,6 @@ def test_every_page_and_every_detail_of_a_site_can_be_verified(site: Served, pro
     assert len(details) > 50
 
 
-@pytest.mark.campaign(short=0)
 def test_the_command_says_so_in_one_line(site: Served) -> None:
     ended = commands.run("verify", f"http://127.0.0.1:{site.port}/", *AT_ONCE, "--sample", "3")
     assert ended.returncode == 0, ended.stderr
@@ -220,7 +219,7 @@ ALTERED: Final[dict[str, tuple[str, Change, Verdict, str]]] = {
 }  # fmt: skip
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("kind", ALTERED)
 def test_an_altered_answer_is_named(proxy: Proxy, kind: str) -> None:
     pattern, change, verdict, text = ALTERED[kind]
@@ -245,7 +244,7 @@ def with_header(name: str, value: str, pattern: str = _LISTS) -> Callable[[str, 
     return alter
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize(
     ("name", "value", "text"),
     [
@@ -260,7 +259,6 @@ def test_headers_that_browsers_need_are_missed(proxy: Proxy, name: str, value: s
     assert all(text in one.text for one in found)
 
 
-@pytest.mark.campaign(short=0)
 def test_an_answer_that_fails_is_told_with_its_status(proxy: Proxy) -> None:
     proxy.alter = lambda target, answer: replace(answer, status=500) if target.endswith("/snapshot") else answer
     (found,) = mismatches(proxy.url)
@@ -320,7 +318,6 @@ def test_a_copy_of_an_earlier_state_is_stale_and_has_an_age(moving: Moving) -> N
     assert "purge the CDN if they stay" in ended.stderr
 
 
-@pytest.mark.campaign(short=0)
 def test_an_item_that_no_state_had_is_wrong_even_where_others_are_stale(moving: Moving) -> None:
     moving.edit("UPDATE markets SET volume = volume + 1 WHERE status = 'open'")
     moving.build()
@@ -412,7 +409,7 @@ STEPS: Final = {
 }  # fmt: skip
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("kind", STEPS)
 def test_steps_that_lead_elsewhere_or_nowhere_are_named(proxy: Proxy, kind: str) -> None:
     body, text = STEPS[kind]
@@ -427,7 +424,6 @@ def test_steps_that_lead_elsewhere_or_nowhere_are_named(proxy: Proxy, kind: str)
     assert text in found.text
 
 
-@pytest.mark.campaign(short=0)
 def test_a_parquet_file_of_a_market_that_was_withdrawn_is_named(moving: Moving) -> None:
     before = json.loads((moving.folder / "output/v1/dumps/head.json").read_bytes())
     file = before["markets"][1]["name"]
@@ -511,7 +507,7 @@ ROWS: Final[dict[str, tuple[str, Callable[[Iterable[bytes]], list[bytes]], str]]
 OF_OLDER: Final = {"markets": Verdict.WRONG, "one more market": Verdict.WRONG, "prices of fills": Verdict.STALE}
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("is_older", [False, True], ids=["of this build", "of an earlier one"])
 @pytest.mark.parametrize("kind", ROWS)
 def test_rows_in_parquet_that_neither_dump_nor_detail_has_are_named(
@@ -537,7 +533,6 @@ def test_rows_in_parquet_that_neither_dump_nor_detail_has_are_named(
     assert {one.verdict for one in found} == {verdict} - {None}
 
 
-@pytest.mark.campaign(short=0)
 def test_a_parquet_file_of_other_columns_is_named(folder: Path, proxy: Proxy) -> None:
     head = dump_head(folder)
     file, other = head.table("history")[0], head.table("fills")[0]
@@ -566,14 +561,12 @@ def test_fills_that_came_after_the_files_of_the_day_are_not_missed(moving: Movin
     assert in_parquet(moving.proxy.url) == []
 
 
-@pytest.mark.campaign(short=0)
 def test_an_edge_that_cannot_search_is_not_accused(proxy: Proxy) -> None:
     refusal = contract.encode(contract.invalid("q", variant="extended"))
     proxy.alter = lambda target, answer: replace(answer, status=400, body=refusal) if "q=" in target else answer
     assert mismatches(proxy.url, 20) == []
 
 
-@pytest.mark.campaign(short=0)
 def test_what_the_index_names_must_be_there(proxy: Proxy) -> None:
     proxy.alter = lambda target, answer: replace(answer, status=404) if "/feeds/" in target else answer
     assert {one.verdict for one in mismatches(proxy.url)} == {Verdict.BROKEN}
@@ -593,7 +586,6 @@ def test_a_site_that_closes_the_connection_of_some_requests_is_told(site: Served
     assert found.text.startswith("does not answer (")
 
 
-@pytest.mark.campaign(short=0)
 def test_terminals_never_get_what_a_site_makes_up(proxy: Proxy) -> None:
     proxy.alter = altering(_LISTS, _in_items(**{"\x1b[2J": 1}))
     found = mismatches(proxy.url)
@@ -640,7 +632,7 @@ WITHOUT_DUMP: Final[dict[str, tuple[str, Change, str]]] = {
 }  # fmt: skip
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("kind", WITHOUT_DUMP)
 def test_without_a_dump_lists_are_compared_with_each_other_and_with_details(proxy: Proxy, kind: str) -> None:
     pattern, change, text = WITHOUT_DUMP[kind]
@@ -654,7 +646,6 @@ def test_without_a_dump_lists_are_compared_with_each_other_and_with_details(prox
     assert any(re.search(text, one.text) for one in found) or not text, found
 
 
-@pytest.mark.campaign(short=0)
 def test_a_site_that_asks_to_wait_is_waited_for(proxy: Proxy) -> None:
     said = list[str]()
 

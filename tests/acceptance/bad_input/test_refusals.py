@@ -77,7 +77,7 @@ def test_a_port_where_nobody_listens_is_refused(built_site: BuiltSite) -> None:
     assert "hunter2" not in stderr
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("verbose", [(), ("-v",)])
 @pytest.mark.parametrize("place", ["password", "query"])
 def test_a_wrong_password_is_refused_and_never_printed(
@@ -97,7 +97,6 @@ def test_a_wrong_password_is_refused_and_never_printed(
     assert built_site.everything() == built_site.before
 
 
-@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("name", ["no_such_database", ""])
 def test_a_database_name_that_is_missing_or_wrong_is_refused(
     built_site: BuiltSite, postgres: Server, name: str
@@ -173,7 +172,6 @@ def barred(new_database: Callable[[], str], postgres: Server) -> Iterator[tuple[
         yield connection, postgres.url(name, quote(role))
 
 
-@pytest.mark.campaign(short=0)
 def test_views_that_the_user_may_not_read_are_named_once_with_the_grant(
     built_site: BuiltSite, barred: tuple[Any, str]
 ) -> None:
@@ -190,7 +188,7 @@ def test_views_that_the_user_may_not_read_are_named_once_with_the_grant(
     assert [error.partition(", ")[0] for error in built_site.errors(url)] == ["3 of 3 markets would disappear"]
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("place", ["source.schema", "search_path"])
 def test_a_schema_that_the_user_may_not_use_is_named_once_with_the_grant(
     built_site: BuiltSite, barred: tuple[Any, str], place: str

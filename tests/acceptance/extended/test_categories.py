@@ -14,7 +14,6 @@ from tests.support.sites.builds import files
 from tests.support.sites.rows import insert_category, insert_fx_member, insert_market, market_id
 
 
-@pytest.mark.campaign(short=0)
 def test_every_list_of_a_category_is_walked_in_the_databases_order(demo_folder: Path, extended_output: Path) -> None:
     published, lengths = files(extended_output), list[int]()
     for (category, slug), status, sort in product(
@@ -28,7 +27,6 @@ def test_every_list_of_a_category_is_walked_in_the_databases_order(demo_folder: 
     assert sum(length > 2 for length in lengths) > 20
 
 
-@pytest.mark.campaign(short=0)
 def test_the_lists_of_all_categories_are_those_of_the_core(demo_output: Path, extended_output: Path) -> None:
     core, extended = files(demo_output), files(extended_output)
     for status in STATUS_FILTERS:
@@ -89,7 +87,6 @@ def test_a_category_of_fx_members_alone_has_empty_lists(extended_site: ExtendedS
 # ── slugs ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.campaign(short=0)
 def test_id_and_slug_give_the_same_bytes(extended_output: Path) -> None:
     published = files(extended_output)
     by_slug = {key: body for key, body in published.items() if key.startswith(keys.SLUGS)}

@@ -217,7 +217,7 @@ STORES: Final[dict[str, Callable[[Path], Store]]] = {
 }  # fmt: skip
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("edge", STORES)
 @pytest.mark.parametrize("language", ["python", "typescript"])
 def test_no_market_is_lost_repeated_or_wrong_without_an_error(
@@ -242,7 +242,7 @@ def test_no_market_is_lost_repeated_or_wrong_without_an_error(
     print(language, edge, dict(counts), dict(injected))  # noqa: T201 - the figures
     assert counts["walks whole"] + counts["walks failed"] == WALKS < 2 * counts["walks whole"]
     assert counts["followed"] + counts["not followed"] == BUILDS < 2 * counts["followed"]
-    assert sum(injected.values()) > WALKS
+    assert sum(injected.values()) > rounds(0, WALKS)
     assert injected.keys() == {*INJECTED} or WALKS < 100
 
 

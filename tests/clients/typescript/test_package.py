@@ -143,7 +143,6 @@ def test_it_does_not_compile_without_what_it_reads_of_the_contract(tmp_path: Pat
     assert [name for name in names if f"'{name}' does not exist" not in said] == []
 
 
-@pytest.mark.campaign(short=0)
 def test_its_types_are_those_of_the_contract_where_it_is_installed(place: Path) -> None:
     known = {"SORTS": contract.SORTS, "STATES": contract.MARKET_STATUSES}
     text = re.sub("SORTS|STATES", lambda found: " | ".join(map(json.dumps, known[found[0]])), TYPES)
@@ -160,7 +159,6 @@ def test_programs_in_the_docs_have_at_most_ten_lines() -> None:
     assert max(program.strip().count("\n") + 1 for program in PROGRAMS) <= 10
 
 
-@pytest.mark.campaign(short=0)
 def test_all_open_markets_are_listed_as_the_docs_say(site: ChangingSite, url: str, place: Path) -> None:
     assert shown(LIST, url, place) == shown(README, url, place)
     lines = shown(LIST, url, place)
@@ -169,13 +167,11 @@ def test_all_open_markets_are_listed_as_the_docs_say(site: ChangingSite, url: st
     assert len(lines) >= MARKETS
 
 
-@pytest.mark.campaign(short=0)
 def test_a_dump_is_read_as_the_docs_say(site: ChangingSite, url: str, place: Path) -> None:
     (volume,) = shown(DUMP, url, place)
     assert float(volume) == sum(market["volume"] for market in site.states()[0].values()) > 0
 
 
-@pytest.mark.campaign(short=0)
 def test_an_error_tells_what_the_docs_say(url: str, place: Path) -> None:
     (line,) = shown(REFUSED, url, place)
     assert line.startswith(
@@ -183,7 +179,6 @@ def test_an_error_tells_what_the_docs_say(url: str, place: Path) -> None:
     )
 
 
-@pytest.mark.campaign(short=0)
 def test_three_builds_are_followed_as_the_docs_say(site: ChangingSite, url: str, place: Path) -> None:
     for number in range(3):
         lines = shown(FOLLOW, url, place)
@@ -194,7 +189,6 @@ def test_three_builds_are_followed_as_the_docs_say(site: ChangingSite, url: str,
         site.build()
 
 
-@pytest.mark.campaign(short=0)
 def test_three_builds_are_followed_into_sqlite_as_the_docs_say(
     site: ChangingSite, url: str, installed: Path, tmp_path: Path
 ) -> None:
@@ -216,7 +210,6 @@ def test_three_builds_are_followed_into_sqlite_as_the_docs_say(
             site.build()
 
 
-@pytest.mark.campaign(short=0)
 def test_a_copy_in_sqlite_is_replaced_as_a_whole_or_not_at_all(client: Path, tmp_path: Path) -> None:
     program = f"""
     import {{ DatabaseSync }} from "node:sqlite";
@@ -239,7 +232,6 @@ def test_a_copy_in_sqlite_is_replaced_as_a_whole_or_not_at_all(client: Path, tmp
     assert "NOT NULL" in failed
 
 
-@pytest.mark.campaign(short=0)
 def test_who_goes_on_sees_each_build_as_the_docs_say(site: ChangingSite, url: str, place: Path) -> None:
     program = GO_ON.replace(ADDRESS, url).replace("60_000", "20")
     assert program != GO_ON.replace(ADDRESS, url)

@@ -53,12 +53,12 @@ def check(told: dict[str, Any], site: ChangingSite) -> None:
     }  # fmt: skip
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.campaign(short=1)
 def test_node_reads_all_of_it(run: Program, site: ChangingSite, url: str) -> None:
     check(run(f"const base = given.url; {TOUR} return TOLD;", url=url), site)
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.campaign(short=1)
 def test_deno_reads_all_of_it(client: Path, site: ChangingSite, url: str, tmp_path: Path) -> None:
     imports = f"import {{ Client, MemoryStore }} from {NAME};"
     told = deno(f"{imports}\nconst base = Deno.args[0];{TOUR}console.log(JSON.stringify(TOLD));", client, tmp_path, url)
@@ -82,7 +82,7 @@ def test_a_page_of_another_origin_reads_all_of_it(client: Path, site: ChangingSi
         check(page.evaluate(f"async (base) => {{ {script} }}", url), site)
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.campaign(short=1)
 def test_a_worker_reads_all_of_it(client: Path, site: ChangingSite, url: str, tmp_path: Path) -> None:
     shutil.copytree(client / "dist", tmp_path / "client")
     (tmp_path / "worker.js").write_text(

@@ -94,7 +94,6 @@ def test_a_body_is_no_reason_to_hang(client: Client) -> None:
     assert client.send("GET", MARKETS, Transfer_Encoding="chunked").status == 200
 
 
-@pytest.mark.campaign(short=0)
 def test_an_api_below_a_path_is_served_below_that_path(tmp_path: Path, database: sqlite3.Connection) -> None:
     build_now(make_config(tmp_path, base_url="https://example.org/api"))
     with served(tmp_path, "--set", "base_url=https://example.org/api") as server, connected(server.port) as client:
@@ -150,7 +149,6 @@ def test_a_walk_whose_generation_was_purged_has_to_start_again(folder: Path) -> 
         assert walk(client, repeat(5)) == in_order(folder / "markets.db", "open", "popular")
 
 
-@pytest.mark.campaign(short=0)
 def test_a_router_that_was_built_anew_is_used_at_once(folder: Path) -> None:
     with served(folder) as server, connected(server.port) as client:
         assert client.send("GET", MARKETS).status == 200

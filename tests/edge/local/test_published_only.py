@@ -27,7 +27,6 @@ ESCAPES: Final = (
 )  # fmt: skip
 
 
-@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("path", ESCAPES)
 def test_no_path_leads_to_what_is_not_published(server: Served, path: str) -> None:
     received = exchange(server.port, f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode("latin-1"))
@@ -36,7 +35,6 @@ def test_no_path_leads_to_what_is_not_published(server: Served, path: str) -> No
     assert contract.ErrorResponse.model_validate_json(body).error in ("invalid request", "not found")
 
 
-@pytest.mark.campaign(short=0)
 def test_no_link_leads_out_of_what_is_published(folder: Path) -> None:
     (folder / "secret.json").write_text("SECRET")
     detail = next(folder.glob("output/v1/public/markets/detail/*/*.json"))
@@ -51,7 +49,6 @@ def test_no_link_leads_out_of_what_is_published(folder: Path) -> None:
         assert client.send("GET", MARKETS).status == 200
 
 
-@pytest.mark.campaign(short=0)
 def test_the_way_in_shows_the_first_calls_until_there_is_an_inspection_page(folder: Path) -> None:
     (folder / "output" / "index.html").unlink()
     with served(folder) as server, connected(server.port) as client:
@@ -131,7 +128,6 @@ def test_nothing_else_is_below_the_pages(client: Client, name: str) -> None:
     assert (answer.status, json.loads(answer.body)) == (404, {"error": "not found"})
 
 
-@pytest.mark.campaign(short=0)
 def test_files_to_take_away_are_read_at_their_own_address_only_and_never_through_a_link(folder: Path) -> None:
     (real,) = (folder / "output" / "v1" / "dumps" / "markets").glob("*.ndjson.gz")
     key = real.relative_to(folder / "output").as_posix()

@@ -98,7 +98,6 @@ def test_behind_trusted_proxies_the_reader_is_counted(peer: str, forwarded: str,
     assert reader.address(peer, forwarded, trusted) == counted
 
 
-@pytest.mark.campaign(short=0)
 def test_serve_counts_each_reader_behind_a_trusted_proxy_alone(folder: Path) -> None:
     local = Local(make_config(folder, rate_limit__requests=2, rate_limit__trusted_proxies="127.0.0.1"))
 

@@ -14,7 +14,6 @@ from tests.support.edges.serving import MARKETS, UNLIMITED, Served, exchange, pa
 from tests.support.waiting import PATIENCE_S, wait_until
 
 
-@pytest.mark.campaign(short=0)
 def test_slow_and_garbled_clients_harm_nobody(folder: Path) -> None:
     dice = random.Random(1)  # noqa: S311 - no secret
     with served(folder, *UNLIMITED) as server, connected(server.port) as client:
@@ -41,7 +40,6 @@ def test_slow_and_garbled_clients_harm_nobody(folder: Path) -> None:
         assert "Traceback" not in server.logged()
 
 
-@pytest.mark.campaign(short=0)
 def test_what_is_no_http_gets_the_contracts_error(server: Served) -> None:
     lines = ["GET", "garbage", "GET / x HTTP/1.1", "GET / HTTP/2.0", "GET / HTTP/x", f"GET /{'a' * 70_000} HTTP/1.1"]
     lines += [f"GET {MARKETS}?q={'x' * 10_000_000} HTTP/1.1"]
@@ -62,7 +60,6 @@ def test_every_header_is_sent_once(server: Served, path: str) -> None:
     assert len(names) == len(set(names))
 
 
-@pytest.mark.campaign(short=0)
 def test_each_request_is_one_line_of_the_log_and_cannot_forge_another(folder: Path) -> None:
     with served(folder) as server, connected(server.port) as client:
         client.send("GET", f"{MARKETS}?limit=3&q")
@@ -79,7 +76,6 @@ def test_each_request_is_one_line_of_the_log_and_cannot_forge_another(folder: Pa
     assert len(lines[3]) < 1200
 
 
-@pytest.mark.campaign(short=0)
 def test_it_says_where_it_serves_and_that_it_stopped(folder: Path) -> None:
     with served(folder) as server:
         address = f"http://127.0.0.1:{server.port}{MARKETS}"
@@ -97,7 +93,6 @@ def test_without_a_build_it_says_how_to_make_one(tmp_path: Path) -> None:
     assert len(result.stderr.splitlines()) == 1
 
 
-@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize(
     ("text", "sentence"), [("(", "cannot be run (SyntaxError"), ("", "cannot be run"), (b"\xff", "cannot")]
 )
@@ -125,7 +120,6 @@ def test_a_port_that_is_taken_is_named(server: Served, demo_folder: Path) -> Non
     assert elsewhere.stderr.startswith("error: cannot listen on nowhere.invalid: ")
 
 
-@pytest.mark.campaign(short=0)
 def test_listening_to_the_whole_network_is_no_secret(folder: Path) -> None:
     with served(folder, "--host", "0.0.0.0") as server, connected(server.port) as client:  # noqa: S104 - that is it
         assert client.send("GET", MARKETS).status == 200

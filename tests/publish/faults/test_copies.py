@@ -17,7 +17,7 @@ from tests.support.campaigns import rounds
 from tests.support.faults import State
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.campaign(short=1)
 @ON_BOTH
 def test_no_serial_names_two_states_when_copies_of_a_folder_are_published_in_turn(scene: Scene) -> None:
     """Few states are possible, so that copies come to the same one by different steps."""
@@ -38,7 +38,7 @@ def test_no_serial_names_two_states_when_copies_of_a_folder_are_published_in_tur
 def play(scene: Scene, rng: random.Random) -> Iterator[ChangesHead]:
     """Build, copy and publish in turn; yields the heads that readers find."""
     sites, states = dict[str, SiteContent](), list[State]()
-    for minute in range(20):
+    for minute in range(rounds(6, 20)):
         name = rng.choice("abc")
         if rng.random() < 0.1 and (origin := rng.choice("abc")) in sites and origin != name:
             sites[name] = copied(scene, sites[origin], name)

@@ -57,7 +57,6 @@ def published(scene: Scene) -> SiteContent:
 # ── altered objects ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("share", range(5))
 def test_altered_objects_are_found_and_repaired(scene: Scene, published: SiteContent, share: int) -> None:
     objects = dict(scene.objects())
@@ -78,7 +77,6 @@ def test_altered_objects_are_found_and_repaired(scene: Scene, published: SiteCon
     assert len(altered) > 10
 
 
-@pytest.mark.campaign(short=0)
 def test_altered_objects_are_replaced_by_the_next_change_too(scene: Scene, published: SiteContent) -> None:
     objects = dict(scene.objects())
     for key in published.manifest.objects:
@@ -93,7 +91,6 @@ def test_altered_objects_are_replaced_by_the_next_change_too(scene: Scene, publi
 # ── records ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.campaign(short=0)
 def test_an_outdated_record_is_repaired_by_verify(scene: Scene) -> None:
     first, second = scene.site("a", 0), scene.site("b", 1, m1={"question": "New?"}, m3=None)
     scene.publish(first)
@@ -117,7 +114,7 @@ def test_an_empty_site_is_published_with_the_option(scene: Scene, published: Sit
 # ── clocks ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize(
     "steps",
     [(3600, *[LIFETIME_S / 4] * 2), (-3600, *[LIFETIME_S / 4] * 2), (0, 3600, -7200, 1800)],

@@ -21,7 +21,7 @@ SETTINGS = (
 )
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("seed", range(rounds(1, 4)))
 def test_walks_and_searches_stay_exact_while_settings_change(scene: Scene, seed: int) -> None:
     rng, walks = random.Random(seed), list[Walk]()

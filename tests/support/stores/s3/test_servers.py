@@ -5,7 +5,6 @@ from contextlib import closing
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import pytest
 from botocore.exceptions import ClientError
 
 from tests.support.stores.s3.server import BUCKET, S3Server
@@ -72,7 +71,6 @@ def delete_versions(client: "S3Client", bucket: str, pages: Iterable[Any]) -> No
             client.delete_object(Bucket=bucket, Key=version["Key"], VersionId=version["VersionId"])
 
 
-@pytest.mark.campaign(short=0)
 def test_it_answers_as_another_does(s3: S3Server, radosgw: Endpoint) -> None:
     with closing(Endpoint(s3.url).client()) as client, closing(radosgw.client()) as other:
         assert [*conversation(client, BUCKET)] == [*conversation(other, radosgw.new_bucket())]
