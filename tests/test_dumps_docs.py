@@ -141,6 +141,7 @@ def test_the_command_line_reads_the_state_that_it_began_with(settings: Config) -
     assert [line.split("\t")[0] for line in found.split("\n")[:-1]] == [market["id"] for market in expected]
 
 
+@pytest.mark.campaign(short=0)
 def test_each_library_reads_ndjson_in_one_line(settings: Config) -> None:
     """In a process of their own: they start threads."""
     lines = dict(re.findall(r"^\| (DuckDB|polars|pandas) \| `(.+)` \|$", PAGE, re.MULTILINE))
@@ -350,6 +351,7 @@ def test_movers_are_the_open_markets_that_moved_most_in_24_hours(site: Config) -
         assert [moves[market] for market, *_ in rows] == pytest.approx([abs(row[3] - row[2]) for row in rows])
 
 
+@pytest.mark.campaign(short=0)
 def test_a_day_of_the_archive_is_read_as_it_was(site: Config) -> None:
     day = (AS_OF - timedelta(days=1)).date().isoformat()
     found = [sorted(rows) for rows in answers("What was known on a day?", site, day)]

@@ -69,6 +69,7 @@ def test_the_program_that_purges_cloudflare_keeps_its_token_out_of_the_arguments
     assert sent == once * 2
 
 
+@pytest.mark.campaign(short=0)
 def test_a_database_is_read_over_tls_only_if_its_certificate_is_right(tmp_path: Path) -> None:
     with postgres.running() as server:
         authority = certified(server, tmp_path)

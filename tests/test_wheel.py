@@ -115,6 +115,7 @@ def _copy(source: str, target: str) -> str:
     return target
 
 
+@pytest.mark.campaign(short=0)
 def test_wheel_and_sdist_are_the_same_bytes_wherever_and_whenever_they_are_built(tmp_path: Path) -> None:
     require("git", reason="builds are not compared")
     trees = copied(tmp_path / "one", 1e9, 0o022), copied(tmp_path / "other", 1.7e9, 0o077)

@@ -234,6 +234,7 @@ def test_every_schedule_runs_a_command_that_exists() -> None:
     assert all(parse(words).params for words in shown)
 
 
+@pytest.mark.campaign(short=0)
 def test_the_cron_line_builds_and_publishes(tmp_path: Path) -> None:
     program = tmp_path / ".venv" / "bin" / PROGRAM
     program.parent.mkdir(parents=True)

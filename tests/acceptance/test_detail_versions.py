@@ -253,6 +253,7 @@ def test_a_market_that_nobody_has_traded_has_a_version_until_somebody_does(
     assert versions.changed() == {VOIDED}
 
 
+@pytest.mark.campaign(short=0)
 def test_a_watermark_misses_what_commits_late_until_an_audit_finds_it(watched: ExistingSite, tmp_path: Path) -> None:
     with (
         closing(watched.server.connect(watched.name)) as first,

@@ -100,6 +100,7 @@ def test_an_arrival_writes_and_uploads_one_chunk_of_each_list_that_grows(chunked
     assert f": {len(puts)} files written" in result.stdout
 
 
+@pytest.mark.campaign(short=0)
 def test_chunks_stay_as_long_as_a_generation_that_names_them_is_kept(chunked: PublishedSite) -> None:
     began, before = Walk(chunked, LIST, 20).begin(), walk(chunked, LIST)
     chunked.edit(200, question="Edited?")

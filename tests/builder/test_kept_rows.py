@@ -73,6 +73,7 @@ def test_where_nothing_changed_nothing_is_read_but_ids_with_versions(site: Versi
     assert site.build(**EXTENDED).details == DetailCounts(kept=MARKETS)
 
 
+@pytest.mark.campaign(short=0)
 def test_a_market_that_changed_is_read_alone_with_what_belongs_to_it(site: VersionedSite) -> None:
     site.build(**EXTENDED)
     site.edit(3, question="Will it snow?", prob=0.25)
@@ -84,6 +85,7 @@ def test_a_market_that_changed_is_read_alone_with_what_belongs_to_it(site: Versi
     assert read(site, **EXTENDED) == {"markets": MARKETS}
 
 
+@pytest.mark.campaign(short=0)
 def test_a_spelling_that_wins_has_the_markets_read_that_showed_the_other(site: VersionedSite) -> None:
     for number in (17, 18, 19):
         insert_category(site.database, "Weather", 1, market_id=market_id(number))
@@ -94,6 +96,7 @@ def test_a_spelling_that_wins_has_the_markets_read_that_showed_the_other(site: V
     assert read(site, **EXTENDED)["rows"] == 3, "they show another spelling than their rows"
 
 
+@pytest.mark.campaign(short=0)
 def test_a_market_that_closes_by_the_clock_is_read_then(site: VersionedSite) -> None:
     site.edit(3, close_time="2026-01-31 12:12:00.000000")
     site.build()
@@ -171,6 +174,7 @@ def kept_of(site: VersionedSite) -> bytes:
     return b"".join(path.read_bytes() for path in [site.output / files.FINGERPRINTS, *site.output.glob("details/*")])
 
 
+@pytest.mark.campaign(short=0)
 def test_nothing_of_a_market_that_was_taken_down_or_withdrawn_is_kept(site: VersionedSite) -> None:
     for number in (3, 4):
         site.edit(number, question="It is what?")

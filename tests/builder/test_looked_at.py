@@ -75,7 +75,7 @@ def test_a_build_of_the_same_instant_has_the_same_turn(site: VersionedSite) -> N
     assert first == second
 
 
-@pytest.mark.campaign(short=1)
+@pytest.mark.campaign(short=0)
 def test_all_files_of_a_folder_are_looked_at_where_one_was_lost_or_replaced(site: VersionedSite) -> None:
     path = site.output / keys.detail(IDS[3])
     for body in (None, b"{}"):

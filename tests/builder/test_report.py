@@ -265,7 +265,7 @@ class Steps(Silent):
         self.done += 1
 
 
-@pytest.mark.campaign(short=1)
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("settings", [{}, {"variant": "extended", "search": "title"}])
 def test_progress_ends_when_the_work_is_done(
     tmp_path: Path, database: sqlite3.Connection, settings: dict[str, str]

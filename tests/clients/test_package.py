@@ -130,6 +130,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "env/bin"
 
 
+@pytest.mark.campaign(short=0)
 def test_it_works_where_only_its_files_are_installed(installed: Path, demo_site: DemoSite, tmp_path: Path) -> None:
     assert "mirror" in done(installed / "pm", "--help", cwd=tmp_path)
     assert done(installed / "pm", demo_site.url, "list", "--limit", "1", cwd=tmp_path).count("\n") == 3

@@ -58,7 +58,7 @@ def sentence(begun: Running) -> str:
 # ── the scheduler ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.campaign(short=1)
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("listens", [False, True], ids=["nothing listens", "a server that is not a scheduler"])
 def test_an_address_without_a_scheduler(unchanged: ClusterSite, *, listens: bool) -> None:
     with ExitStack() as stack:
@@ -98,6 +98,7 @@ def test_an_interrupt_while_workers_render(unchanged: ClusterSite, workers: Clus
 # ── workers ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.campaign(short=0)
 def test_a_worker_of_another_version(
     unchanged: ClusterSite, odd: Cluster, worker_environ: Mapping[str, str], tmp_path: Path
 ) -> None:
@@ -125,6 +126,7 @@ def test_a_worker_without_an_installation(
     assert f"worker {worker.address} cannot import public-markets" in sentence(begin(unchanged, odd.address))
 
 
+@pytest.mark.campaign(short=0)
 def test_a_worker_without_the_address_of_the_database(unchanged: ClusterSite, odd: Cluster) -> None:
     worker = odd.joined(odd.begin({}))
     assert sentence(begin(unchanged, odd.address)) == (
@@ -132,6 +134,7 @@ def test_a_worker_without_the_address_of_the_database(unchanged: ClusterSite, od
     )
 
 
+@pytest.mark.campaign(short=0)
 def test_a_worker_that_names_another_database(unchanged: ClusterSite, odd: Cluster, postgres: Server) -> None:
     worker = odd.joined(odd.begin({_URL: postgres.url(postgres.create_database())}))
     found = sentence(begin(unchanged, odd.address))
@@ -142,6 +145,7 @@ def test_a_worker_that_names_another_database(unchanged: ClusterSite, odd: Clust
 # ── the database ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.campaign(short=0)
 def test_the_transaction_that_exports_the_snapshot_is_ended_while_workers_render(
     unchanged: ClusterSite, workers: Cluster
 ) -> None:
@@ -160,6 +164,7 @@ def test_sqlite(unchanged: ClusterSite, demo_rows: Path) -> None:
 # ── secrets ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.campaign(short=0)
 def test_nothing_of_the_databases_address_reaches_the_scheduler(demo: ClusterSite, workers: Cluster) -> None:
     with relayed(workers.port) as relay:
         demo.build(relay.address, "relayed")
@@ -168,6 +173,7 @@ def test_nothing_of_the_databases_address_reaches_the_scheduler(demo: ClusterSit
         assert not relay.has_passed(secret)
 
 
+@pytest.mark.campaign(short=0)
 def test_the_password_of_a_worker_stays_there_when_the_database_refuses_it(
     unchanged: ClusterSite, odd: Cluster, postgres: Server
 ) -> None:

@@ -82,6 +82,7 @@ def test_the_pickle_with_which_dask_gives_up_a_task_is_told_as_what_it_means(dem
     assert ended.stderr.startswith("error: cluster: one worker after the other died while it ran the same task; ")
 
 
+@pytest.mark.campaign(short=0)
 def test_the_pickle_with_which_dask_tells_that_a_worker_went_away_is_no_attack(
     demo: ClusterSite, odd: Cluster, program: Path
 ) -> None:

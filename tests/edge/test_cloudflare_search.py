@@ -146,7 +146,7 @@ def costly(layout: str, first: int = 0) -> Objects:
     return search.objects(MARKETS[first:], layout, buckets.Sizes(target=1))
 
 
-@pytest.mark.campaign(short=1)
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_the_costliest_searches_stay_within_what_a_worker_may_ask_for(worker: Worker, layout: str) -> None:
     objects = costly(layout)

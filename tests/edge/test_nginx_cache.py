@@ -86,7 +86,7 @@ def reads(edge: EdgeSite, asked: str, is_over: threading.Event) -> list[tuple[fl
     return found
 
 
-@pytest.mark.campaign(short=1)
+@pytest.mark.campaign(short=0)
 def test_what_is_withdrawn_is_in_no_answer_two_seconds_later(edge: EdgeSite) -> None:
     publish(edge, 0)
     asked, is_over = (target(NAME, LIMIT), DETAIL, f"/{FILE}"), threading.Event()
@@ -107,7 +107,7 @@ def test_what_is_withdrawn_is_in_no_answer_two_seconds_later(edge: EdgeSite) -> 
     assert not any(b"withdrawn" in answer.body for answer in late)
 
 
-@pytest.mark.campaign(short=1)
+@pytest.mark.campaign(short=0)
 def test_hot_answers_are_those_of_the_router_whatever_is_asked_for(edge: EdgeSite) -> None:
     publish(edge, 0)
     time.sleep(SETTLED)
@@ -146,6 +146,7 @@ def test_a_cached_answer_is_for_one_target_and_method_only(edge: EdgeSite) -> No
 # ── what is cut ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.campaign(short=0)
 @IN_CHUNKS
 def test_a_hot_page_is_cut_once_a_second(edge: EdgeSite) -> None:
     bodies: list[bytes] = []
@@ -166,6 +167,7 @@ def test_a_hot_page_is_cut_once_a_second(edge: EdgeSite) -> None:
     assert edge.ask(NAME, LIMIT).body != bodies[0]
 
 
+@pytest.mark.campaign(short=0)
 @IN_CHUNKS
 def test_the_servers_failure_is_not_kept_and_brings_nothing_back(edge: EdgeSite) -> None:
     publish(edge, 0)
@@ -210,6 +212,7 @@ def slow_bucket() -> Iterator[tuple[Path, threading.Event, list[str], int]]:
             yield config.output, answers, asked, port
 
 
+@pytest.mark.campaign(short=0)
 def test_nobody_is_shown_what_is_older_because_the_store_is_slow() -> None:
     """While another waits for a slow bucket, three seconds after a document was replaced."""
     with slow_bucket() as (output, answers, asked, port), connected(port) as one, connected(port) as other:

@@ -36,6 +36,7 @@ def is_ended(connection: socket.socket) -> bool:
         return True
 
 
+@pytest.mark.campaign(short=0)
 def test_half_sent_requests_of_one_address_leave_room_for_others_and_end_soon() -> None:
     soon = "client_header_timeout 10s;", "client_header_timeout 2s;"
     with empty_nginx("bucket.conf", ONE_WORKER, soon) as port, ExitStack() as stack:

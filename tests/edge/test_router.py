@@ -266,6 +266,7 @@ def _places() -> Iterator[tuple[int, int]]:
         yield from ((position, limit) for limit in range(LIMIT_MIN, LIMIT_MAX + 1))
 
 
+@pytest.mark.campaign(short=0)
 def test_a_changed_limit_leads_to_the_page_that_pages_cuts(tmp_path: Path) -> None:
     name, generation = "open/popular", "p" + "5" * (cursors.GENERATION_LENGTH - 1)
     places = list(_places())
@@ -276,7 +277,7 @@ def test_a_changed_limit_leads_to_the_page_that_pages_cuts(tmp_path: Path) -> No
         assert result["key"] == keys.page(name, generation, pages.size_at(position, limit), position)
 
 
-@pytest.mark.campaign(short=1)
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("variant", CORES)
 def test_cursors_minted_by_the_build_lead_to_pages_of_the_build(
     variant: Variant, outputs: Outputs, tmp_path: Path

@@ -55,7 +55,7 @@ def items(bodies: list[bytes]) -> list[bytes]:
     return search.items_of([{"body": body.decode()} for body in bodies])
 
 
-@pytest.mark.campaign(short=1)
+@pytest.mark.campaign(short=0)
 def test_every_search_of_the_table(edge: EdgeSite) -> None:
     for case in CASES:
         assert items(walk(edge, case.target())) == case.items(MARKETS), case

@@ -93,7 +93,7 @@ def test_verifying_with_a_lost_shard_still_refuses_an_older_build(scene: Scene) 
     check_whole(scene.objects(), older)
 
 
-@pytest.mark.campaign(short=1)
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("share", [1, 2], ids=["all lost", "half lost"])
 def test_verifying_with_lost_shards_still_refuses_a_much_smaller_build(scene: Scene, share: int) -> None:
     scene.publish(scene.site("a", 0))

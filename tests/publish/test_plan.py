@@ -391,6 +391,7 @@ def test_a_carried_out_plan_leaves_the_build_and_the_retained_generations(
     assert not (purges and kept)
 
 
+@pytest.mark.campaign(short=0)
 @settings(max_examples=rounds(50, 200), deadline=None)
 @given(manifests(), stores())
 def test_a_second_plan_is_empty(built: Manifest, before: tuple[Published, Model]) -> None:

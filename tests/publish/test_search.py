@@ -30,7 +30,7 @@ def test_no_object_has_a_word_of_a_market_that_was_taken_down(searched: Publishe
     searched.check()
 
 
-@pytest.mark.campaign(short=1)
+@pytest.mark.campaign(short=0)
 def test_a_takedown_makes_the_index_of_a_build_without_the_market(searched: PublishedSite) -> None:
     searched.done("takedown", market_id(1), market_id(OPEN[-1]))
     made = index_of(searched.objects())
@@ -61,7 +61,7 @@ def test_a_published_site_can_be_searched(searched: PublishedSite) -> None:
     assert market_id(FX) not in found(searched, "question"), "no list has it"
 
 
-@pytest.mark.campaign(short=1)
+@pytest.mark.campaign(short=0)
 def test_a_walk_goes_on_while_the_site_is_published(searched: PublishedSite) -> None:
     edge, query = engine(searched), "q=committee&status=all&limit=1&sort=volume"
     first = edge.walk(Reads(searched), query)[0]

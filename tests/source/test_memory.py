@@ -11,6 +11,7 @@ from typing import Final
 import pytest
 
 from tests.source.native import Postgres, detail
+from tests.support.campaigns import rounds
 from tests.support.project import ROOT
 from tests.support.sites.builds import AS_OF
 from tests.support.sites.rows import create_database, insert_market, market_id
@@ -43,7 +44,7 @@ def peak(folder: Path, url: str) -> float:
     return int(done.stdout.splitlines()[-1]) / 1024
 
 
-FEW, MANY = 30_000, 300_000
+FEW, MANY = rounds(3_000, 30_000), rounds(60_000, 300_000)
 #: Rows of one market, from a series of numbers `i`, in turn: history, a fill, an order.
 LONG_PAST: Final = (
     """
@@ -78,7 +79,7 @@ def long_past(series: dict[str, str], rows: int) -> Iterator[str]:
         yield statement.format(**{**series, "series": series["series"].format(rows=rows)}, id=market_id(1))
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("source", ["sqlite", "postgresql"])
 def test_memory_does_not_grow_with_the_past(
     tmp_path: Path, make_postgres: Callable[..., Postgres], source: str

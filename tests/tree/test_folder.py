@@ -164,7 +164,7 @@ UNREADABLE: Final = {
 }
 
 
-@pytest.mark.campaign(short=1)
+@pytest.mark.campaign(short=0)
 def test_a_manifest_that_cannot_be_read_is_refused(world: World, output: Path) -> None:
     world.advance()
     for content, words in UNREADABLE.items():
@@ -195,7 +195,7 @@ LOST: Final = (
 )
 
 
-@pytest.mark.campaign(short=1)
+@pytest.mark.campaign(short=0)
 def test_deleted_files_are_restored(world: World, output: Path) -> None:
     before = files(output, "")
     for lost in LOST:
@@ -272,7 +272,7 @@ def test_a_link_in_place_of_the_lock_file_is_refused(tmp_path: Path) -> None:
     assert [path.name for path in output.iterdir()] == [".lock"]
 
 
-@pytest.mark.campaign(short=1)
+@pytest.mark.campaign(short=0)
 def test_a_link_in_place_of_a_folder_is_refused_before_anything_is_written(world: World, output: Path) -> None:
     world.advance()
     settings = make_config(world.folder, base_url="https://other.example")  # other files for the edges
@@ -321,6 +321,7 @@ def test_files_that_name_what_is_not_public_are_readable_by_the_operator_only(wo
     assert modes(output) == dict.fromkeys(PRIVATE, 0o600)
 
 
+@pytest.mark.campaign(short=0)
 def test_folders_that_nobody_else_can_enter_are_mended_with_what_is_in_them(world: World, output: Path) -> None:
     """As a copy under umask 077 leaves them."""
     mode = (output / API_VERSION).stat().st_mode
@@ -354,6 +355,7 @@ def test_private_files_of_an_older_version_become_private(tmp_path: Path) -> Non
 # ── times ──
 
 
+@pytest.mark.campaign(short=0)
 def test_what_a_build_replaces_or_brings_back_is_later_by_a_second(world: World, output: Path) -> None:
     """As an ETag of nginx is the time in seconds and the size."""
     ahead = int((output / ".lock").stat().st_mtime) + 100
@@ -377,6 +379,7 @@ def test_what_a_build_replaces_or_brings_back_is_later_by_a_second(world: World,
 # ── ages ──
 
 
+@pytest.mark.campaign(short=0)
 def test_cursors_live_as_long_as_promised_however_long_a_build_takes(world: World) -> None:
     """Their generation is retired when readers can no longer begin in it, not when the build that does it begins."""
     config = make_config(world.folder)

@@ -244,7 +244,7 @@ def with_header(name: str, value: str, pattern: str = _LISTS) -> Callable[[str, 
     return alter
 
 
-@pytest.mark.campaign(short=1)
+@pytest.mark.campaign(short=0)
 @pytest.mark.parametrize(
     ("name", "value", "text"),
     [
@@ -318,6 +318,7 @@ def test_a_copy_of_an_earlier_state_is_stale_and_has_an_age(moving: Moving) -> N
     assert "purge the CDN if they stay" in ended.stderr
 
 
+@pytest.mark.campaign(short=0)
 def test_an_item_that_no_state_had_is_wrong_even_where_others_are_stale(moving: Moving) -> None:
     moving.edit("UPDATE markets SET volume = volume + 1 WHERE status = 'open'")
     moving.build()
@@ -424,6 +425,7 @@ def test_steps_that_lead_elsewhere_or_nowhere_are_named(proxy: Proxy, kind: str)
     assert text in found.text
 
 
+@pytest.mark.campaign(short=0)
 def test_a_parquet_file_of_a_market_that_was_withdrawn_is_named(moving: Moving) -> None:
     before = json.loads((moving.folder / "output/v1/dumps/head.json").read_bytes())
     file = before["markets"][1]["name"]
@@ -561,6 +563,7 @@ def test_fills_that_came_after_the_files_of_the_day_are_not_missed(moving: Movin
     assert in_parquet(moving.proxy.url) == []
 
 
+@pytest.mark.campaign(short=0)
 def test_an_edge_that_cannot_search_is_not_accused(proxy: Proxy) -> None:
     refusal = contract.encode(contract.invalid("q", variant="extended"))
     proxy.alter = lambda target, answer: replace(answer, status=400, body=refusal) if "q=" in target else answer
@@ -586,6 +589,7 @@ def test_a_site_that_closes_the_connection_of_some_requests_is_told(site: Served
     assert found.text.startswith("does not answer (")
 
 
+@pytest.mark.campaign(short=0)
 def test_terminals_never_get_what_a_site_makes_up(proxy: Proxy) -> None:
     proxy.alter = altering(_LISTS, _in_items(**{"\x1b[2J": 1}))
     found = mismatches(proxy.url)
@@ -646,6 +650,7 @@ def test_without_a_dump_lists_are_compared_with_each_other_and_with_details(prox
     assert any(re.search(text, one.text) for one in found) or not text, found
 
 
+@pytest.mark.campaign(short=0)
 def test_a_site_that_asks_to_wait_is_waited_for(proxy: Proxy) -> None:
     said = list[str]()
 

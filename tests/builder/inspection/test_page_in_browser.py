@@ -140,6 +140,7 @@ def test_the_page_describes_the_build_without_network_requests(disk: Watched, re
     assert disk.page.inner_text("#search-index").startswith("The search index has ")
 
 
+@pytest.mark.campaign(short=0)
 def test_untrusted_texts_stay_text_cut_in_the_table_and_whole_in_the_dialog(disk: Watched) -> None:
     for number, text in enumerate(HOSTILE, 1):
         questions, _ = find(disk, market_id(number))
@@ -184,7 +185,7 @@ def test_a_member_of_an_fx_family_is_said_to_be_in_no_list_where_it_is_shown_and
     assert "EURUSD ≥ 1.08" in read(disk, 62)
 
 
-@pytest.mark.campaign(short=1)
+@pytest.mark.campaign(short=0)
 def test_markets_are_sorted_as_the_api_sorts_them(disk: Watched, rebuilt_folder: Path) -> None:
     for status, sort in product(("open", "archive", "all"), SORTS):
         disk.page.select_option("#find-status", status)
@@ -345,6 +346,7 @@ def send(watched: Watched) -> tuple[str, dict[str, Any]]:
     return watched.page.inner_text("#call-status-line"), json.loads(watched.page.inner_text("#call-body"))
 
 
+@pytest.mark.campaign(short=0)
 def test_live_calls_show_request_and_response(live: Watched, server: Served) -> None:
     page = live.page
     page.select_option("#call-status", "all")

@@ -143,6 +143,7 @@ def test_it_does_not_compile_without_what_it_reads_of_the_contract(tmp_path: Pat
     assert [name for name in names if f"'{name}' does not exist" not in said] == []
 
 
+@pytest.mark.campaign(short=0)
 def test_its_types_are_those_of_the_contract_where_it_is_installed(place: Path) -> None:
     known = {"SORTS": contract.SORTS, "STATES": contract.MARKET_STATUSES}
     text = re.sub("SORTS|STATES", lambda found: " | ".join(map(json.dumps, known[found[0]])), TYPES)
@@ -159,6 +160,7 @@ def test_programs_in_the_docs_have_at_most_ten_lines() -> None:
     assert max(program.strip().count("\n") + 1 for program in PROGRAMS) <= 10
 
 
+@pytest.mark.campaign(short=0)
 def test_all_open_markets_are_listed_as_the_docs_say(site: ChangingSite, url: str, place: Path) -> None:
     assert shown(LIST, url, place) == shown(README, url, place)
     lines = shown(LIST, url, place)
@@ -179,6 +181,7 @@ def test_an_error_tells_what_the_docs_say(url: str, place: Path) -> None:
     )
 
 
+@pytest.mark.campaign(short=0)
 def test_three_builds_are_followed_as_the_docs_say(site: ChangingSite, url: str, place: Path) -> None:
     for number in range(3):
         lines = shown(FOLLOW, url, place)
@@ -189,6 +192,7 @@ def test_three_builds_are_followed_as_the_docs_say(site: ChangingSite, url: str,
         site.build()
 
 
+@pytest.mark.campaign(short=0)
 def test_three_builds_are_followed_into_sqlite_as_the_docs_say(
     site: ChangingSite, url: str, installed: Path, tmp_path: Path
 ) -> None:
