@@ -96,6 +96,13 @@ def test_a_name_that_no_market_has_is_refused_with_the_way_to_find_it(
     assert "blocked.json" not in published_site.stored()
 
 
+def test_an_address_of_another_site_is_refused_with_the_forms_of_this_one(published_site: PublishedSite) -> None:
+    address = f"https://other.example.org/{market_id(FX)}"
+    found = published_site.refused(1, "takedown", address)
+    assert found.startswith(f"{address}: is not the address of a published market, which is http")
+    assert found.endswith("/v1/public/markets/ID; give its id instead")
+
+
 def test_a_slug_cannot_be_undone_and_the_error_says_where_the_id_is(published_site: PublishedSite) -> None:
     assert published_site.refused(1, "takedown", "--undo", "slug-of-1-").endswith(
         "; `public-markets takedown` lists the ids"

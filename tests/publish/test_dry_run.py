@@ -181,6 +181,14 @@ def is_told(key: str, places: set[str]) -> bool:
 # ── single properties ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
+def test_a_dry_run_of_a_first_publish_asks_nothing_of_single_objects(empty: PublishedSite) -> None:
+    *steps, summary = empty.done("publish", "--dry-run").stdout.splitlines()
+    assert empty.stored() == {}
+    assert len(empty.server.log) < 12 < len(steps)
+    assert {step.rpartition(": ")[2] for step in steps} == {"new"}
+    assert f"upload {len(empty.built())} objects" in summary
+
+
 def test_a_dry_run_says_what_names_each_row_as_its_own_report_is_gone(published_site: PublishedSite) -> None:
     for number in (1, 2):
         published_site.edit(number, question="")

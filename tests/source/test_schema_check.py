@@ -11,7 +11,7 @@ from generator.builder import notices
 from generator.source import schema_check
 from generator.source.relations import RELATIONS, Kind
 from generator.source.rights import MissingRights
-from tests.support.commands import run
+from tests.support.commands import overrides, run
 from tests.support.sites.rows import (
     create_database,
     fill_id,
@@ -165,7 +165,7 @@ def test_the_command_tells_everything_in_the_order_of_mending_and_fails(folder: 
         connection.execute("ALTER TABLE markets ADD COLUMN volume BLOB")
     (folder / "file").touch()
     settings = {"prices": "none.json", "output": "file/output", "publish.target": "file/site"}
-    done = run("check", *(word for key, value in settings.items() for word in ("--set", f"{key}={value}")), cwd=folder)
+    done = run("check", *overrides(settings), cwd=folder)
     assert done.returncode == 1
     assert [line.split(";")[0] for line in done.stdout.splitlines()] == [
         "error: prices: none.json: no such file or directory",

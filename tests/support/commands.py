@@ -13,6 +13,7 @@ import subprocess
 import sys
 import traceback
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -25,6 +26,11 @@ from tests.support.project import ROOT
 
 #: What takes longer hangs.
 _TIMEOUT_S: Final = 120
+
+
+def overrides(settings: Mapping[str, object]) -> list[str]:
+    """Settings, named as `make_config` takes them, as options of a command."""
+    return [word for name, value in settings.items() for word in ("--set", f"{name.replace('__', '.')}={value}")]
 
 
 def run(*arguments: str | Path, cwd: Path = ROOT, **environ: str) -> subprocess.CompletedProcess[str]:

@@ -21,6 +21,7 @@ from generator.downloads.records import Records
 from generator.verify import period_files
 from generator.verify.mismatches import Verdict
 from tests.bench import databases
+from tests.support import commands
 from tests.support.edges.servers import Answer
 from tests.support.edges.serving import UNLIMITED, served
 from tests.support.sites.builds import AS_OF, build_now, make_config
@@ -29,9 +30,7 @@ from tests.verify.rows import instant
 from tests.verify.test_verify import changed, dump_head, edit, in_parquet, mismatches, put_in_place
 
 SETTINGS: Final[dict[str, Any]] = {"layout": "chunks", "dumps__parquet": True, "dumps__histories": "full"}
-OPTIONS: Final = tuple(
-    part for name, value in SETTINGS.items() for part in ("--set", f"{name.replace('__', '.')}={value}")
-)
+OPTIONS: Final = commands.overrides(SETTINGS)
 
 
 @pytest.fixture(scope="module")

@@ -42,9 +42,7 @@ SETTINGS: Final[dict[str, Any]] = {
     "variant": "extended", "layout": "chunks", "feeds__enabled": True, "search": "title+description",
     "dumps__parquet": True,
 }  # fmt: skip
-OPTIONS: Final = tuple(
-    part for name, value in SETTINGS.items() for part in ("--set", f"{name.replace('__', '.')}={value}")
-)
+OPTIONS: Final = commands.overrides(SETTINGS)
 _ENVIRON: Final = {"PUBLIC_MARKETS_LAYOUT": "chunks", "PUBLIC_MARKETS_VARIANT": "extended"}
 _FAST: Final = 1e6
 #: For a site without caches on this machine.

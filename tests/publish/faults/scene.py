@@ -36,6 +36,7 @@ from generator.tree.manifest import Manifest
 from tests.publish.explorer import downloads
 from tests.publish.faults import sites as publish_sites
 from tests.publish.faults.sites import LISTS, SiteContent
+from tests.support import commands
 from tests.support.faults import GoneError, State, expected_keys, fast_folder
 from tests.support.readers.searching_reader import SearchingReader
 from tests.support.sites.builds import NOW, make_config, text_of
@@ -100,10 +101,8 @@ class Scene:
     def arguments(self, command: str, name: str, *more: str) -> list[str]:
         """The command line with the settings of `config(name)`."""
         config = self.config(name)
-        settings = {key.replace("__", "."): value for key, value in self._settings(name).items()}
-        overrides = [part for key, value in settings.items() for part in ("--set", f"{key}={value}")]
         place = ["--config", str(self.folder / name / "config.yaml"), "--set", f"output={config.output}"]
-        return [command, *more, *place, *overrides]
+        return [command, *more, *place, *commands.overrides(self._settings(name))]
 
     @property
     def lists(self) -> tuple[str, ...]:
