@@ -5,6 +5,7 @@ names one of their fixtures.
 """
 
 import fcntl
+import gc
 import os
 import re
 from collections.abc import Callable, Mapping
@@ -78,6 +79,12 @@ def _is_below_tests(folder: Path) -> bool:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: not item.path.with_suffix("").as_posix().endswith(LONGEST))
+
+
+def pytest_collection_finish() -> None:
+    # What is loaded now stays to the end: collections need not look at it again, nor forked processes copy it for that.
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")
