@@ -22,10 +22,11 @@ _NOTHING: Final = Answer(204)
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
-#: Called in a thread of its own before a request takes effect: it may wait, ask the server, and return a fault.
-Before = Callable[[Request], Fault | None]
-#: Called in a thread of its own when a request has taken effect, before it is answered.
-After = Callable[[Request, Answer], None]
+#: Called in a thread of its own before a request takes effect: it may wait, ask the server, and return a fault; one that
+#: is `prompt` does so in what it returns instead, and is called without a thread.
+Before = Callable[[Request], "Fault | Callable[[], Fault | None] | None"]
+#: Called in the same ways when a request has taken effect, before it is answered.
+After = Callable[[Request, Answer], "Callable[[], object] | None"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +128,7 @@ class S3Server:
         answer = s3_api.applied(self.bucket, request, self._fails_to_delete)
         self._note(request, fault.status if fault else answer.status)
         if self.after:
-            await _in_thread(self.after, request, answer)
+            await _told(self.after, request, answer)
         return self._sent(request, fault, answer)
 
     def _sent(self, request: Request, fault: Fault | None, answer: Answer = _NOTHING) -> tuple[bytes, bool]:
@@ -144,7 +145,7 @@ class S3Server:
         self.log.append(Entry(request.operation, request.key, request.condition, status))
 
     async def _fault(self, request: Request) -> Fault | None:
-        if self.before and (fault := await _in_thread(self.before, request)):
+        if self.before and (fault := await _told(self.before, request)):
             return fault
         return self._refusal(request) or self._drawn(request)
 
@@ -175,6 +176,19 @@ class S3Server:
     def _fails_to_delete(self, key: str) -> str:
         share = self.behaviour.delete_errors
         return self.behaviour.delete_code if share > 0 and self._lots.draw("delete", key) < share else ""
+
+
+def prompt(hook: Callable[_P, _T]) -> Callable[_P, _T]:
+    """Mark a hook that never waits."""
+    hook.is_prompt = True  # type: ignore[attr-defined]
+    return hook
+
+
+async def _told(hook: Callable[_P, "_T | Callable[[], _T]"], *args: _P.args, **kwargs: _P.kwargs) -> _T:
+    """What the hook returns in the end."""
+    is_prompt = getattr(hook, "is_prompt", False)
+    found = hook(*args, **kwargs) if is_prompt else await _in_thread(hook, *args, **kwargs)
+    return await _in_thread(found) if callable(found) else found
 
 
 async def _in_thread(function: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
