@@ -38,7 +38,7 @@ from tests.publish.faults import sites as publish_sites
 from tests.publish.faults.sites import LISTS, SiteContent
 from tests.support import commands
 from tests.support.faults import GoneError, State, expected_keys, fast_folder
-from tests.support.readers.searching_reader import SearchingReader
+from tests.support.readers.remembered import RememberingReader
 from tests.support.sites.builds import NOW, make_config, text_of
 from tests.support.sites.rows import market_id
 from tests.support.stores.places import use_credentials
@@ -74,7 +74,7 @@ class Scene:
     def __init__(self, folder: Path, server: S3Server) -> None:
         self.folder = folder
         self.server = server
-        self.reader = SearchingReader(self.read)
+        self.reader = RememberingReader(self.read)
         self.lock = threading.Lock()
         #: How often the whole bucket was replaced.
         self.resets = 0

@@ -3,6 +3,9 @@
 from collections.abc import Callable, Hashable
 from typing import Any, Final, TypeAlias
 
+from tests.support.faults import Seen
+from tests.support.readers.searching_reader import SearchingReader
+
 #: Reads an object by its key.
 Get: TypeAlias = Callable[[str], bytes | None]
 
@@ -37,3 +40,17 @@ class Remembered:
     def forget(self) -> None:
         """Free it all."""
         self._known.clear()
+
+
+class RememberingReader(SearchingReader):
+    """Reads everything that a walk needs, and looks at it only if some of it changed."""
+
+    def __init__(self, read: Get) -> None:
+        super().__init__(read)
+        self._walks = Remembered()
+
+    def walk(self, list_name: str, limit: int, at: str | None = None) -> list[Seen]:
+        def ask(get: Get) -> tuple[Seen, ...]:
+            return tuple(SearchingReader(get).walk(list_name, limit, at))
+
+        return [*self._walks.answer((list_name, limit, at), self._read, ask)]

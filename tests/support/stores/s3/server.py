@@ -22,8 +22,8 @@ _NOTHING: Final = Answer(204)
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
-#: Called in a thread of its own before a request takes effect: it may wait, ask the server, and return a fault; one that
-#: is `prompt` does so in what it returns instead, and is called without a thread.
+#: Called in a thread of its own before a request takes effect: it may wait, ask the server, and return a fault.
+#: One that is `prompt` is called without a thread; it does all this in what it returns.
 Before = Callable[[Request], "Fault | Callable[[], Fault | None] | None"]
 #: Called in the same ways when a request has taken effect, before it is answered.
 After = Callable[[Request, Answer], "Callable[[], object] | None"]
@@ -120,7 +120,8 @@ class S3Server:
 
     async def _answer(self, request: Request) -> tuple[bytes, bool]:
         """The bytes to send, and whether to cut the connection then."""
-        await asyncio.sleep(self.behaviour.latency_s)
+        if self.behaviour.latency_s:
+            await asyncio.sleep(self.behaviour.latency_s)
         fault = await self._fault(request)
         if fault and not fault.applied:
             self._note(request, fault.status)
