@@ -134,9 +134,9 @@ def adopt_orphans() -> None:
 
 def serve() -> None:
     adopt_orphans()
-    loaded.prepare()
     for name in sys.argv[1:]:
         importlib.import_module(name).prepare()
+    loaded.prepare()
     pid = None
     for line in sys.stdin:
         if pid:

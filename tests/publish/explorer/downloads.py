@@ -107,9 +107,14 @@ def _owners(file: bytes) -> set[str]:
 def lines_of(objects: Objects, key: str) -> Lines | None:
     """The lines of a dump; None if it cannot be read."""
     try:
-        return {market_lines.id_of(line): line for line in dump.lines([objects.get(key, b"")])}
+        return dict(_lines(objects.get(key, b"")))
     except ValueError:
         return None
+
+
+@lru_cache(maxsize=1_000)
+def _lines(dumped: bytes) -> Lines:
+    return {market_lines.id_of(line): line for line in dump.lines([dumped])}
 
 
 def seen(lines: Lines) -> tuple[Seen, ...]:

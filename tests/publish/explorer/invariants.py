@@ -4,15 +4,17 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
-from itertools import product
+from itertools import chain, product
 from typing import Final, NamedTuple
 
 from generator.api import keys
 from generator.api.contract import API_VERSION
+from generator.models import replaced
 from generator.publish import record
 from generator.search.buckets import KEY_LENGTH
 from generator.tree import blocklist, manifest
 from generator.tree.families import object_keys
+from generator.tree.files import SHARDS
 from tests.publish.explorer import downloads
 from tests.publish.explorer.contents import CONTENTS, LIMITS, LISTS, NEVER_PUBLISHED, SEARCHES, built
 from tests.publish.explorer.scenarios import Scenario
@@ -20,6 +22,7 @@ from tests.publish.explorer.scheduler import Actor
 from tests.publish.explorer.world import Op, World, label
 from tests.publish.faults import sites
 from tests.support.faults import GoneError, Seen, expected_keys
+from tests.support.readers.remembered import Get, Remembered
 from tests.support.readers.searching_reader import SearchingReader
 from tests.support.sites.builds import tells_of_earlier_builds
 from tests.support.sites.rows import market_id
@@ -33,6 +36,9 @@ Place = tuple[str, int, str]
 #: Walks, and what remains of each.
 Held = frozenset[tuple[Place, tuple[object, ...]]]
 GONE: Final = ("gone",)
+_INDEX: Final = f"/{keys.INDEX}"
+#: Walks and first pages, by what was read for them.
+_READ: Final = Remembered()
 #: How the names of actors begin that publish nothing, and of those that publish no build.
 _OF_HOLDS: Final = ("hold", "release")
 _OF_OPERATORS: Final = ("takedown", "undo", *_OF_HOLDS)
@@ -71,11 +77,11 @@ def look(site: Site) -> Look:
         walks[keys.DUMPS, 0] = GONE if found is None else found
     seen = {item[0] for items in walks.values() for item in items if isinstance(item, tuple)}
     listed = frozenset(number for number in NUMBERS if market_id(number) in seen)
-    shown = frozenset(number for number in NUMBERS if any(_shows(number, *item) for item in site))
+    shown = {item[0]: numbers for item in site if (numbers := _shows(*item))}
     bare = frozenset(number for number in listed if keys.detail(market_id(number)) not in objects)
-    leaks = kinds(key for key, body in site if NEVER_PUBLISHED in downloads.readable(key, body))
+    leaks = kinds(key for key, numbers in shown.items() if 0 in numbers)
     faults = (*downloads.faults(objects), *(f"a {kind} shows what was never published" for kind in leaks))
-    return Look(walks, begun, shown, listed, bare, faults)
+    return Look(walks, begun, frozenset(NUMBERS).intersection(chain(*shown.values())), listed, bare, faults)
 
 
 def walked(objects: Mapping[str, bytes]) -> Iterator[tuple[str, int]]:
@@ -91,22 +97,36 @@ def walk(site: Site, name: str, limit: int, cursor: str | None = None) -> tuple[
     if name == keys.DUMPS and cursor:
         lines = downloads.lines_of(dict(site), keys.chunk(name, cursor))
         return GONE if lines is None else downloads.seen(lines)
+    found: tuple[object, ...] = _READ.answer(
+        (name, limit, cursor), dict(site).get, lambda get: _walked(get, name, limit, cursor)
+    )
+    return found
+
+
+def _walked(get: Get, name: str, limit: int, cursor: str | None) -> tuple[object, ...]:
     try:
-        return (*SearchingReader(dict(site).get).walk(name, limit, cursor),)
+        return (*SearchingReader(get).walk(name, limit, cursor),)
     except (GoneError, ValueError, AssertionError):
         return GONE
 
 
 def _second(objects: Mapping[str, bytes], name: str, limit: int) -> str | None:
-    try:
-        return SearchingReader(objects.get).page(name, limit)[1]
-    except (GoneError, ValueError):
-        return None
+    def ask(get: Get) -> str | None:
+        try:
+            return SearchingReader(get).page(name, limit)[1]
+        except (GoneError, ValueError):
+            return None
+
+    found: str | None = _READ.answer((name, limit), objects.get, ask)
+    return found
 
 
-def _shows(number: int, key: str, body: bytes) -> bool:
+@lru_cache(maxsize=20_000)
+def _shows(key: str, body: bytes) -> frozenset[int]:
+    """The markets of which an object tells anything, by number; 0 stands for what was never published."""
     told = downloads.readable(key, body)
-    return market_id(number) in key or any(text in told for text in _texts(number))
+    shown = {number for number in NUMBERS if market_id(number) in key or any(text in told for text in _texts(number))}
+    return frozenset(shown | {0} if NEVER_PUBLISHED in told else shown)
 
 
 @cache
@@ -321,7 +341,7 @@ class Watch:
             self._say(f"market {min(back)} is public: {when}")
 
     def _check_record(self) -> None:
-        found = untruths(self.world.site(), stored_record(self.world))
+        found = () if is_at_work(self.world) else untruths(self.world.site(), stored_record(self.world))
         if found and not self.is_soiled and not self.scenario.damage:
             self._say(f"the record is released, but {found[0]}")
         if self.frozen is not None and not is_held(self.world):
@@ -352,17 +372,27 @@ def is_held(world: World) -> bool:
 
 def stored_record(world: World) -> bytes:
     """The whole record, as a small site has it."""
-    parts = (item for item in world.objects.items() if is_read_for_the_record(item[0]))
-    return _whole_record(frozenset(parts))
+    return _whole_record(frozenset((*_parts_of_record(world), (record.KEY, world.objects[record.KEY]))))
 
 
-def is_read_for_the_record(key: str) -> bool:
-    return not key.startswith(f"{API_VERSION}/") or key.endswith(f"/{keys.INDEX}")
+def is_at_work(world: World) -> bool:
+    """Whether the record says that somebody is at work; it can be read then, too."""
+    root = record.decoded(world.objects[record.KEY])
+    if root.work is None:
+        return False
+    # Who is at work, and until when, changes nothing in how its parts are read.
+    asked = replaced(root, sequence=0, work=None).encoded()
+    return bool(_whole_record(frozenset((*_parts_of_record(world), (record.KEY, asked)))))
+
+
+def _parts_of_record(world: World) -> Iterator[tuple[str, bytes]]:
+    """What is read for the record beside its root."""
+    return (item for item in world.objects.items() if item[0].startswith(SHARDS) or item[0].endswith(_INDEX))
 
 
 @lru_cache(maxsize=10_000)
-def _whole_record(beside: Site) -> bytes:
-    found = records.whole(dict(beside))
+def _whole_record(parts: Site) -> bytes:
+    found = records.whole(dict(parts))
     assert found
     return found.encoded()
 
@@ -371,6 +401,7 @@ def forget() -> None:
     """Free what was remembered of worlds: those of other games are others."""
     for remembered in (look, walk, public, untruths, readers):
         remembered.cache_clear()
+    _READ.forget()
 
 
 def still_gone(scenario: Scenario, world: World, gone: frozenset[int]) -> frozenset[int]:

@@ -123,13 +123,13 @@ def made(scenario: Scenario, layout: str) -> World:
 
 
 def _lose_record(world: World, _: str) -> None:
-    del world.objects[record.KEY]
+    world.delete(record.KEY)
 
 
 def _lose_first_page(world: World, layout: str) -> None:
     """Of the last list."""
     name = LISTS[-1]
-    del world.objects[keys.first_page(name, 100) if layout == "pages" else keys.head(name)]
+    world.delete(keys.first_page(name, 100) if layout == "pages" else keys.head(name))
 
 
 _PAGES: Final = (("pages", 0), ("pages", 1))

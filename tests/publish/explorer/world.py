@@ -93,7 +93,7 @@ class World:
     def copy(self) -> "World":
         """A world that goes on by itself."""
         folders = {root: dict(files) for root, files in self.folders.items()}
-        return World(dict(self.objects), folders, self.clock_s)
+        return World(dict(self.objects), folders, self.clock_s, _site=self._site)
 
     def now(self) -> datetime:
         return START + timedelta(seconds=self.clock_s)
@@ -120,11 +120,15 @@ class World:
 
     def store(self, key: str, body: bytes) -> None:
         self.objects[key] = body
-        self._site = None
+        self._touch(key)
 
     def delete(self, key: str) -> None:
         self.objects.pop(key, None)
-        self._site = None
+        self._touch(key)
+
+    def _touch(self, key: str) -> None:
+        if key.startswith(_SITE):
+            self._site = None
 
     @contextmanager
     def lock(self, root: Path) -> Iterator["Folder"]:

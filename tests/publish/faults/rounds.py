@@ -25,19 +25,19 @@ def code_of(run: Callable[[], object]) -> int:
 
 
 @contextmanager
-def scenes(folder: Path) -> Iterator[list[Scene]]:
+def scenes(folder: Path, at_once: int) -> Iterator[list[Scene]]:
     with ExitStack() as stack:
         found = []
-        for number in range(AT_ONCE):
+        for number in range(at_once):
             (folder / f"scene-{number}").mkdir()
             found.append(Scene(folder / f"scene-{number}", stack.enter_context(S3Server(seed=number))))
         yield found
 
 
-def run_all(folder: Path, rounds: Sequence[Any], play: Callable[[Scene, Any], None]) -> int:
+def run_all(folder: Path, rounds: Sequence[Any], play: Callable[[Scene, Any], None], at_once: int = AT_ONCE) -> int:
     """Play every round, several in parallel; returns how many finished."""
-    with fast_folder(folder) as place, scenes(place) as found, ThreadPoolExecutor(AT_ONCE) as pool:
-        shares = [rounds[number::AT_ONCE] for number in range(AT_ONCE)]
+    with fast_folder(folder) as place, scenes(place, at_once) as found, ThreadPoolExecutor(at_once) as pool:
+        shares = [rounds[number::at_once] for number in range(at_once)]
 
         def play_share(scene: Scene, share: Sequence[Any]) -> int:
             for round_ in share:

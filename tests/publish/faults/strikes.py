@@ -24,7 +24,7 @@ from tests.support.faults import Fault as FileFault
 from tests.support.faults import Runner
 from tests.support.stores import records
 from tests.support.stores.s3.behaviour import DROPPED, Fault
-from tests.support.stores.s3.server import BUCKET, S3Server
+from tests.support.stores.s3.server import BUCKET, S3Server, prompt
 from tests.support.stores.s3.wire import Answer, Request
 from tests.support.waiting import PATIENCE_S
 
@@ -76,7 +76,8 @@ class Watch:
     _chosen: Request | None = None
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def before(self, request: Request) -> Fault | None:
+    @prompt
+    def before(self, request: Request) -> "Fault | Callable[[], Fault | None] | None":
         with self._lock:
             if self.has_struck and self.ends:
                 return DROPPED
@@ -90,21 +91,19 @@ class Watch:
             ):
                 return None
             self._chosen = request
-        if strike.after:
-            return None
-        self._strike()
-        return DROPPED if self.ends else None
+        return None if strike.after else self._strike
 
     def _is_counted(self, strike: Strike, texts: tuple[str, ...]) -> bool:
         return strike.label in texts and self.counts[strike.label] == strike.number
 
-    def after(self, request: Request, _: Answer) -> None:
-        if request is self._chosen and self.strike and self.strike.after:
-            self._strike()
+    @prompt
+    def after(self, request: Request, _: Answer) -> Callable[[], object] | None:
+        return self._strike if request is self._chosen and self.strike and self.strike.after else None
 
-    def _strike(self) -> None:
+    def _strike(self) -> Fault | None:
         self.has_struck = True
         self.act()
+        return DROPPED if self.ends else None
 
     @contextmanager
     def over(self, server: S3Server) -> Iterator["Watch"]:

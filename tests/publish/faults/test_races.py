@@ -54,7 +54,7 @@ from tests.support.stores.s3.behaviour import (
     SLOW_DOWN,
     Fault,
 )
-from tests.support.stores.s3.server import BUCKET
+from tests.support.stores.s3.server import BUCKET, prompt
 from tests.support.stores.s3.wire import Answer, Request
 from tests.support.waiting import PATIENCE_S
 
@@ -511,6 +511,7 @@ def spoil_record(scene: Scene, lost: Fault, numbers: set[int]) -> None:
     """Lose the responses to these puts of the record, by number."""
     puts: list[Request] = []
 
+    @prompt
     def before(request: Request) -> Fault | None:
         if label(request) != "Put record":
             return None
@@ -551,6 +552,7 @@ def silence(scene: Scene, nth: int, *, is_applied: bool) -> None:
     """From the nth put of the record on, no request is answered; that put may have been applied."""
     puts: list[Request] = []
 
+    @prompt
     def before(request: Request) -> Fault | None:
         if label(request) == "Put record":
             puts.append(request)

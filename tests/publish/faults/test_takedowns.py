@@ -16,7 +16,7 @@ from generator.api.archive import ArchiveHead
 from generator.publish import blocklist as store_blocklist
 from generator.tree import blocklist, chunks, layouts
 from tests.publish.explorer import downloads
-from tests.publish.faults.rounds import AT_ONCE, code_of, run_all
+from tests.publish.faults.rounds import code_of, run_all
 from tests.publish.faults.scene import (
     LEASE_S,
     ON_BOTH,
@@ -77,7 +77,7 @@ def test_a_takedown_during_a_publish_wins(tmp_path: Path, *, has_shards: bool) -
                 tries += 1
 
     shares = mixed(300, 10, has_shards=has_shards)
-    run_all(tmp_path, shares, play)
+    run_all(tmp_path, shares, play, len(shares))
     assert tries == sum(number % EVERY == 0 for share in shares for number in share.rounds) > 0
 
 
@@ -114,7 +114,8 @@ def test_publishers_killed_with_a_put_in_flight_leave_nothing_for_long(tmp_path:
             check_whole(scene.objects(), old)
             check_lists(scene, old.state)
 
-    run_all(tmp_path, mixed(132, 8, has_shards=has_shards), play)
+    shares = mixed(132, 8, has_shards=has_shards)
+    run_all(tmp_path, shares, play, len(shares))
 
 
 class Share(NamedTuple):
@@ -129,7 +130,7 @@ def mixed(rounds: int, short: int, *, has_shards: bool) -> list[Share]:
     chosen = sample(filter(is_chosen, range(rounds)), short)
     random.Random(2).shuffle(chosen)  # so that each share has all kinds of rounds
     half = chosen[has_shards::2]
-    return [Share(start % 2 == 0, half[start::AT_ONCE]) for start in range(AT_ONCE) if half[start::AT_ONCE]]
+    return [Share(has_all, half[start::2]) for start, has_all in enumerate((True, False))]
 
 
 def is_chosen(number: int) -> bool:

@@ -1,9 +1,11 @@
 """Shared by tests that build: configurations, commands, builds, and the files they leave."""
 
 import gzip
+import os
 import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -93,8 +95,16 @@ def dry_run_of(
 def text_of(key: str, body: bytes) -> bytes:
     """What a reader of the object sees: what compressed files hold, too."""
     if key.endswith(".parquet"):
-        return repr(parquet.rows(body)).encode()
-    return gzip.decompress(body) if key.endswith(".gz") else body
+        return _rows(body)
+    return _unzipped(body) if key.endswith(".gz") else body
+
+
+@lru_cache(maxsize=500)
+def _rows(body: bytes) -> bytes:
+    return repr(parquet.rows(body)).encode()
+
+
+_unzipped: Final = lru_cache(maxsize=500)(gzip.decompress)
 
 
 def lasting(found: dict[str, bytes]) -> dict[str, bytes]:
@@ -117,5 +127,9 @@ def _is_dated(key: str) -> bool:
 
 def files(output: Path, below: str = "v1") -> dict[str, bytes]:
     """Every file of an output folder below `v1`, by its key; `below=""` for all files."""
-    found = (path for path in (output / below).rglob("*") if path.is_file())
-    return {path.relative_to(output).as_posix(): path.read_bytes() for path in sorted(found)}
+    found, start = dict[str, bytes](), len(os.path.join(output, ""))  # noqa: PTH118 - thousands of files, as texts
+    for folder, _, names in os.walk(output / below):
+        for path in (f"{folder}/{name}" for name in names):
+            with open(path, "rb") as file:  # noqa: PTH123
+                found[path[start:]] = file.read()
+    return {key: found[key] for key in sorted(found, key=lambda key: key.split("/"))}

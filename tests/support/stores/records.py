@@ -3,16 +3,21 @@
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final, cast
 
 import pytest
 
+from generator.api import keys
 from generator.publish import record
 from generator.publish.record import Published
 from generator.publish.record_shards import HeldLease, StoredShards
 from generator.stores.store import Store, Stored
 from generator.tree import row_shards, shards
 from generator.tree.files import SHARDS
+
+#: How the keys of indexes end, which say what the record leaves out.
+_INDEX: Final = f"/{keys.INDEX}"
 
 
 @dataclass(frozen=True)
@@ -37,12 +42,17 @@ class _Reader:
 
 def whole(objects: Mapping[str, bytes]) -> Published | None:
     """The record among these objects."""
-    root = objects.get(record.KEY)
-    if root is None:
+    if record.KEY not in objects:
         return None
-    found = StoredShards(cast("Store", _Objects(objects)), "", cast("HeldLease", _Reader())).read(
-        record.decoded(root), None
-    )
+    parts = (item for item in objects.items() if item[0].startswith((record.KEY, SHARDS)) or item[0].endswith(_INDEX))
+    return _whole(frozenset(parts))
+
+
+@lru_cache(maxsize=64)
+def _whole(parts: frozenset[tuple[str, bytes]]) -> Published:
+    objects = dict(parts)
+    shards_of = StoredShards(cast("Store", _Objects(objects)), "", cast("HeldLease", _Reader()))
+    found = shards_of.read(record.decoded(objects[record.KEY]), None)
     return found.model_copy(update={"etags": dict(found.etags)})
 
 

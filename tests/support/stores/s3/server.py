@@ -23,9 +23,10 @@ _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
 #: Called in a thread of its own before a request takes effect: it may wait, ask the server, and return a fault.
-Before = Callable[[Request], Fault | None]
-#: Called in a thread of its own when a request has taken effect, before it is answered.
-After = Callable[[Request, Answer], None]
+#: One that is `prompt` is called without a thread; it does all this in what it returns.
+Before = Callable[[Request], "Fault | Callable[[], Fault | None] | None"]
+#: Called in the same ways when a request has taken effect, before it is answered.
+After = Callable[[Request, Answer], "Callable[[], object] | None"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +120,8 @@ class S3Server:
 
     async def _answer(self, request: Request) -> tuple[bytes, bool]:
         """The bytes to send, and whether to cut the connection then."""
-        await asyncio.sleep(self.behaviour.latency_s)
+        if self.behaviour.latency_s:
+            await asyncio.sleep(self.behaviour.latency_s)
         fault = await self._fault(request)
         if fault and not fault.applied:
             self._note(request, fault.status)
@@ -127,7 +129,7 @@ class S3Server:
         answer = s3_api.applied(self.bucket, request, self._fails_to_delete)
         self._note(request, fault.status if fault else answer.status)
         if self.after:
-            await _in_thread(self.after, request, answer)
+            await _told(self.after, request, answer)
         return self._sent(request, fault, answer)
 
     def _sent(self, request: Request, fault: Fault | None, answer: Answer = _NOTHING) -> tuple[bytes, bool]:
@@ -144,7 +146,7 @@ class S3Server:
         self.log.append(Entry(request.operation, request.key, request.condition, status))
 
     async def _fault(self, request: Request) -> Fault | None:
-        if self.before and (fault := await _in_thread(self.before, request)):
+        if self.before and (fault := await _told(self.before, request)):
             return fault
         return self._refusal(request) or self._drawn(request)
 
@@ -175,6 +177,19 @@ class S3Server:
     def _fails_to_delete(self, key: str) -> str:
         share = self.behaviour.delete_errors
         return self.behaviour.delete_code if share > 0 and self._lots.draw("delete", key) < share else ""
+
+
+def prompt(hook: Callable[_P, _T]) -> Callable[_P, _T]:
+    """Mark a hook that never waits."""
+    hook.is_prompt = True  # type: ignore[attr-defined]
+    return hook
+
+
+async def _told(hook: Callable[_P, "_T | Callable[[], _T]"], *args: _P.args, **kwargs: _P.kwargs) -> _T:
+    """What the hook returns in the end."""
+    is_prompt = getattr(hook, "is_prompt", False)
+    found = hook(*args, **kwargs) if is_prompt else await _in_thread(hook, *args, **kwargs)
+    return await _in_thread(found) if callable(found) else found
 
 
 async def _in_thread(function: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
