@@ -27,7 +27,7 @@ from tests.support.edges.servers import Answer, QuietHandler, serving
 from tests.support.readers import lists
 from tests.support.sites.builds import AS_OF, build_now, files, make_config
 from tests.support.stores.s3.server import S3Server
-from tests.verify.altering import proxied
+from tests.verify.altering import at_port, proxied
 from tests.verify.rows import instant
 
 #: What is verified: a layout, other settings, and the edges.
@@ -135,7 +135,7 @@ def test_a_site_that_is_built_and_taken_from_while_it_is_verified_is_not_accused
         publish()
         return answer
 
-    with edge_site(name, layout, **settings) as edge, proxied(edge.client.port) as proxy:
+    with edge_site(name, layout, **settings) as edge, proxied(at_port(edge.client.port)) as proxy:
         publish()
         proxy.alter = alter
         found = verify(SiteReader(proxy.url, 1e6, print), 4, SILENT, patience_s=0)
