@@ -25,16 +25,16 @@ from tests.support.edges.cloudfront import distribution
 from tests.support.edges.edge_sites import EDGES, edge_site
 from tests.support.edges.servers import Answer, QuietHandler, serving
 from tests.support.readers import lists
-from tests.support.sites.builds import AS_OF, build_now, files, make_config
+from tests.support.sites.builds import AS_OF, EXTENDED, build_now, files, make_config
 from tests.support.stores.s3.server import S3Server
 from tests.verify.altering import at_port, proxied
 from tests.verify.rows import instant
 
 #: What is verified: a layout, other settings, and the edges.
 SITES: Final[Mapping[str, tuple[str, dict[str, Any], tuple[str, ...]]]] = {
-    "chunks, extended": ("chunks", {"variant": "extended", "search": "title", "feeds__enabled": "true"}, EDGES),
+    "chunks, extended": ("chunks", {**EXTENDED, "search": "title", "feeds__enabled": "true"}, EDGES),
     "chunks, core": ("chunks", {"dumps__parquet": "true"}, ("nginx", "worker")),
-    "pages, extended": ("pages", {"variant": "extended"}, ("nginx",)),
+    "pages, extended": ("pages", {**EXTENDED}, ("nginx",)),
     "pages, core": ("pages", {}, ("nginx", "serve")),
 }
 CASES: Final = tuple((kind, name) for kind, (_, _, edges) in SITES.items() for name in edges)

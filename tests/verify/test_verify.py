@@ -34,13 +34,12 @@ from tests.bench import databases
 from tests.support import commands
 from tests.support.edges.servers import Answer, connected, free_port
 from tests.support.edges.serving import UNLIMITED, Served, served
-from tests.support.sites.builds import AS_OF, NO_LIMITS, build_now, make_config
+from tests.support.sites.builds import AS_OF, EXTENDED, NO_LIMITS, build_now, make_config
 from tests.verify.altering import Alter, Proxy, Upstream, in_process, proxied, remembered, unaltered
 from tests.verify.rows import instant
 
 SETTINGS: Final[dict[str, Any]] = {
-    "variant": "extended", "layout": "chunks", "feeds__enabled": True, "search": "title+description",
-    "dumps__parquet": True,
+    **EXTENDED, "layout": "chunks", "feeds__enabled": True, "search": "title+description", "dumps__parquet": True,
 }  # fmt: skip
 OPTIONS: Final = commands.overrides(SETTINGS)
 _ENVIRON: Final = {"PUBLIC_MARKETS_LAYOUT": "chunks", "PUBLIC_MARKETS_VARIANT": "extended"}
