@@ -19,6 +19,7 @@ from generator.verify.contract.run import MOST_REQUESTS, verify_contract
 from generator.verify.reader import SiteReader
 from generator.verify.run import verify
 from tests.bench import databases
+from tests.conftest import Shared
 from tests.support import commands
 from tests.support.edges.cases import Case
 from tests.support.edges.cloudfront import distribution
@@ -38,7 +39,7 @@ SITES: Final[Mapping[str, tuple[str, dict[str, Any], tuple[str, ...]]]] = {
     "pages, core": ("pages", {}, ("nginx", "serve")),
 }
 CASES: Final = tuple((kind, name) for kind, (_, _, edges) in SITES.items() for name in edges)
-_MARKETS: Final = 60
+_MARKETS: Final = 40
 
 
 def require_nothing_wrong(url: str, sample: int = 4) -> None:
@@ -54,11 +55,14 @@ def require_nothing_wrong(url: str, sample: int = 4) -> None:
 
 @pytest.mark.campaign(short=1)
 @pytest.mark.parametrize(("kind", "name"), CASES)
-def test_nothing_is_wrong_with_a_site_on_an_edge(demo_folder: Path, tmp_path: Path, name: str, kind: str) -> None:
+def test_nothing_is_wrong_with_a_site_on_an_edge(demo_folder: Path, shared: Shared, name: str, kind: str) -> None:
     layout, settings, _ = SITES[kind]
-    databases.copy_first(demo_folder / "markets.db", _MARKETS, tmp_path / "markets.db")
-    build_now(make_config(tmp_path, layout=layout, **settings))
-    made = files(tmp_path / "output")
+
+    def fill(folder: Path) -> None:
+        databases.copy_first(demo_folder / "markets.db", _MARKETS, folder / "markets.db")
+        build_now(make_config(folder, layout=layout, **settings))
+
+    made = files(shared(f"verified on edges, {kind}", fill) / "output")
     with edge_site(name, layout, **settings) as edge:
         for key, body in made.items():
             lists.write(edge.output / key, body)
