@@ -27,8 +27,7 @@ def run(runner: Runner) -> Iterator[str]:
     """Measure each size."""
     yield "## Full build"
     with databases.postgresql(runner) as server:
-        for number in MARKETS:
-            markets = runner.options.markets(number)
+        for markets in dict.fromkeys(map(runner.options.markets, MARKETS)):
             path = databases.realistic(runner, markets)
             urls = {_BUILD: databases.url(path)}
             if server:

@@ -3,6 +3,7 @@
 `make bench ONLY=layouts`. Every file that a rebuild writes under `v1/` is a PUT of the publish that follows.
 """
 
+import os
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -35,7 +36,7 @@ def run(runner: Runner) -> Iterator[str]:
     """Build each size once in each layout, as counts are the same in every round."""
     yield "## Layouts"
     yield ""
-    sizes = dict.fromkeys(runner.options.markets(number) for number in MARKETS)
+    sizes = dict.fromkeys(map(runner.options.markets, MARKETS))
     sites = [_site(runner, markets, layout) for markets in sizes for layout in LAYOUTS]
     heads = [f"PUTs, {share:.0%} traded" for share in _SHARES]
     yield from table(["markets", "layout", "objects", *heads, "build s", "peak MiB of a process"], map(_row, sites))
@@ -53,9 +54,10 @@ def _site(runner: Runner, markets: int, layout: str) -> _Site:
     for share in _SHARES:
         shutil.copyfile(original, database)
         databases.trade(database, share)
-        puts[share] = counted(_last(_built(runner, database, output, layout)))["written"]
-        # Back to the original, where the next share begins.
-        _built(runner, original, output, layout)
+        traded = runner.new(f"{layout}-{share}")
+        # Links: a build replaces files, and writes to none.
+        shutil.copytree(output, traded, copy_function=os.link)
+        puts[share] = counted(_last(_built(runner, database, traded, layout)))["written"]
     return _Site(markets, layout, full, counted(_last(full))["written"], puts)
 
 

@@ -16,7 +16,7 @@ from tests.support.project import ROOT
 from tests.support.sites.builds import make_config
 
 #: How much smaller the sites of a part are than for its published figures; `change` has a test of its own.
-SCALES = {"build": 0.01, "publish": 0.1, "record": 0.05, "serving": 0.1, "layouts": 0.002, "search": 0.005}
+SCALES = {"build": 0.002, "publish": 0.1, "record": 0.01, "serving": 0.1, "layouts": 0.002, "search": 0.001}
 
 
 @pytest.mark.campaign(short=0)

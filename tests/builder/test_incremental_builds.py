@@ -219,6 +219,7 @@ class History:
 
 
 @pytest.mark.campaign(short=2)
+@pytest.mark.usefixtures("few_limits")
 @pytest.mark.parametrize("seed", range(rounds(1, 2)))
 @pytest.mark.parametrize("kind", SITES)
 def test_any_sequence_of_changes_gives_the_bytes_of_a_full_build(

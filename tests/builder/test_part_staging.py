@@ -35,7 +35,15 @@ from generator.tree.folder import Output, locked
 from generator.tree.manifest import Manifest
 from tests.support.deaths import dying
 from tests.support.project import ROOT
-from tests.support.sites.builds import AS_OF, VARIANTS, build_now, lasting, make_config, tells_of_earlier_builds
+from tests.support.sites.builds import (
+    AS_OF,
+    VARIANTS,
+    build_now,
+    lasting,
+    make_config,
+    one_processor,
+    tells_of_earlier_builds,
+)
 from tests.support.sites.builds import files as every_file
 from tests.support.sites.rows import insert_fill, insert_market, insert_order, insert_point, market_id
 
@@ -452,7 +460,8 @@ def assert_as_fresh(site: VersionedSite, **settings: Any) -> None:
     if (blocked := site.output / files.BLOCKED).exists():
         place.mkdir()
         shutil.copy(blocked, place)
-    fresh.build(later=0, output=place, **settings)
+    with one_processor():
+        fresh.build(later=0, output=place, **settings)
     assert shown(site.output) == shown(place)
     ours, theirs = (lasting(every_file(output, "v1")) for output in (site.output, place))
     assert {key: ours.get(key) for key in theirs} == theirs

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -160,6 +160,12 @@ def _following(list_name: str, generation: str, position: int, count: int) -> st
     return cursors.mint(list_name, generation, position) if position < count else None
 
 
+@lru_cache(maxsize=10_000)
+def _parsed(body: bytes) -> Any:
+    """The content of an object, most of which are read again and again: to be left as it is."""
+    return json.loads(body)
+
+
 class Reader:
     """Reads only objects under `v1/`, as an edge would. `read` returns an object's bytes by key."""
 
@@ -230,7 +236,7 @@ class Reader:
         body = self._read(key)
         if body is None:
             raise GoneError(key)
-        return json.loads(body)
+        return _parsed(body)
 
     def walk(self, list_name: str, limit: int, at: str | None = None) -> list[Seen]:
         """All items from the cursor, or from the first page, to the end."""

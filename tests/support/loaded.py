@@ -9,7 +9,7 @@ import psycopg  # noqa: F401 - loaded for the commands
 from generator.api.openapi import document
 from generator.cli.main import main
 from generator.config.settings import Config
-from generator.edge import deployment
+from generator.edge import deployment, templates
 from generator.program import this_program
 from generator.search import folding
 from generator.stores.s3_connection import Connection
@@ -26,6 +26,9 @@ def prepare() -> None:
         config = Config.model_validate({"layout": layout, "variant": "extended", "search": "title"})
         document.document(config)
         [*deployment.render(config)]
+    environment = templates._ENVIRONMENT  # noqa: SLF001 - its pages take a third of a small build
+    for name in environment.list_templates(filter_func=templates.is_page):
+        environment.get_template(name)
     Connection("loaded", "loaded", "http://127.0.0.1:1", timedelta(seconds=1))  # asks for nothing
     gc.collect()
     gc.freeze()

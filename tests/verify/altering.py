@@ -4,8 +4,12 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 
-from tests.support.edges.servers import Answer, Client, QuietHandler, serving
+from generator.config.settings import Config
+from tests.support.edges.in_process import Local
+from tests.support.edges.servers import Answer, QuietHandler, connected, serving
 
+#: Answers a GET of a target with these headers, by names with `_` for `-`.
+Upstream = Callable[[str, Mapping[str, str]], Answer]
 #: Gets the target and what the site answers, and returns what the reader gets.
 Alter = Callable[[str, Answer], Answer]
 
@@ -15,15 +19,46 @@ def unaltered(_: str, answer: Answer) -> Answer:
     return answer
 
 
+def at_port(port: int) -> Upstream:
+    """A site on this machine."""
+
+    def answer(target: str, headers: Mapping[str, str]) -> Answer:
+        with connected(port) as client:
+            return client.send("GET", target, **headers)
+
+    return answer
+
+
+def in_process(config: Config) -> Upstream:
+    """A site as `serve` has it, asked without a socket."""
+    local = Local(config)
+    return lambda target, headers: local.ask(
+        target, **{f"HTTP_{name.upper()}": value for name, value in headers.items()}
+    )
+
+
+def remembered(upstream: Upstream) -> Upstream:
+    """A site that stays as it is, asked for each answer once."""
+    known = dict[tuple[str, frozenset[tuple[str, str]]], Answer]()
+
+    def answer(target: str, headers: Mapping[str, str]) -> Answer:
+        asked = (target, frozenset(headers.items()))
+        if asked not in known:
+            known[asked] = upstream(target, headers)
+        return known[asked]
+
+    return answer
+
+
 def without_header(answer: Answer, name: str) -> Answer:
     """The answer without a header."""
     return replace(answer, headers={known: value for known, value in answer.headers.items() if known != name})
 
 
 class Proxy:
-    """A proxy of a site on this machine. Set `alter`; `asked` are the targets so far."""
+    """A proxy of a site. Set `alter`; `asked` are the targets so far."""
 
-    def __init__(self, upstream: int) -> None:
+    def __init__(self, upstream: Upstream) -> None:
         self.alter: Alter = unaltered
         self.asked: list[str] = []
         self.port = 0
@@ -36,17 +71,13 @@ class Proxy:
     def answer(self, target: str, headers: Mapping[str, str]) -> Answer:
         """What the reader gets."""
         self.asked.append(target)
-        client = Client(self._upstream)
-        try:
-            answer = self.alter(target, client.send("GET", target, **headers))
-        finally:
-            client.close()
+        answer = self.alter(target, self._upstream(target, headers))
         # As CloudFront does, which adds them itself, and for no one else.
         return answer if "Origin" in headers else without_header(answer, "access-control-allow-origin")
 
 
 @contextmanager
-def proxied(upstream: int) -> Iterator[Proxy]:
+def proxied(upstream: Upstream) -> Iterator[Proxy]:
     """Run a proxy of the site on a port."""
     proxy = Proxy(upstream)
 

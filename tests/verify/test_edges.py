@@ -19,26 +19,27 @@ from generator.verify.contract.run import MOST_REQUESTS, verify_contract
 from generator.verify.reader import SiteReader
 from generator.verify.run import verify
 from tests.bench import databases
+from tests.conftest import Shared
 from tests.support import commands
 from tests.support.edges.cases import Case
 from tests.support.edges.cloudfront import distribution
 from tests.support.edges.edge_sites import EDGES, edge_site
 from tests.support.edges.servers import Answer, QuietHandler, serving
 from tests.support.readers import lists
-from tests.support.sites.builds import AS_OF, build_now, files, make_config
+from tests.support.sites.builds import AS_OF, EXTENDED, build_now, files, make_config
 from tests.support.stores.s3.server import S3Server
-from tests.verify.altering import proxied
+from tests.verify.altering import at_port, proxied
 from tests.verify.rows import instant
 
 #: What is verified: a layout, other settings, and the edges.
 SITES: Final[Mapping[str, tuple[str, dict[str, Any], tuple[str, ...]]]] = {
-    "chunks, extended": ("chunks", {"variant": "extended", "search": "title", "feeds__enabled": "true"}, EDGES),
+    "chunks, extended": ("chunks", {**EXTENDED, "search": "title", "feeds__enabled": "true"}, EDGES),
     "chunks, core": ("chunks", {"dumps__parquet": "true"}, ("nginx", "worker")),
-    "pages, extended": ("pages", {"variant": "extended"}, ("nginx",)),
+    "pages, extended": ("pages", {**EXTENDED}, ("nginx",)),
     "pages, core": ("pages", {}, ("nginx", "serve")),
 }
 CASES: Final = tuple((kind, name) for kind, (_, _, edges) in SITES.items() for name in edges)
-_MARKETS: Final = 60
+_MARKETS: Final = 40
 
 
 def require_nothing_wrong(url: str, sample: int = 4) -> None:
@@ -54,11 +55,14 @@ def require_nothing_wrong(url: str, sample: int = 4) -> None:
 
 @pytest.mark.campaign(short=1)
 @pytest.mark.parametrize(("kind", "name"), CASES)
-def test_nothing_is_wrong_with_a_site_on_an_edge(demo_folder: Path, tmp_path: Path, name: str, kind: str) -> None:
+def test_nothing_is_wrong_with_a_site_on_an_edge(demo_folder: Path, shared: Shared, name: str, kind: str) -> None:
     layout, settings, _ = SITES[kind]
-    databases.copy_first(demo_folder / "markets.db", _MARKETS, tmp_path / "markets.db")
-    build_now(make_config(tmp_path, layout=layout, **settings))
-    made = files(tmp_path / "output")
+
+    def fill(folder: Path) -> None:
+        databases.copy_first(demo_folder / "markets.db", _MARKETS, folder / "markets.db")
+        build_now(make_config(folder, layout=layout, **settings))
+
+    made = files(shared(f"verified on edges, {kind}", fill) / "output")
     with edge_site(name, layout, **settings) as edge:
         for key, body in made.items():
             lists.write(edge.output / key, body)
@@ -135,7 +139,7 @@ def test_a_site_that_is_built_and_taken_from_while_it_is_verified_is_not_accused
         publish()
         return answer
 
-    with edge_site(name, layout, **settings) as edge, proxied(edge.client.port) as proxy:
+    with edge_site(name, layout, **settings) as edge, proxied(at_port(edge.client.port)) as proxy:
         publish()
         proxy.alter = alter
         found = verify(SiteReader(proxy.url, 1e6, print), 4, SILENT, patience_s=0)

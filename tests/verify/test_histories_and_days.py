@@ -21,16 +21,13 @@ from generator.downloads.records import Records
 from generator.verify import period_files
 from generator.verify.mismatches import Verdict
 from tests.bench import databases
-from tests.support import commands
 from tests.support.edges.servers import Answer
-from tests.support.edges.serving import UNLIMITED, served
-from tests.support.sites.builds import AS_OF, build_now, make_config
-from tests.verify.altering import Proxy, proxied
+from tests.support.sites.builds import AS_OF, NO_LIMITS, build_now, make_config
+from tests.verify.altering import Proxy, Upstream, in_process, proxied, remembered
 from tests.verify.rows import instant
 from tests.verify.test_verify import changed, dump_head, edit, in_parquet, mismatches, put_in_place
 
 SETTINGS: Final[dict[str, Any]] = {"layout": "chunks", "dumps__parquet": True, "dumps__histories": "full"}
-OPTIONS: Final = commands.overrides(SETTINGS)
 
 
 @pytest.fixture(scope="module")
@@ -45,16 +42,17 @@ def folder(demo_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def port(folder: Path) -> Iterator[int]:
-    """Where the site is served; nothing is wrong with its files."""
-    with served(folder, *UNLIMITED, *OPTIONS) as running:
-        assert in_parquet(f"http://127.0.0.1:{running.port}") == []
-        yield running.port
+def upstream(folder: Path) -> Upstream:
+    """The site; nothing is wrong with its files."""
+    site = remembered(in_process(make_config(folder, **SETTINGS, **NO_LIMITS)))
+    with proxied(site) as proxy:
+        assert in_parquet(proxy.url) == []
+    return site
 
 
 @pytest.fixture
-def proxy(port: int) -> Iterator[Proxy]:
-    with proxied(port) as found:
+def proxy(upstream: Upstream) -> Iterator[Proxy]:
+    with proxied(upstream) as found:
         yield found
 
 
@@ -124,7 +122,7 @@ def spoil(folder: Path, proxy: Proxy, flaw: str) -> Callable[[], bool]:
     return lambda: any(text in one.text and one.verdict == verdict for one in in_parquet(proxy.url))
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("flaw", FLAWS)
 def test_rows_that_are_not_those_of_details_are_named(folder: Path, proxy: Proxy, flaw: str) -> None:
     assert spoil(folder, proxy, flaw)()
@@ -173,14 +171,13 @@ def archived(demo_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Pat
 
 
 @pytest.fixture(scope="module")
-def archive_port(archived: Path) -> Iterator[int]:
-    with served(archived, *UNLIMITED, "--set", "layout=chunks", "--set", "archive.days=5") as running:
-        yield running.port
+def archive(archived: Path) -> Upstream:
+    return remembered(in_process(make_config(archived, layout="chunks", archive__days=5, **NO_LIMITS)))
 
 
 @pytest.fixture
-def days(archive_port: int) -> Iterator[Proxy]:
-    with proxied(archive_port) as running:
+def days(archive: Upstream) -> Iterator[Proxy]:
+    with proxied(archive) as running:
         yield running
 
 
@@ -217,7 +214,7 @@ CHANGES: Final[dict[str, tuple[str, Callable[[Answer], Answer], str]]] = {
 }  # fmt: skip
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("kind", CHANGES)
 def test_what_is_not_as_the_index_says_is_named(archived: Path, days: Proxy, kind: str) -> None:
     pattern, change, text = CHANGES[kind]
@@ -242,7 +239,7 @@ def test_a_market_that_is_shown_on_a_day_and_not_public_is_named(archived: Path,
     databases.copy_first(archived / "markets.db", 40, folder / "markets.db")
     edit(folder, "DELETE FROM markets WHERE id = ?", gone)
     build_now(make_config(folder, layout="chunks"), AS_OF, shrink=True)
-    with served(folder, *UNLIMITED, "--set", "layout=chunks") as running, proxied(running.port) as other:
+    with proxied(in_process(make_config(folder, layout="chunks", **NO_LIMITS))) as other:
 
         def alter(target: str, answer: Answer) -> Answer:
             path = archived / "output" / target[1:]

@@ -34,13 +34,12 @@ from tests.bench import databases
 from tests.support import commands
 from tests.support.edges.servers import Answer, connected, free_port
 from tests.support.edges.serving import UNLIMITED, Served, served
-from tests.support.sites.builds import AS_OF, build_now, make_config
-from tests.verify.altering import Alter, Proxy, proxied, unaltered
+from tests.support.sites.builds import AS_OF, EXTENDED, NO_LIMITS, build_now, make_config
+from tests.verify.altering import Alter, Proxy, Upstream, in_process, proxied, remembered, unaltered
 from tests.verify.rows import instant
 
 SETTINGS: Final[dict[str, Any]] = {
-    "variant": "extended", "layout": "chunks", "feeds__enabled": True, "search": "title+description",
-    "dumps__parquet": True,
+    **EXTENDED, "layout": "chunks", "feeds__enabled": True, "search": "title+description", "dumps__parquet": True,
 }  # fmt: skip
 OPTIONS: Final = commands.overrides(SETTINGS)
 _ENVIRON: Final = {"PUBLIC_MARKETS_LAYOUT": "chunks", "PUBLIC_MARKETS_VARIANT": "extended"}
@@ -66,9 +65,14 @@ def site(folder: Path) -> Iterator[Served]:
         yield running
 
 
+@pytest.fixture(scope="module")
+def upstream(folder: Path) -> Upstream:
+    return remembered(in_process(make_config(folder, **SETTINGS, **NO_LIMITS)))
+
+
 @pytest.fixture
-def proxy(site: Served) -> Iterator[Proxy]:
-    with proxied(site.port) as running:
+def proxy(upstream: Upstream) -> Iterator[Proxy]:
+    with proxied(upstream) as running:
         yield running
 
 
@@ -115,7 +119,7 @@ def test_nothing_is_wrong_with_a_site_that_is_right(site: Served) -> None:
 
 
 @pytest.mark.campaign(short=0)
-def test_every_page_and_every_detail_of_a_site_can_be_verified(site: Served, proxy: Proxy) -> None:
+def test_every_page_and_every_detail_of_a_site_can_be_verified(proxy: Proxy) -> None:
     assert mismatches(proxy.url, None) == []
     details = {target for target in proxy.asked if re.search(r"markets/[0-9a-f-]{36}$", target)}
     assert len(details) > 50
@@ -242,7 +246,7 @@ def with_header(name: str, value: str, pattern: str = _LISTS) -> Callable[[str, 
     return alter
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize(
     ("name", "value", "text"),
     [
@@ -266,40 +270,40 @@ def test_an_answer_that_fails_is_told_with_its_status(proxy: Proxy) -> None:
 # ── answers of another state ──────────────────────────────────────────────────────────────────────────────────────
 
 
-class Moving:
-    """A site that changes, and its proxy, which can also answer as the site did `before`: at that port."""
+def answer_as_before(proxy: Proxy, before: Upstream, pattern: str, times: int = 1_000_000) -> None:
+    """Answer these targets, which the pattern finds, as the site did before all changes; each so many times."""
 
-    def __init__(self, folder: Path, proxy: Proxy, before: int) -> None:
+    def alter(target: str, answer: Answer) -> Answer:
+        is_before = re.search(pattern, target) and proxy.asked.count(target) <= times
+        return before(target, {}) if is_before else answer
+
+    proxy.alter = alter
+
+
+class Moving:
+    """A site that changes, and its proxy, which can also answer as the site did `before`."""
+
+    def __init__(self, folder: Path, proxy: Proxy, before: Upstream) -> None:
         self.folder = folder
         self.proxy = proxy
         self._before = before
-        self._builds = 0
 
     def edit(self, statement: str, *values: object) -> None:
         edit(self.folder, statement, *values)
 
     def build(self) -> None:
         """Build as of five minutes later."""
-        self._builds += 1
-        build_now(make_config(self.folder, **SETTINGS), AS_OF + timedelta(minutes=5 * self._builds))
+        build_now(make_config(self.folder, **SETTINGS), AS_OF + timedelta(minutes=5))
 
-    def answer_as_before(self, pattern: str, times: int = 1_000_000) -> None:
-        """Answer these targets, which the pattern finds, as before all changes; each so many times."""
-
-        def alter(target: str, answer: Answer) -> Answer:
-            if not re.search(pattern, target) or self.proxy.asked.count(target) > times:
-                return answer
-            with connected(self._before) as client:
-                return client.send("GET", target)
-
-        self.proxy.alter = alter
+    def answer_as_before(self, pattern: str) -> None:
+        answer_as_before(self.proxy, self._before, pattern)
 
 
 @pytest.fixture
-def moving(folder: Path, site: Served, tmp_path: Path) -> Iterator[Moving]:
+def moving(folder: Path, upstream: Upstream, tmp_path: Path) -> Iterator[Moving]:
     shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
-    with served(tmp_path, *UNLIMITED, *OPTIONS) as running, proxied(running.port) as proxy:
-        yield Moving(tmp_path, proxy, site.port)
+    with proxied(in_process(make_config(tmp_path, **SETTINGS, **NO_LIMITS))) as proxy:
+        yield Moving(tmp_path, proxy, upstream)
 
 
 @pytest.mark.campaign(short=0)
@@ -338,13 +342,6 @@ def test_a_market_that_was_withdrawn_and_is_still_shown_is_named(moving: Moving)
     assert told["mismatches"][0]["text"].startswith(f"shows market {gone}, which the dump does not have")
 
 
-def _age_some(moving: Moving) -> None:
-    """Let prices and volumes move, a market be new, and one be gone."""
-    moving.edit("UPDATE markets SET volume = volume + 1, prob = prob * 0.99 WHERE status = 'open' AND rowid % 2 = 0")
-    moving.edit("UPDATE markets SET is_listed = 0 WHERE id = (SELECT max(id) FROM markets WHERE status = 'open')")
-    moving.build()
-
-
 _CACHED: Final = {
     "build.json": r"build\.json$", "the dump": r"dumps/head", "the change feed": r"changes/head",
     "lists": r"/markets\?(?!.*cursor)",
@@ -353,22 +350,45 @@ _CACHED: Final = {
 }  # fmt: skip
 
 
-@pytest.mark.campaign(short=0)
+def moved(folder: Path, place: Path, statement: str) -> Upstream:
+    """The site five minutes later: prices and volumes have moved, and the statement has changed its database."""
+    shutil.copytree(folder, place, dirs_exist_ok=True)
+    edit(place, "UPDATE markets SET volume = volume + 1, prob = prob * 0.99 WHERE status = 'open' AND rowid % 2 = 0")
+    edit(place, statement)
+    build_now(make_config(place, **SETTINGS), AS_OF + timedelta(minutes=5))
+    return remembered(in_process(make_config(place, **SETTINGS, **NO_LIMITS)))
+
+
+@pytest.fixture(scope="module")
+def aged(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Upstream:
+    """The site after prices and volumes moved, and a market is gone."""
+    gone = "UPDATE markets SET is_listed = 0 WHERE id = (SELECT max(id) FROM markets WHERE status = 'open')"
+    return moved(folder, tmp_path_factory.mktemp("aged"), gone)
+
+
+@pytest.fixture(scope="module")
+def retold(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Upstream:
+    """The site after prices, volumes and questions changed."""
+    asked = "UPDATE markets SET question = 'Is it so? ' || question WHERE rowid % 3 = 0"
+    return moved(folder, tmp_path_factory.mktemp("retold"), asked)
+
+
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("kind", [*_CACHED][::2])
-def test_copies_that_a_cache_has_until_they_expire_are_not_accused(moving: Moving, kind: str) -> None:
-    _age_some(moving)
-    moving.answer_as_before(_CACHED[kind], times=2)
-    assert mismatches(moving.proxy.url, 10) == []
+def test_copies_that_a_cache_has_until_they_expire_are_not_accused(
+    aged: Upstream, upstream: Upstream, kind: str
+) -> None:
+    with proxied(aged) as proxy:
+        answer_as_before(proxy, upstream, _CACHED[kind], times=2)
+        assert mismatches(proxy.url, 10) == []
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("kind", [*_CACHED][:-1:2])
-def test_copies_that_do_not_expire_are_told_with_what_they_are(moving: Moving, kind: str) -> None:
-    moving.edit("UPDATE markets SET volume = volume + 1, prob = prob * 0.99 WHERE status = 'open' AND rowid % 2 = 0")
-    moving.edit("UPDATE markets SET question = 'Is it so? ' || question WHERE rowid % 3 = 0")
-    moving.build()
-    moving.answer_as_before(_CACHED[kind])
-    found = mismatches(moving.proxy.url, 10)
+def test_copies_that_do_not_expire_are_told_with_what_they_are(retold: Upstream, upstream: Upstream, kind: str) -> None:
+    with proxied(retold) as proxy:
+        answer_as_before(proxy, upstream, _CACHED[kind])
+        found = mismatches(proxy.url, 10)
     assert {one.verdict for one in found} == {Verdict.STALE}, found
     # A walk that begins on an old page leads on through the state that it is of.
     assert all(re.search(_CACHED[kind], one.target) or "/markets" in one.target for one in found)
@@ -561,7 +581,6 @@ def test_fills_that_came_after_the_files_of_the_day_are_not_missed(moving: Movin
     assert in_parquet(moving.proxy.url) == []
 
 
-@pytest.mark.campaign(short=0)
 def test_an_edge_that_cannot_search_is_not_accused(proxy: Proxy) -> None:
     refusal = contract.encode(contract.invalid("q", variant="extended"))
     proxy.alter = lambda target, answer: replace(answer, status=400, body=refusal) if "q=" in target else answer
@@ -573,8 +592,7 @@ def test_what_the_index_names_must_be_there(proxy: Proxy) -> None:
     assert {one.verdict for one in mismatches(proxy.url)} == {Verdict.BROKEN}
 
 
-@pytest.mark.campaign(short=0)
-def test_a_site_that_closes_the_connection_of_some_requests_is_told(site: Served, proxy: Proxy) -> None:
+def test_a_site_that_closes_the_connection_of_some_requests_is_told(proxy: Proxy) -> None:
     def alter(target: str, answer: Answer) -> Answer:
         if target.endswith("/snapshot"):
             raise ConnectionAbortedError
@@ -587,7 +605,6 @@ def test_a_site_that_closes_the_connection_of_some_requests_is_told(site: Served
     assert found.text.startswith("does not answer (")
 
 
-@pytest.mark.campaign(short=0)
 def test_terminals_never_get_what_a_site_makes_up(proxy: Proxy) -> None:
     proxy.alter = altering(_LISTS, _in_items(**{"\x1b[2J": 1}))
     found = mismatches(proxy.url)

@@ -1,5 +1,6 @@
 """`public-markets serve` in this process, asked without a socket; and the files that it and other edges need."""
 
+from contextlib import closing, nullcontext
 from typing import Any
 
 from generator.config.settings import Config
@@ -26,5 +27,7 @@ class Local:
     def ask(self, target: str, method: str = "GET", peer: str = "127.0.0.1", **environ: str) -> Answer:
         given: list[Any] = []
         asked = {"REQUEST_METHOD": method, "RAW_URI": target, "REMOTE_ADDR": peer, **environ}
-        body = b"".join(self._app(asked, lambda *start: given.extend(start)))  # type: ignore[arg-type]
+        pieces = self._app(asked, lambda *start: given.extend(start))  # type: ignore[arg-type]
+        with closing(pieces) if hasattr(pieces, "close") else nullcontext():  # files have to be
+            body = b"".join(pieces)
         return Answer(int(given[0][:3]), {name.lower(): value for name, value in given[1]}, body)
