@@ -26,6 +26,7 @@ OTHERS: Final[dict[str, tuple[dict[str, Any], str]]] = {
     "unreleased": ({"version": "snapshot", "current": 1}, "(snapshot, this is "),
     "same number": ({"shiny": 1}, "(unknown: shiny)"),
 }
+pytestmark = pytest.mark.usefixtures("one_processor")
 
 
 def change(site: PublishedSite, fields: dict[str, Any], places: str) -> None:
