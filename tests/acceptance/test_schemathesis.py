@@ -15,10 +15,11 @@ import pytest
 
 from generator.api import keys
 from generator.api.contract import Variant
+from generator.demo.database import seed
 from tests.support.edges.servers import folder_for_anybody, free_port, nginx
 from tests.support.edges.serving import UNLIMITED, served
 from tests.support.programs import require
-from tests.support.sites.builds import NO_LIMITS, VARIANTS, build_now, make_config
+from tests.support.sites.builds import AS_OF, NO_LIMITS, VARIANTS, build_now, make_config
 from tests.support.waiting import PATIENCE_S
 
 #: Only the server can tell whether a cursor of the right form was ever minted, so a schema-valid one may be refused.
@@ -41,12 +42,12 @@ SEARCHES = 20
 SERVED = (("serve", "core", "chunks"), ("nginx", "extended", "chunks"), ("serve", "extended", "pages"))
 
 
-@pytest.fixture(params=SERVED, ids="-".join)
-def api(request: pytest.FixtureRequest, demo_folder: Path) -> Iterator[tuple[str, Variant]]:
+@pytest.fixture(scope="module", params=SERVED, ids="-".join)
+def api(request: pytest.FixtureRequest) -> Iterator[tuple[str, Variant]]:
     """Where the API is served, without a noticeable rate limit, and its variant."""
     with ExitStack() as stack:
         folder = stack.enter_context(folder_for_anybody())
-        (folder / "markets.db").write_bytes((demo_folder / "markets.db").read_bytes())
+        seed(folder / "markets.db", as_of=AS_OF, markets=120)
         port = free_port()
         server, variant, layout = request.param
         url = f"http://127.0.0.1:{port}"
