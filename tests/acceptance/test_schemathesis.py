@@ -76,7 +76,8 @@ def test_schemathesis_finds_nothing_in_searches(api: tuple[str, Variant], tmp_pa
     for response in operation["responses"].values():
         response.pop("links", None)
     (tmp_path / "searches.json").write_text(json.dumps({**document, "paths": {path: {"get": operation}}}))
-    fuzz(tmp_path / "searches.json", api[0], tmp_path, OF_SEARCHES)
+    report = ("--report", "har", "--report-har-path", "requests.har")
+    fuzz(tmp_path / "searches.json", api[0], tmp_path, *report, examples=OF_SEARCHES)
     statuses = [
         entry["response"]["status"]
         for entry in json.loads((tmp_path / "requests.har").read_text("utf-8"))["log"]["entries"]
@@ -85,12 +86,11 @@ def test_schemathesis_finds_nothing_in_searches(api: tuple[str, Variant], tmp_pa
     assert min(statuses.count(status) for status in (HTTPStatus.OK, HTTPStatus.BAD_REQUEST)) >= SEARCHES
 
 
-def fuzz(document: str | Path, address: str, folder: Path, examples: int = EXAMPLES) -> None:
-    """Ask as the document describes; what was asked and answered is in requests.har."""
+def fuzz(document: str | Path, address: str, folder: Path, *more: str, examples: int = EXAMPLES) -> None:
+    """Ask as the document describes."""
     program = require("schemathesis", Path(sys.executable).parent, reason="the API is not fuzzed")
     options = ["--url", address, "--max-examples", str(examples), "--seed", "1", "--checks", "all"]
-    options += ["--continue-on-failure"]
-    options += ["--report", "har", "--report-har-path", "requests.har", "--no-color", "--generation-database", "none"]
+    options += ["--continue-on-failure", "--no-color", "--generation-database", "none", *more]
     configuration = folder / "schemathesis.toml"
     configuration.write_text(CONFIGURATION)
     result = subprocess.run(
