@@ -217,7 +217,7 @@ def four_published_markets(site: ExtendedSite) -> None:
 
 
 @pytest.mark.campaign(short=0)
-@pytest.mark.usefixtures("one_processor")
+@pytest.mark.usefixtures("few_limits")
 def test_a_takedown_reaches_slugs_and_lists_of_categories(extended_site: ExtendedSite) -> None:
     four_published_markets(extended_site)
     in_folder(extended_site, "takedown", market_id(1))
