@@ -36,8 +36,9 @@ def this_program() -> Program:
     return Program(__version__, digest(".")[:_DIGITS])
 
 
+@cache
 def maker() -> str:
-    """A digest of what makes files of rows: another maker may make other files of the same rows."""
+    """A digest of what makes files of rows in this process: another maker may make other files of the same rows."""
     versions = [_version(name) for name in _WRITERS]
     return hashlib.sha256(repr((digest(*_MAKERS), zlib.ZLIB_RUNTIME_VERSION, versions)).encode()).hexdigest()[:_DIGITS]
 

@@ -26,7 +26,7 @@ FIXTURES: Final[Mapping[str, tuple[str, ...]]] = {
     "tests.support.cluster": ("cluster_database", "worker_environ", "workers"),
     "tests.support.disks": ("disk",),
     "tests.support.images": ("storage",),
-    "tests.support.limits": ("few_limits",),
+    "tests.support.limits": ("few_limits", "one_processor"),
     "tests.support.postgres": ("new_database", "postgres"),
     "tests.support.sites.demo": ("database", "demo_folder", "demo_output", "extended_output", "outputs"),
     "tests.support.sites.publishing": ("empty", "impatient", "original", "published_site", "site_server"),

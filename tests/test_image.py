@@ -26,6 +26,8 @@ from tests.support.stores.s3.server import BUCKET, S3Server
 NOBODY: Final = 65534
 #: What the image may add to its base, in bytes.
 MOST: Final = 150_000_000
+#: For a demo that is built soon.
+FEW: Final = ("--markets", "20")
 pytestmark = pytest.mark.campaign(short=0)
 
 
@@ -156,7 +158,7 @@ def test_a_container_serves_the_demo_as_the_docs_say(storage: Storage) -> None:
     with storage.container(IMAGE) as container:
         assert container.ran(*entry, "check", "--published")[0] == 1
         with (
-            container.serving(*entry, *words, "--port", "0") as address,
+            container.serving(*entry, *words, *FEW, "--port", "0") as address,
             urlopen(address) as answer,  # noqa: S310 - it begins with http://127.0.0.1
         ):
             assert json.load(answer)["items"]
@@ -172,9 +174,9 @@ def test_a_bare_debian_serves_a_demo_after_two_commands(storage: Storage, tmp_pa
     volumes = {ROOT / "dist": "/wheels:ro", Path("/etc/ssl/certs"): "/etc/ssl/certs:ro"}
     with storage.container(BASE) as container:
         container.done("sh", "-c", install, volumes=volumes, environ=environ)
-        line = serve.replace(f"./{wheel.name}", f"/wheels/{wheel.name}")
+        line = f"exec {serve.replace(f'./{wheel.name}', f'/wheels/{wheel.name}')} {shlex.join(FEW)} --port 0"
         with (
-            container.serving("sh", "-c", f"exec {line} --port 0", volumes=volumes, environ=environ) as address,
+            container.serving("sh", "-c", line, volumes=volumes, environ=environ) as address,
             urlopen(address) as answer,  # noqa: S310 - it begins with http://127.0.0.1
         ):
             assert json.load(answer)["items"]

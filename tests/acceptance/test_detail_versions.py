@@ -169,6 +169,7 @@ def test_a_market_that_is_added_while_a_table_of_many_changes_has_a_version_of_i
 
 
 @pytest.mark.campaign(short=0)
+@pytest.mark.usefixtures("few_limits", "one_processor")
 def test_with_both_versions_a_build_shows_every_change(
     existing_site: ExistingSite, connect: Callable[[], Any], tmp_path: Path
 ) -> None:
@@ -212,7 +213,7 @@ def test_a_column_that_is_renamed_is_named_to_the_triggers_in_the_same_transacti
     assert versions.changed() == set(), "all of it was rolled back"
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.usefixtures("few_limits", "one_processor")
 def test_a_transaction_that_writes_first_and_commits_last_is_read(
     existing_site: ExistingSite, connect: Callable[[], Any], tmp_path: Path
 ) -> None:
@@ -253,7 +254,7 @@ def test_a_market_that_nobody_has_traded_has_a_version_until_somebody_does(
     assert versions.changed() == {VOIDED}
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.usefixtures("few_limits", "one_processor")
 def test_a_watermark_misses_what_commits_late_until_an_audit_finds_it(watched: ExistingSite, tmp_path: Path) -> None:
     with (
         closing(watched.server.connect(watched.name)) as first,

@@ -22,7 +22,7 @@ _LONG_ENOUGH_S: Final = rounds(20.0, 300.0)
 
 
 @pytest.fixture
-def followed(published_site: PublishedSite, tmp_path: Path) -> Iterator[Followed]:
+def followed(published_site: PublishedSite, tmp_path: Path, one_processor: None) -> Iterator[Followed]:
     published_site.settings |= {"dumps.parquet": "true", "archive.days": "9"}
     for number in EVERY:
         insert_point(published_site.database, "2024-01-10 00:00:00.000000", market_id=market_id(number))

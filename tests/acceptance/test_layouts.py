@@ -29,6 +29,7 @@ from tests.support.stores.s3.server import S3Server
 MORE = range(100, 310)
 LIST = "open/new"
 CHUNKED = {"layout": "chunks"}
+pytestmark = pytest.mark.usefixtures("few_limits", "one_processor")
 
 
 def populate_more(database: sqlite3.Connection) -> None:

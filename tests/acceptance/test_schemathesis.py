@@ -15,10 +15,11 @@ import pytest
 
 from generator.api import keys
 from generator.api.contract import Variant
+from generator.demo.database import seed
 from tests.support.edges.servers import folder_for_anybody, free_port, nginx
 from tests.support.edges.serving import UNLIMITED, served
 from tests.support.programs import require
-from tests.support.sites.builds import NO_LIMITS, VARIANTS, build_now, make_config
+from tests.support.sites.builds import AS_OF, NO_LIMITS, VARIANTS, build_now, make_config
 from tests.support.waiting import PATIENCE_S
 
 #: Only the server can tell whether a cursor of the right form was ever minted, so a schema-valid one may be refused.
@@ -41,12 +42,12 @@ SEARCHES = 20
 SERVED = (("serve", "core", "chunks"), ("nginx", "extended", "chunks"), ("serve", "extended", "pages"))
 
 
-@pytest.fixture(params=SERVED, ids="-".join)
-def api(request: pytest.FixtureRequest, demo_folder: Path) -> Iterator[tuple[str, Variant]]:
+@pytest.fixture(scope="module", params=SERVED, ids="-".join)
+def api(request: pytest.FixtureRequest) -> Iterator[tuple[str, Variant]]:
     """Where the API is served, without a noticeable rate limit, and its variant."""
     with ExitStack() as stack:
         folder = stack.enter_context(folder_for_anybody())
-        (folder / "markets.db").write_bytes((demo_folder / "markets.db").read_bytes())
+        seed(folder / "markets.db", as_of=AS_OF, markets=120)
         port = free_port()
         server, variant, layout = request.param
         url = f"http://127.0.0.1:{port}"
@@ -75,7 +76,8 @@ def test_schemathesis_finds_nothing_in_searches(api: tuple[str, Variant], tmp_pa
     for response in operation["responses"].values():
         response.pop("links", None)
     (tmp_path / "searches.json").write_text(json.dumps({**document, "paths": {path: {"get": operation}}}))
-    fuzz(tmp_path / "searches.json", api[0], tmp_path, OF_SEARCHES)
+    report = ("--report", "har", "--report-har-path", "requests.har")
+    fuzz(tmp_path / "searches.json", api[0], tmp_path, *report, examples=OF_SEARCHES)
     statuses = [
         entry["response"]["status"]
         for entry in json.loads((tmp_path / "requests.har").read_text("utf-8"))["log"]["entries"]
@@ -84,12 +86,11 @@ def test_schemathesis_finds_nothing_in_searches(api: tuple[str, Variant], tmp_pa
     assert min(statuses.count(status) for status in (HTTPStatus.OK, HTTPStatus.BAD_REQUEST)) >= SEARCHES
 
 
-def fuzz(document: str | Path, address: str, folder: Path, examples: int = EXAMPLES) -> None:
-    """Ask as the document describes; what was asked and answered is in requests.har."""
+def fuzz(document: str | Path, address: str, folder: Path, *more: str, examples: int = EXAMPLES) -> None:
+    """Ask as the document describes."""
     program = require("schemathesis", Path(sys.executable).parent, reason="the API is not fuzzed")
     options = ["--url", address, "--max-examples", str(examples), "--seed", "1", "--checks", "all"]
-    options += ["--continue-on-failure"]
-    options += ["--report", "har", "--report-har-path", "requests.har", "--no-color", "--generation-database", "none"]
+    options += ["--continue-on-failure", "--no-color", "--generation-database", "none", *more]
     configuration = folder / "schemathesis.toml"
     configuration.write_text(CONFIGURATION)
     result = subprocess.run(

@@ -258,20 +258,25 @@ def test_an_updated_checkout_which_keeps_its_version_is_another_program(tmp_path
 
 
 def test_another_version_of_what_encodes_or_writes_gives_details_another_shape(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
-    found = [shape(tmp_path)]
+    def of_another_process() -> str:
+        program.maker.cache_clear()
+        return shape(tmp_path)
+
+    request.addfinalizer(program.maker.cache_clear)
+    found = [of_another_process()]
     monkeypatch.setattr("pydantic_core.__version__", "99.0")
-    found.append(shape(tmp_path))
+    found.append(of_another_process())
     monkeypatch.setattr("platform.python_version_tuple", lambda: ("3", "99", "0"))
-    found.append(shape(tmp_path))
+    found.append(of_another_process())
     monkeypatch.setattr("zlib.ZLIB_RUNTIME_VERSION", "9.9")
-    found.append(shape(tmp_path))
+    found.append(of_another_process())
     for package in ("arro3_core", "arro3_io", "numpy"):
         (tmp_path / f"{package}-99.0.dist-info").mkdir()
         (tmp_path / f"{package}-99.0.dist-info/METADATA").write_text(f"Name: {package}\nVersion: 99.0\n")
         monkeypatch.syspath_prepend(tmp_path)
-        found.append(shape(tmp_path))
+        found.append(of_another_process())
     assert len({*found}) == len(found) == 7
 
 

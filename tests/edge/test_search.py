@@ -139,8 +139,7 @@ def faulty(edge: EdgeSite) -> Iterator[Mapping[str, str]]:
                 harmed[key] = instead
     edge.put_objects(harmed)
     # The table is the same for all sites.
-    for key in (key for key in whole.keys() - harmed.keys() if (edge.output / key).exists()):
-        edge.change(key, None)
+    edge.delete(key for key in whole.keys() - harmed.keys() if (edge.output / key).exists())
     wait_until(lambda: b'"id"' in ask(edge, "q=whole").body and ask(edge, "q=%C3%A9lan").status != HTTPStatus.OK)
     yield whole
     edge.put_objects(search.objects(MARKETS, edge.layout))
@@ -175,8 +174,7 @@ def test_a_withdrawal_interrupts_no_search(edge: EdgeSite) -> None:
     before, after = (search.objects(markets, edge.layout) for markets in (MARKETS, MARKETS[1:]))
     assert items([ask(edge, "q=will&status=all&sort=new&limit=100").body])
     edge.put_objects(after)
-    for key in sorted(before.keys() - after.keys()):
-        edge.change(key, None)
+    edge.delete(sorted(before.keys() - after.keys()))
     answer = ask(edge, "q=will&status=all&sort=volume&limit=100")
     assert items([answer.body]) == search.scan(MARKETS[1:], "all", "volume", "will")[:100]
     edge.put_objects(before)

@@ -11,6 +11,7 @@ import pytest
 
 from generator.publish import record
 from generator.tree import files, row_shards
+from tests.support.campaigns import every_pair
 from tests.support.sites.publishing import OPEN, PublishedSite, hour, tamper
 from tests.support.sites.rows import market_id
 from tests.support.stores.records import sharded
@@ -25,6 +26,7 @@ OTHERS: Final[dict[str, tuple[dict[str, Any], str]]] = {
     "unreleased": ({"version": "snapshot", "current": 1}, "(snapshot, this is "),
     "same number": ({"shiny": 1}, "(unknown: shiny)"),
 }
+pytestmark = pytest.mark.usefixtures("one_processor")
 
 
 def change(site: PublishedSite, fields: dict[str, Any], places: str) -> None:
@@ -40,18 +42,20 @@ def details_of(site: PublishedSite, number: int) -> list[str]:
     return [trace for trace in site.traces(number) if "/detail/" in trace]
 
 
-@pytest.fixture(params=[False, True], ids=["whole", "in-shards"])
-def site(published_site: PublishedSite, request: pytest.FixtureRequest) -> Iterator[PublishedSite]:
-    """A published site with retired generations and a step of its change feed."""
-    with sharded() if request.param else nullcontext():
+@pytest.fixture
+def site(published_site: PublishedSite, kind: str) -> Iterator[PublishedSite]:
+    """A published site with retired generations and a step of its change feed, its record whole or in shards."""
+    with sharded() if kind == "in-shards" else nullcontext():
         published_site.edit(2, volume=70.0)
         published_site.done("rebuild", "--as-of", hour(1))
         yield published_site
 
 
 @pytest.mark.campaign(short=2)
-@pytest.mark.parametrize("places", ["store and folder", "store", "folder"])
-@pytest.mark.parametrize("other", OTHERS)
+@pytest.mark.parametrize(
+    ("other", "places", "kind"),
+    every_pair(OTHERS, ["store and folder", "store", "folder"], ["whole", "in-shards"]),
+)
 def test_a_takedown_says_how_far_it_got_and_names_the_command_that_finishes_it(
     site: PublishedSite, other: str, places: str
 ) -> None:

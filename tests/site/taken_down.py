@@ -112,7 +112,7 @@ class Workplace:
 @contextmanager
 def workplace(site: RandomSite) -> Iterator[Workplace]:
     """An empty database in a folder of its own; builds there make few pages."""
-    with fast_folder(Path()) as folder, limits.only(LIMITS):
+    with fast_folder(Path()) as folder, limits.only(LIMITS), limits.on_one_processor():
         random_sites.create(folder)
         yield Workplace(folder, site)
 

@@ -41,6 +41,7 @@ Change = Callable[[sqlite3.Connection, Iterator[int]], None]
 FIRST: Final = datetime(2025, 11, 20, 6, tzinfo=UTC)
 MINUTE: Final = timedelta(minutes=1)
 VERSIONED: Final = ("fills", "probabilities", "orders")
+pytestmark = pytest.mark.usefixtures("one_processor")
 
 
 @pytest.fixture

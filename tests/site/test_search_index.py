@@ -22,6 +22,7 @@ from tests.support.sites.searchable_site import SEARCH
 WORDS: Final = ("rain", "Raïn", "Zürich", "東京都", "election", "of", "42", "Ǆ", "raincoat")
 #: Something to do to a site.
 Change: TypeAlias = Callable[[], object]
+pytestmark = pytest.mark.usefixtures("one_processor")
 
 
 def text(rng: random.Random) -> str:

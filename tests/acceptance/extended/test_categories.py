@@ -45,7 +45,7 @@ def test_a_cursor_is_bound_to_its_category(extended_output: Path) -> None:
             cursors.read(other, at)
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.usefixtures("few_limits", "one_processor")
 def test_every_category_has_lists_unless_the_settings_choose(extended_site: ExtendedSite) -> None:
     for number, category in enumerate(["weather", "Formula 1", "u.s. elections"], 1):
         insert_market(extended_site.connection, number)

@@ -144,7 +144,7 @@ def test_hidden_markets_give_no_category_and_take_no_slug(extended_site: Extende
 # ── what is withdrawn, and categories, slugs and variants that change ─────────────────────────────────────────────────
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.usefixtures("few_limits", "one_processor")
 def test_a_withdrawn_market_is_gone_by_id_by_slug_and_from_its_categories_past_and_present(
     extended_site: ExtendedSite,
 ) -> None:
@@ -217,6 +217,7 @@ def four_published_markets(site: ExtendedSite) -> None:
 
 
 @pytest.mark.campaign(short=0)
+@pytest.mark.usefixtures("few_limits")
 def test_a_takedown_reaches_slugs_and_lists_of_categories(extended_site: ExtendedSite) -> None:
     four_published_markets(extended_site)
     in_folder(extended_site, "takedown", market_id(1))
@@ -235,7 +236,7 @@ def test_a_takedown_reaches_slugs_and_lists_of_categories(extended_site: Extende
     assert list(extended_site.manifest().slugs) == [market_id(2), market_id(3), market_id(4)]
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.usefixtures("few_limits", "one_processor")
 def test_a_site_can_change_its_variant_and_back(extended_site: ExtendedSite) -> None:
     insert_market(extended_site.connection, slug="rain")
     insert_category(extended_site.connection, "weather")

@@ -90,7 +90,7 @@ class ChangingSite:
         }  # fmt: skip
         given = [text for name, value in settings.items() for text in ("--set", f"{name}={value}")]
         before = files(self.edge.output) if self.edge.edge == "worker" else {}
-        with limits.only(LIMITS):
+        with limits.only(LIMITS), limits.on_one_processor():
             done = CliRunner().invoke(main, [*arguments, "--config", str(folder / "config.yaml"), *given])
         assert done.exit_code == 0, done.output
         if self.edge.edge == "worker":

@@ -1,16 +1,18 @@
 """Through faults and while the site changes, no market is lost, repeated or wrong without an error that says so.
 
-Clients of both languages walk and follow through a proxy, behind each edge. CONTRIBUTING.md shows the full length.
+Clients of both languages walk and follow one site, each through a proxy of its own, behind each edge.
+CONTRIBUTING.md shows the full length.
 """
 
 import asyncio
 import json
 import os
-from collections import Counter
-from collections.abc import Callable
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -149,20 +151,20 @@ class OfPython:
         return found, asyncio.run(read())
 
 
-@dataclass
+@dataclass(eq=False)
 class Campaign:
-    """What is read while the site changes, and what was counted."""
+    """What a reader reads through a proxy while the site changes, and what was counted."""
 
     site: ChangingSite
     reader: OfNode | OfPython
+    proxy: FaultingProxy
     counts: Counter[str] = field(default_factory=Counter)
 
-    def walk(self, many: int) -> None:
-        """Walk all markets so often, one walk after the other, while the site changes."""
-        for walked in self._meanwhile(lambda: [self.reader.walk(is_restarted=at % 2 == 0) for at in range(many)]):
-            self._check_walk(walked)
+    def walks(self, many: int) -> list[Walked]:
+        """Walk all markets so often, one walk after the other."""
+        return [self.reader.walk(is_restarted=at % 2 == 0) for at in range(many)]
 
-    def _check_walk(self, walked: Walked) -> None:
+    def check_walk(self, walked: Walked) -> None:
         """Each market is one that was published, none comes twice, and all of one state come unless an error does."""
         ids = [item["id"] for item in walked.items]
         assert len({*ids}) == len(ids), "a market is repeated"
@@ -178,21 +180,13 @@ class Campaign:
             assert any(state.keys() <= {*ids} for state in states), "a market is lost"
             self.counts["walks whole"] += 1
 
-    def follow(self, *, is_crossed: bool) -> bool:
-        """Let the site change, and bring the copy up to date after that or meanwhile; whether it went well."""
-        before = self._copied()
-        if not is_crossed:
-            self.site.change()
-        changes, failed = self._meanwhile(self.reader.follow) if is_crossed else self.reader.follow()
-        return self._check_copy(before, changes, failed)
-
     def catch_up(self) -> bool:
         """Whether the copy is what the site published last."""
-        self._check_copy(self._copied(), *self.reader.follow())
+        self.check_copy(self.copied(), *self.reader.follow())
         return self.reader.copy() == [*self.site.dumps.values()][-1]
 
-    def _check_copy(self, before: dict[str, Any], changes: list[dict[str, Any]], failed: str | None) -> bool:
-        after = self._copied()
+    def check_copy(self, before: dict[str, Any], changes: list[dict[str, Any]], failed: str | None) -> bool:
+        after = self.copied()
         if failed is not None:
             assert (changes, after) == ([], before), "it changed, and says that it did not"
             return False
@@ -201,14 +195,7 @@ class Campaign:
         assert changes == [{"id": one, "before": before.get(one), "market": after.get(one)} for one in gone_or_new]
         return True
 
-    def _meanwhile(self, read: Callable[[], Any]) -> Any:
-        """What is read while the site changes."""
-        with ThreadPoolExecutor() as threads:
-            reading = threads.submit(read)
-            self.site.change()
-            return reading.result()
-
-    def _copied(self) -> dict[str, Any]:
+    def copied(self) -> dict[str, Any]:
         return {market["id"]: market for market in map(json.loads, self.reader.copy().split(b"\n")[:-1])}
 
 
@@ -217,33 +204,59 @@ STORES: Final[dict[str, Callable[[Path], Store]]] = {
 }  # fmt: skip
 
 
+def play(site: ChangingSite, played: Sequence[Campaign], build: int) -> None:
+    """Walk, then follow, with all readers at once, while the site changes; two times of three it changes before."""
+    for one in played:
+        one.proxy.fate = _fate(build)
+    many = WALKS * (build + 1) // BUILDS - WALKS * build // BUILDS
+    for one, walks in zip(played, meanwhile(site.change, [partial(one.walks, many) for one in played]), strict=True):
+        for walked in walks:
+            one.check_walk(walked)
+    before = [one.copied() for one in played]
+    is_crossed = build % 3 == 2
+    if not is_crossed:
+        site.change()
+    followed = meanwhile(site.change if is_crossed else None, [one.reader.follow for one in played])
+    for one, old, (changes, failed) in zip(played, before, followed, strict=True):
+        one.counts["followed" if one.check_copy(old, changes, failed) else "not followed"] += 1
+
+
+def meanwhile(change: Callable[[], None] | None, reads: Sequence[Callable[[], Any]]) -> list[Any]:
+    """What is read, all at once, while the site changes."""
+    with ThreadPoolExecutor() as threads:
+        reading = [threads.submit(read) for read in reads]
+        if change:
+            change()
+        return [one.result() for one in reading]
+
+
 @pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("edge", STORES)
-@pytest.mark.parametrize("language", ["python", "typescript"])
-def test_no_market_is_lost_repeated_or_wrong_without_an_error(
-    language: str, edge: str, request: pytest.FixtureRequest, tmp_path: Path
-) -> None:
-    run = request.getfixturevalue("run") if language == "typescript" else None
-    injected, seed = Counter[str](), READERS + len(edge)
+def test_no_market_is_lost_repeated_or_wrong_without_an_error(edge: str, run: Program, tmp_path: Path) -> None:
+    injected, seed = defaultdict[str, Counter[str]](Counter), READERS + len(edge)
     with ExitStack() as stack:
         site = stack.enter_context(changing_site(edge, ("pages", "chunks")[seed % 2], seed))
-        proxy = FaultingProxy(f"http://127.0.0.1:{site.edge.client.port}", _fate(0), base_url=BASE_URL)
-        url, path = stack.enter_context(proxied(proxy)).url, tmp_path / "copy"
-        python = OfPython(url, STORES[edge](path), is_at_once=edge != "worker")
-        played = Campaign(site, OfNode(run, url, path) if run else python)
+        played = {}
+        for language in ("python", "typescript"):
+            proxy = FaultingProxy(f"http://127.0.0.1:{site.edge.client.port}", _fate(0), base_url=BASE_URL)
+            url, path = stack.enter_context(proxied(proxy)).url, tmp_path / language
+            python = partial(OfPython, url, is_at_once=edge != "worker")
+            reader = python(store=STORES[edge](path)) if language == "python" else OfNode(run, url, path)
+            played[language] = Campaign(site, reader, proxy)
         for build in range(BUILDS):
-            proxy.fate = _fate(build)
-            played.walk(WALKS * (build + 1) // BUILDS - WALKS * build // BUILDS)
-            played.counts["followed" if played.follow(is_crossed=build % 3 == 2) else "not followed"] += 1
-            injected += proxy.fate.injected
-        proxy.fate = Fate((), seed=0, share=0, in_a_row=0)
-        wait_until(played.catch_up)
-    counts = played.counts
-    print(language, edge, dict(counts), dict(injected))  # noqa: T201 - the figures
-    assert counts["walks whole"] + counts["walks failed"] == WALKS < 2 * counts["walks whole"]
-    assert counts["followed"] + counts["not followed"] == BUILDS < 2 * counts["followed"]
-    assert sum(injected.values()) > rounds(0, WALKS)
-    assert injected.keys() == {*INJECTED} or WALKS < 100
+            play(site, [*played.values()], build)
+            for language, one in played.items():
+                injected[language] += one.proxy.fate.injected
+        for one in played.values():
+            one.proxy.fate = Fate((), seed=0, share=0, in_a_row=0)
+            wait_until(one.catch_up)
+    for language, one in played.items():
+        counts, faults = one.counts, injected[language]
+        print(language, edge, dict(counts), dict(faults))  # noqa: T201 - the figures
+        assert counts["walks whole"] + counts["walks failed"] == WALKS < 2 * counts["walks whole"]
+        assert counts["followed"] + counts["not followed"] == BUILDS < 2 * counts["followed"]
+        assert faults.total() > rounds(0, WALKS)
+        assert faults.keys() == {*INJECTED} or WALKS < 100
 
 
 def _fate(build: int) -> Fate:

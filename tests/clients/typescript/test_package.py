@@ -148,12 +148,14 @@ def test_its_types_are_those_of_the_contract_where_it_is_installed(place: Path) 
     known = {"SORTS": contract.SORTS, "STATES": contract.MARKET_STATUSES}
     text = re.sub("SORTS|STATES", lambda found: " | ".join(map(json.dumps, known[found[0]])), TYPES)
     (place / "node.d.ts").write_text(NODE_SQLITE, "utf-8")
-    assert complaints(place, text, *PROGRAMS) == ""
     wrong = [('"open", category', '"opne", category'), ('"throw"', '"stop"'), ('{ error: "" }', "{ error: 4 }")]
+    mistaken = text
     for right, mistake in wrong:
-        assert right in text
-        text = text.replace(right, mistake)
-    assert complaints(place, text).count("error TS") == len(wrong)
+        assert right in mistaken
+        mistaken = mistaken.replace(right, mistake)
+    said = [line for line in complaints(place, text, *PROGRAMS, mistaken).splitlines() if line[:1] != " "]
+    assert len(said) == len(wrong), said
+    assert all(line.startswith(f"program-{1 + len(PROGRAMS)}.ts(") and "error TS" in line for line in said), said
 
 
 def test_programs_in_the_docs_have_at_most_ten_lines() -> None:

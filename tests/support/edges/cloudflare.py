@@ -46,8 +46,8 @@ class RunningWorker:
         uploads = [self._upload(key, prefix, has_headers=has_headers) for key in wanted]
         self._program.do(at=self._address, put=uploads)
 
-    def delete(self, key: str) -> None:
-        self._program.do(at=self._address, delete=[key])
+    def delete(self, *gone: str) -> None:
+        self._program.do(at=self._address, delete=gone)
 
     def _upload(self, key: str, prefix: str, *, has_headers: bool) -> Mapping[str, str]:
         headers = keys.headers(key) if has_headers else {}

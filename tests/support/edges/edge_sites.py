@@ -67,10 +67,17 @@ class EdgeSite:
     def change(self, key: str, body: bytes | None) -> None:
         """Damage an object, or delete it."""
         if body is None:
-            (self.output / key).unlink()
+            self.delete([key])
         else:
             lists.write(self.output / key, body)
-        self.upload([key])
+            self.upload([key])
+
+    def delete(self, gone: Iterable[str]) -> None:
+        """Delete objects, in their order."""
+        in_order = [*gone]
+        for key in in_order:
+            (self.output / key).unlink()
+        self.upload(in_order)
 
     def ask(self, name: str, limit: int, cursor: str | None = None, **headers: str) -> Answer:
         return self.client.send("GET", target(name, limit, cursor), **headers)
@@ -151,8 +158,7 @@ def _worker(layout: str, folder: Path, **settings: str) -> Iterator[EdgeSite]:
         def upload(changed: Iterable[str]) -> None:
             known = [(key, (config.output / key).exists()) for key in changed]
             worker.put(key for key, exists in known if exists)
-            for key in (key for key, exists in known if not exists):
-                worker.delete(key)
+            worker.delete(*(key for key, exists in known if not exists))
 
         upload([keys.BUILD])
         yield EdgeSite("worker", layout, config.output, worker.client, upload)

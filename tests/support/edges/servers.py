@@ -156,13 +156,17 @@ def nobody_owning(folder: Path) -> int | None:
 
 @contextmanager
 def nginx(output: Path, port: int, name: str = "nginx.conf") -> Iterator[None]:
-    """Run what a build rendered for nginx into `output`, exactly as it stands, as an unprivileged user."""
+    """Run what a build rendered for nginx into `output`, exactly as it stands, as an unprivileged user.
+
+    Who owns the folder of its configuration, where it writes; what is published it may only read, as anybody.
+    """
     program = require("nginx", Path("/usr/sbin"), reason="its configuration is not run")
     if not any(folder.joinpath("ngx_http_js_module.so").exists() for folder in _module_folders(program)):
         require("ngx_http_js_module.so", reason="nginx has no njs module")
     configuration = output / "edge" / "nginx" / name
     command = [str(program), "-c", str(configuration), "-g", "daemon off;"]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, user=nobody_owning(output)) as process:
+    owner = nobody_owning(configuration.parent)
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, user=owner) as process:
         try:
             _wait_for(port, process)
             yield

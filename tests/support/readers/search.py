@@ -1,6 +1,7 @@
 """Made-up sites with a search index, a naive search of the same markets, and searches in JavaScript engines."""
 
 import json
+import re
 import subprocess
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -12,7 +13,7 @@ from typing import Any, Final, TypeAlias
 
 import quickjs
 
-from generator.api import contract, keys
+from generator.api import contract
 from generator.api.contract import MarketStatus, Sort, StatusFilter
 from generator.config.settings import Config
 from generator.edge import router, templates
@@ -23,11 +24,14 @@ from generator.search.buckets import SIZES, Sizes
 from generator.search.words import Postings
 from generator.tree import chunks, pages
 from generator.tree.generation import ItemList
+from tests.support import limits
 from tests.support.programs import require
 from tests.support.waiting import PATIENCE_S
 
 #: The categories that have lists.
 CATEGORIES: Final = ("crypto", "cry", "us-politics", "empty")
+#: The limit and the position of a page in its key.
+_PAGE: Final = re.compile("/([0-9]+)-[0-9]+/([0-9]+)[.]json")
 #: Objects by key.
 Objects: TypeAlias = Mapping[str, str]
 #: The text of an object by its key; None when there is none.
@@ -90,20 +94,21 @@ def small(span: int = 5, target: int = 24) -> Sizes:
 
 
 def objects(markets: Sequence[Market], layout: str = "chunks", sizes: Sizes = SIZES) -> dict[str, str]:
-    """All objects that a search may read."""
+    """All objects that a search may read; of all pages, which are many, it reads few."""
     made, lists = generation(markets, layout, sizes)
-    found = {key: body.decode() for key, body in (*made.objects(), *made.first_pages())}
-    for one in lists:
-        if isinstance(one, chunks.Generation):
-            found |= {key: body.decode() for key, body in one.objects()}
-        else:
-            prefix = keys.generation_prefix(one.list_name, one.name)
-            found |= {
-                f"{prefix}/{folder.name}/{position}.json": body.decode()
-                for folder in one.folders()
-                for position, body in folder.pages
-            }
-    return found
+    found = dict([*made.objects(), *made.first_pages()])
+    with limits.only(index.BLOCK_SIZES):
+        for one in lists:
+            if isinstance(one, chunks.Generation):
+                found |= one.objects()
+            else:
+                found |= {key: body for key, body in one.objects() if is_read(*map(int, _PAGE.findall(key)[-1]))}
+    return {key: body.decode() for key, body in found.items()}
+
+
+def is_read(limit: int, position: int) -> bool:
+    """Whether a search takes items from the page: an item is in that of the greatest size not beyond its place."""
+    return limit == max(size for size in index.BLOCK_SIZES if size <= position)
 
 
 # ── the naive search ──────────────────────────────────────────────────────────────────────────────────────────────
