@@ -10,6 +10,7 @@ import pytest
 
 from generator.api import contract, cursors, keys
 from generator.demo.database import seed
+from tests.support import limits
 from tests.support.edges.cases import is_error, without_cache
 from tests.support.edges.in_process import Local
 from tests.support.edges.servers import Client, connected, folder_for_anybody, free_port, nginx
@@ -36,7 +37,8 @@ def built() -> Iterator[Path]:
             **NO_LIMITS,
             **behind_nginx(port, store),
         }
-        build_now(make_config(folder, **settings))
+        with limits.only(limits.FEW):
+            build_now(make_config(folder, **settings))
         without_cache(folder / "output" / "edge" / "nginx")
         (folder / "ports").write_text(f"{port} {store}")
         yield folder
