@@ -56,6 +56,15 @@ LONGEST: Final = (
 )
 
 
+def pytest_collection() -> None:
+    gc.disable()  # tests and modules stay: looking for garbage among them takes a third of the time to find them
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()
+    gc.enable()
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_make_collect_report(collector: pytest.Collector) -> None:
     """Load the modules of the fixtures that a test file asks for, a conftest.py above it, or one of these modules."""

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from generator.api import keys
 from generator.config.settings import Config
@@ -27,6 +27,9 @@ from generator.tree.staging import Rendered, Staged, StagedFamily
 from generator.tree.workplace import Workplace
 
 Result = TypeVar("Result")
+
+#: Items of lists, those of some fifty markets, that are staged sooner than workers are forked and end.
+_ALONE: Final = 500
 
 
 @dataclass(frozen=True)
@@ -172,7 +175,8 @@ class Maker:
 
         units: list[ItemList | Listed] = [*lists, *([listed] if listed else [])]
         staged_lists, made = list[StagedFamily](), downloads.NONE
-        with worker_pool.results(stage, units, _work_of, self.workers) as results, self.folder.written_ahead() as ahead:
+        workers = self.workers if sum(len(items.items) for items in lists) > _ALONE else 1
+        with worker_pool.results(stage, units, _work_of, workers) as results, self.folder.written_ahead() as ahead:
             for staged in map(self._advanced, results):
                 if isinstance(staged, StagedDownloads):
                     made = staged

@@ -5,9 +5,11 @@ program, this module is the process that forks.
 """
 
 import atexit
+import gc
 import json
 import os
 import pty
+import select
 import signal
 import subprocess
 import sys
@@ -17,12 +19,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TextIO
 
 from generator.cli.main import main
 from generator.tree import pages
 from tests.support import limits, loaded
 from tests.support.project import ROOT
+from tests.support.waiting import PATIENCE_S
 
 #: What takes longer hangs.
 _TIMEOUT_S: Final = 120
@@ -41,13 +44,38 @@ def run(*arguments: str | Path, cwd: Path = ROOT, **environ: str) -> subprocess.
         "environ": {**os.environ, **environ},
         "limits": [*pages.LIMITS],
     }
-    server = _server()
-    assert server.stdin
-    assert server.stdout
-    server.stdin.write(f"{json.dumps(job)}\n")
-    server.stdin.flush()
-    answer = json.loads(server.stdout.readline())
+    answer = _asked(job)
     return subprocess.CompletedProcess(arguments, answer["code"], answer["stdout"], answer["stderr"])
+
+
+@dataclass
+class Beside:
+    """A command that runs beside the test until it is ended; `stdout` is what it prints."""
+
+    pid: int
+    stdout: TextIO
+    code: int | None = None
+
+    def end(self, number: signal.Signals) -> int:
+        """Send it a signal, unless it was ended before, and wait for its exit code."""
+        if self.code is None:
+            file = os.pidfd_open(self.pid)
+            os.kill(self.pid, number)
+            has_ended = select.select([file], [], [], PATIENCE_S)[0]
+            os.close(file)
+            assert has_ended, f"{number.name} did not end it"
+            self.code = _asked({"pid": self.pid})["code"]
+        return self.code
+
+
+def beside(*arguments: str | Path, stderr: Path) -> Beside:
+    """Begin a command with nothing that the test has patched; the file gets its errors. It ends with this process."""
+    reading, writing = os.pipe()
+    files = [f"/proc/{os.getpid()}/fd/{writing}", str(stderr)]
+    words = [*map(str, arguments)]
+    pid = _asked({"arguments": words, "cwd": str(ROOT), "environ": {**os.environ}, "files": files})["pid"]
+    os.close(writing)
+    return Beside(pid, os.fdopen(reading, encoding="utf-8"))
 
 
 @dataclass(frozen=True)
@@ -59,7 +87,7 @@ class Running:
 
     def wait(self) -> "subprocess.CompletedProcess[str]":
         """What `run` returns, when the command has ended."""
-        code = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+        code = _code(self.pid)
         stdout, stderr = (_content(output) for output in self.outputs)
         return subprocess.CompletedProcess((), code, stdout, stderr)
 
@@ -127,17 +155,51 @@ def _server() -> subprocess.Popen[str]:
     return server
 
 
+def _asked(job: dict[str, Any]) -> dict[str, Any]:
+    server = _server()
+    assert server.stdin
+    assert server.stdout
+    server.stdin.write(f"{json.dumps(job)}\n")
+    server.stdin.flush()
+    answer: dict[str, Any] = json.loads(server.stdout.readline())
+    return answer
+
+
 def _serve() -> None:
     loaded.prepare()
+    gc.freeze()  # or each command would look through what stays, and so copy it
+    beside = set[int]()
     for line in sys.stdin:
-        outputs = [os.memfd_create(name) for name in ("stdout", "stderr")]
-        pid = os.fork()
-        if pid == 0:
-            os._exit(_carried_out(json.loads(line), *outputs))
-        code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-        stdout, stderr = (_content(output) for output in outputs)
-        sys.stdout.write(f"{json.dumps({'code': code, 'stdout': stdout, 'stderr': stderr})}\n")
+        job = json.loads(line)
+        if "pid" in job:
+            beside.remove(job["pid"])
+            answer: dict[str, Any] = {"code": _code(job["pid"])}
+        elif "files" in job:
+            outputs = [os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC) for file in job["files"]]
+            answer = {"pid": _forked(job, *outputs)}
+            beside.add(answer["pid"])
+            for output in outputs:
+                os.close(output)
+        else:
+            outputs = [os.memfd_create(name) for name in ("stdout", "stderr")]
+            code = _code(_forked(job, *outputs))
+            stdout, stderr = (_content(output) for output in outputs)
+            answer = {"code": code, "stdout": stdout, "stderr": stderr}
+        sys.stdout.write(f"{json.dumps(answer)}\n")
         sys.stdout.flush()
+    for pid in beside:
+        os.kill(pid, signal.SIGKILL)
+
+
+def _forked(job: dict[str, Any], *outputs: int) -> int:
+    pid = os.fork()
+    if pid == 0:
+        os._exit(_carried_out(job, *outputs))
+    return pid
+
+
+def _code(pid: int) -> int:
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
 
 def _carried_out(job: dict[str, Any], *outputs: int) -> int:
@@ -146,7 +208,7 @@ def _carried_out(job: dict[str, Any], *outputs: int) -> int:
     os.environ.clear()
     os.environ.update(job["environ"])
     try:
-        with limits.only(job["limits"]):
+        with limits.only(job.get("limits", pages.LIMITS)):
             main(args=job["arguments"], prog_name="python -m generator")
     except SystemExit as end:
         code = end.code if isinstance(end.code, int) else 1
@@ -161,7 +223,7 @@ def _carried_out(job: dict[str, Any], *outputs: int) -> int:
 def _enter(job: dict[str, Any], *outputs: int) -> None:
     """Have the files that a command begins with, its working directory, and its time; an interrupt ends it."""
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell in the background ignores them
-    signal.alarm(_TIMEOUT_S)
+    signal.alarm(0 if "files" in job else _TIMEOUT_S)
     for stream, file in enumerate((os.open(os.devnull, os.O_RDONLY), *outputs)):
         os.dup2(file, stream)
     os.chdir(job["cwd"])

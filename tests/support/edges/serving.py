@@ -4,8 +4,6 @@ import json
 import signal
 import socket
 import sqlite3
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -15,8 +13,8 @@ from typing import Any, Final
 
 from generator.api import keys
 from generator.api.contract import STATES_OF_FILTER, Sort, StatusFilter
+from tests.support import commands
 from tests.support.edges.servers import Client
-from tests.support.project import ROOT
 from tests.support.waiting import PATIENCE_S
 
 MARKETS: Final = f"/{keys.MARKETS}"
@@ -38,7 +36,7 @@ _ORDERS: Final[dict[Sort, str]] = {
 class Served:
     """A running server: its process, port, first lines and log file."""
 
-    process: "subprocess.Popen[str]"
+    process: commands.Beside
     port: int
     said: tuple[str, str]
     log: Path
@@ -46,35 +44,23 @@ class Served:
     def logged(self) -> str:
         return self.log.read_text("utf-8")
 
-    def interrupt(self) -> str:
-        """Press Ctrl-C; returns the server's output."""
-        self.process.send_signal(signal.SIGINT)
-        return self.process.communicate(timeout=PATIENCE_S)[0]
+    def interrupt(self) -> tuple[int, str]:
+        """Press Ctrl-C; returns the server's exit code and output."""
+        return self.process.end(signal.SIGINT), self.process.stdout.read()
 
 
 @contextmanager
 def served(folder: Path, *options: str) -> Iterator[Served]:
     """Serve `folder`/output on a free port."""
-    command = [sys.executable, "-m", "generator", "serve", "--port", "0", "--set", f"output={folder / 'output'}"]
-    log = folder / "serve.log"
-    with (
-        log.open("w", encoding="utf-8") as stderr,
-        subprocess.Popen(
-            [*command, "--config", str(_config(folder)), *options],
-            cwd=ROOT,
-            stdout=subprocess.PIPE,
-            stderr=stderr,
-            text=True,
-            preexec_fn=mind_interrupts,  # noqa: PLW1509 - it only resets a signal
-        ) as process,
-    ):
-        assert process.stdout
+    log, where = folder / "serve.log", ("--config", _config(folder), "--set", f"output={folder / 'output'}")
+    process = commands.beside("serve", "--port", "0", *where, *options, stderr=log)
+    with process.stdout:
         try:
             said = (process.stdout.readline(), process.stdout.readline())
             assert said[0], log.read_text("utf-8")
             yield Served(process, int(said[0].split("://")[1].split("/")[0].rpartition(":")[2]), said, log)
         finally:
-            process.kill()
+            process.end(signal.SIGKILL)
 
 
 def mind_interrupts() -> None:
