@@ -2,7 +2,8 @@
 
 `prepare()` of the modules that are named on the command line is called first: what it loads no process has to.
 
-Reads a job per line, `{"arguments": […], "environ": {…}, "log": path, "fault": {…} | null}`, and answers
+Reads a job per line, `{"arguments": […], "modules": […], "environ": {…}, "log": path, "fault": {…} | null}`, whose
+modules prepare only its own process, and answers
 `{"pid": …}` when the command begins and `{"code": …, "calls": {…}}` when it has ended. A fault is `{"who": "main" |
 "worker", "call": label, "number": from 1, "after": whether the call is made first, "victim": "self" | "main",
 "signal": number, "every": strike again at each so many further calls, or 0}`. `calls` counts by label what the main
@@ -98,6 +99,8 @@ def build(job: dict[str, Any], counts: Path) -> int:
     for stream in (1, 2):
         os.dup2(log, stream)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    for name in job["modules"]:
+        importlib.import_module(name).prepare()
     saboteur = Saboteur(job["fault"])
     saboteur.watch()
     try:

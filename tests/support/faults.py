@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -320,10 +320,14 @@ def _server(*modules: str) -> subprocess.Popen[str]:
 
 
 class Runner:
-    """Runs commands in forked processes, one at a time, with this process's limits; `modules` prepare all of them."""
+    """Runs commands in forked processes, one at a time, with this process's limits; `modules` prepare all of them.
 
-    def __init__(self, log: Path, *modules: str) -> None:
+    Those of `each` do so in every process, so that others fork from the same one.
+    """
+
+    def __init__(self, log: Path, *modules: str, each: Sequence[str] = ()) -> None:
         self._log = log
+        self._each = each
         self._group = 0
         self._is_running = False
         self._server = _server(*modules)
@@ -345,6 +349,7 @@ class Runner:
             "environ": {**os.environ, "TMPDIR": str(self._log.parent)},
             "log": str(self._log),
             "limits": [*pages.LIMITS],
+            "modules": [*self._each],
             "fault": vars(fault) if fault else None,
         }
         assert self._server.stdin
@@ -388,7 +393,7 @@ class Builds:
     modules: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        self._runner = Runner(self.world.folder / "build.log", *self.modules)
+        self._runner = Runner(self.world.folder / "build.log", each=self.modules)
 
     def close(self) -> None:
         self._runner.close()

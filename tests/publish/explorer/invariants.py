@@ -67,9 +67,9 @@ def look(site: Site) -> Look:
     walks: dict[tuple[str, int], tuple[object, ...]] = {}
     begun: dict[Place, tuple[object, ...]] = {}
     for name, limit in walked(objects):
-        walks[name, limit] = walk(site, name, limit)
+        walks[name, limit] = walk(objects, name, limit)
         cursor = _second(objects, name, limit)
-        if cursor and (rest := walk(site, name, limit, cursor)) != GONE:
+        if cursor and (rest := walk(objects, name, limit, cursor)) != GONE:
             begun[name, limit, cursor] = rest
     begun |= downloads.begun(objects)
     if keys.head(keys.DUMPS) in objects:
@@ -91,23 +91,20 @@ def walked(objects: Mapping[str, bytes]) -> Iterator[tuple[str, int]]:
         yield from product(SEARCHES, LIMITS[:1])
 
 
-@lru_cache(maxsize=200_000)
-def walk(site: Site, name: str, limit: int, cursor: str | None = None) -> tuple[object, ...]:
+def walk(objects: Mapping[str, bytes], name: str, limit: int, cursor: str | None = None) -> tuple[object, ...]:
     """The items from the cursor on; GONE if an object is missing or damaged."""
     if name == keys.DUMPS and cursor:
-        lines = downloads.lines_of(dict(site), keys.chunk(name, cursor))
+        lines = downloads.lines_of(objects, keys.chunk(name, cursor))
         return GONE if lines is None else downloads.seen(lines)
-    found: tuple[object, ...] = _READ.answer(
-        (name, limit, cursor), dict(site).get, lambda get: _walked(get, name, limit, cursor)
-    )
+
+    def ask(get: Get) -> tuple[object, ...]:
+        try:
+            return (*SearchingReader(get).walk(name, limit, cursor),)
+        except (GoneError, ValueError, AssertionError):
+            return GONE
+
+    found: tuple[object, ...] = _READ.answer((name, limit, cursor), objects.get, ask)
     return found
-
-
-def _walked(get: Get, name: str, limit: int, cursor: str | None) -> tuple[object, ...]:
-    try:
-        return (*SearchingReader(get).walk(name, limit, cursor),)
-    except (GoneError, ValueError, AssertionError):
-        return GONE
 
 
 def _second(objects: Mapping[str, bytes], name: str, limit: int) -> str | None:
@@ -201,19 +198,18 @@ class Moment(NamedTuple):
 @lru_cache(maxsize=200_000)
 def readers(scenario: Scenario, layout: str, site: Site, held: Held) -> tuple[tuple[str, ...], Held]:
     """What is broken for readers who come now or are in a walk, and the walks they are in then."""
-    found = look(site)
-    broken = [*found.faults, *(f"there is no {key}" for key in sorted(heads(layout).difference(dict(site))))]
+    found, objects = look(site), dict(site)
+    broken = [*found.faults, *(f"there is no {key}" for key in sorted(heads(layout).difference(objects)))]
     for (name, limit), items in found.walks.items():
         # A first page that is missing from the start is no torn walk.
         if items not in possible(scenario.contents, scenario.hidden, name, layout) and not scenario.damage:
             broken.append(f"a walk of {name} by {limit} is torn")
     for (name, limit, cursor), rest in held:
         if name == keys.CHANGES:
-            objects = dict(site)
             if downloads.is_in_session(objects, cursor) and downloads.leads_astray(objects, limit, rest):
                 broken.append("the change feed leads to another state")
             continue
-        now = walk(site, name, limit, cursor)
+        now = walk(objects, name, limit, cursor)
         if now != rest and not (now == GONE and scenario.withdrawn):
             broken.append(f"a walk of {name} by {limit} was interrupted")
     if found.bare - scenario.withdrawn:
@@ -232,7 +228,7 @@ def lasting(site: Site, held: Held) -> Held:
     objects = dict(site)
     return frozenset(
         (place, rest) for place, rest in held
-        if (downloads.is_in_session(objects, place[2]) if place[0] == keys.CHANGES else walk(site, *place) == rest)
+        if (downloads.is_in_session(objects, place[2]) if place[0] == keys.CHANGES else walk(objects, *place) == rest)
     )  # fmt: skip
 
 
@@ -399,7 +395,7 @@ def _whole_record(parts: Site) -> bytes:
 
 def forget() -> None:
     """Free what was remembered of worlds: those of other games are others."""
-    for remembered in (look, walk, public, untruths, readers):
+    for remembered in (look, public, untruths, readers):
         remembered.cache_clear()
     _READ.forget()
 

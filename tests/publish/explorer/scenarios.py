@@ -54,6 +54,9 @@ class Scenario:
     #: The layouts, each with the roles that begin, by number.
     games: tuple[tuple[str, int], ...] = (("pages", 0), ("pages", 1), ("chunks", 0), ("chunks", 1))
 
+    def __hash__(self) -> int:
+        return hash(self.name)
+
     @cached_property
     def hidden(self) -> frozenset[int]:
         """The markets that a takedown may hide at some time."""

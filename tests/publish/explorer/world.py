@@ -119,16 +119,15 @@ class World:
         return etag_of(body)
 
     def store(self, key: str, body: bytes) -> None:
+        self.delete(key)
         self.objects[key] = body
-        self._touch(key)
+        if self._site is not None and key.startswith(_SITE):
+            self._site |= {(key, body)}
 
     def delete(self, key: str) -> None:
-        self.objects.pop(key, None)
-        self._touch(key)
-
-    def _touch(self, key: str) -> None:
-        if key.startswith(_SITE):
-            self._site = None
+        body = self.objects.pop(key, None)
+        if self._site is not None and body is not None:
+            self._site -= {(key, body)}
 
     @contextmanager
     def lock(self, root: Path) -> Iterator["Folder"]:

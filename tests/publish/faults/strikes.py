@@ -186,7 +186,7 @@ class Victims:
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
         splits = [records.__name__] if records.are_sharded() else []
-        self._runner = Runner(scene.folder / "victim.log", "tests.publish.faults.strikes", *splits)
+        self._runner = Runner(scene.folder / "victim.log", "tests.publish.faults.strikes", each=splits)
         self.kills = 0
 
     def close(self) -> None:

@@ -26,7 +26,7 @@ _T = TypeVar("_T")
 #: One that is `prompt` is called without a thread; it does all this in what it returns.
 Before = Callable[[Request], "Fault | Callable[[], Fault | None] | None"]
 #: Called in the same ways when a request has taken effect, before it is answered.
-After = Callable[[Request, Answer], "Callable[[], object] | None"]
+After = Callable[[Request, Answer], object]
 
 
 @dataclass(frozen=True, slots=True)
