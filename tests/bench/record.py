@@ -145,7 +145,7 @@ def _index(count: int, names: Sequence[str]) -> bytes:
 
 def changed(before: Manifest, minute: int, rng: random.Random) -> Manifest:
     """The manifest of the next build, after that many markets have changed."""
-    chosen = rng.sample(sorted(before.markets), CHANGED)
+    chosen = rng.sample(sorted(before.markets), min(CHANGED, len(before.markets)))
     objects = {keys.detail(market_id): _hex(rng, 32) for market_id in chosen}
     objects |= {key: _hex(rng, 32) for key in before.objects if not keys.is_detail(key)}
     lists = replaced(before.lists(), len(before.markets), rng)
@@ -164,11 +164,11 @@ def replaced(lists: Mapping[str, Current], markets: int, rng: random.Random) -> 
     return found
 
 
-def day(built: Manifest, rng: random.Random) -> Manifest:
-    """The manifest after a day of builds that changed no market but replaced every list."""
+def day(built: Manifest, rng: random.Random, builds: int) -> Manifest:
+    """The manifest after so many builds that changed no market but replaced every list."""
     lists, retired = built.lists(), list[Retired]()
-    for build in range(BUILDS):
-        at = instant(NOW - (BUILDS - build) * EVERY)
+    for build in range(builds):
+        at = instant(NOW - (builds - build) * EVERY)
         retired += [Retired(list=name, retired_at=at, **dict(current)) for name, current in lists.items()]
         lists = replaced(lists, len(built.markets), rng)
     return built.model_copy(update={"current": lists, "retired": tuple(retired)})
@@ -209,8 +209,8 @@ def _whole(built: Manifest, before: Sequence[Manifest]) -> Manifest:
     return built.model_copy(update={"retired": tuple(retired)})
 
 
-def measured(markets: int, config: Any) -> Mapping[str, _Traffic]:
-    """The traffic of each kind of publish."""
+def measured(markets: int, config: Any, a_day: int = BUILDS) -> Mapping[str, _Traffic]:
+    """The traffic of each kind of publish; `a_day` has so many builds."""
     rng = random.Random(1)  # noqa: S311 - for equal figures
     store = Memory()
     builds = [first(markets, rng)]
@@ -222,7 +222,7 @@ def measured(markets: int, config: Any) -> Mapping[str, _Traffic]:
     found["nothing changed"] = publish(store, builds[-1], folder, config)
     builds.append(changed(builds[-1], 15, rng))
     found[f"{CHANGED} changed, folder lost"] = publish(store, builds[-1], builds[-1], config)
-    after = day(builds[-1], rng)
+    after = day(builds[-1], rng, a_day)
     record_as(store, after, config)
     new = changed(after, 59, rng)
     retired = [Retired(list=name, retired_at=new.as_of, **dict(current)) for name, current in after.lists().items()]
@@ -238,9 +238,9 @@ def run(runner: Runner) -> Iterator[str]:
     yield "## The record's traffic"
     yield ""
     rows, goals = [], []
-    for size in SIZES:
-        markets = runner.options.markets(size)
-        for name, traffic in measured(markets, config).items():
+    a_day = min(BUILDS, runner.options.markets(BUILDS))
+    for markets in dict.fromkeys(map(runner.options.markets, SIZES)):
+        for name, traffic in measured(markets, config, a_day).items():
             read, put = traffic.bytes.get("GET", 0), traffic.bytes.get("PUT", 0)
             requests = (f"{traffic.requests.get(operation, 0):,}" for operation in ("GET", "PUT", "DELETE"))
             rows.append([f"{markets:,} markets, {name}", *requests, f"{read:,}", f"{put:,}", f"{read + put:,}"])

@@ -16,7 +16,7 @@ from tests.support.project import ROOT
 from tests.support.sites.builds import make_config
 
 #: How much smaller the sites of a part are than for its published figures; `change` has a test of its own.
-SCALES = {"build": 0.002, "publish": 0.1, "record": 0.01, "serving": 0.1, "layouts": 0.002, "search": 0.001}
+SCALES = {"build": 0.002, "publish": 0.06, "record": 0.0005, "serving": 0.02, "layouts": 0.002, "search": 0.0005}
 
 
 @pytest.mark.campaign(short=0)
@@ -33,7 +33,9 @@ def test_a_part_measures_something_and_whatever_it_compares_has_the_same_files(
 
 
 @pytest.mark.campaign(short=0)
-def test_a_rebuild_is_measured_with_what_it_asks_and_writes(tmp_path: Path) -> None:
+def test_a_rebuild_is_measured_with_what_it_asks_and_writes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # A market that is drawn may have most of all rows.
+    monkeypatch.setenv("PUBLIC_MARKETS_SOURCE__AUDIT", "0")
     assert PARTS.keys() - SCALES.keys() == {"change"}
     with opened(Options(tmp_path, rounds=1, scale=0.003)) as runner:
         lines = [line for line in change.in_chunks(runner, ["the same with market_version"]) if line.startswith("| ")]
