@@ -53,8 +53,7 @@ def site(published_site: PublishedSite, kind: str) -> Iterator[PublishedSite]:
 
 @pytest.mark.campaign(short=2)
 @pytest.mark.parametrize(
-    ("other", "places", "kind"),
-    every_pair(OTHERS, ["store and folder", "store", "folder"], ["whole", "in-shards"]),
+    ("other", "places", "kind"), every_pair(OTHERS, ["store and folder", "store", "folder"], ["whole", "in-shards"])
 )
 def test_a_takedown_says_how_far_it_got_and_names_the_command_that_finishes_it(
     site: PublishedSite, other: str, places: str

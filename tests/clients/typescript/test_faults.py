@@ -7,7 +7,7 @@ CONTRIBUTING.md shows the full length.
 import asyncio
 import json
 import os
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -159,6 +159,7 @@ class Campaign:
     reader: OfNode | OfPython
     proxy: FaultingProxy
     counts: Counter[str] = field(default_factory=Counter)
+    injected: Counter[str] = field(default_factory=Counter)
 
     def walks(self, many: int) -> list[Walked]:
         """Walk all markets so often, one walk after the other."""
@@ -219,6 +220,7 @@ def play(site: ChangingSite, played: Sequence[Campaign], build: int) -> None:
     followed = meanwhile(site.change if is_crossed else None, [one.reader.follow for one in played])
     for one, old, (changes, failed) in zip(played, before, followed, strict=True):
         one.counts["followed" if one.check_copy(old, changes, failed) else "not followed"] += 1
+        one.injected += one.proxy.fate.injected
 
 
 def meanwhile(change: Callable[[], None] | None, reads: Sequence[Callable[[], Any]]) -> list[Any]:
@@ -233,7 +235,7 @@ def meanwhile(change: Callable[[], None] | None, reads: Sequence[Callable[[], An
 @pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("edge", STORES)
 def test_no_market_is_lost_repeated_or_wrong_without_an_error(edge: str, run: Program, tmp_path: Path) -> None:
-    injected, seed = defaultdict[str, Counter[str]](Counter), READERS + len(edge)
+    seed = READERS + len(edge)
     with ExitStack() as stack:
         site = stack.enter_context(changing_site(edge, ("pages", "chunks")[seed % 2], seed))
         played = {}
@@ -245,18 +247,16 @@ def test_no_market_is_lost_repeated_or_wrong_without_an_error(edge: str, run: Pr
             played[language] = Campaign(site, reader, proxy)
         for build in range(BUILDS):
             play(site, [*played.values()], build)
-            for language, one in played.items():
-                injected[language] += one.proxy.fate.injected
         for one in played.values():
             one.proxy.fate = Fate((), seed=0, share=0, in_a_row=0)
             wait_until(one.catch_up)
     for language, one in played.items():
-        counts, faults = one.counts, injected[language]
-        print(language, edge, dict(counts), dict(faults))  # noqa: T201 - the figures
+        counts = one.counts
+        print(language, edge, dict(counts), dict(one.injected))  # noqa: T201 - the figures
         assert counts["walks whole"] + counts["walks failed"] == WALKS < 2 * counts["walks whole"]
         assert counts["followed"] + counts["not followed"] == BUILDS < 2 * counts["followed"]
-        assert faults.total() > rounds(0, WALKS)
-        assert faults.keys() == {*INJECTED} or WALKS < 100
+        assert one.injected.total() > rounds(0, WALKS)
+        assert one.injected.keys() == {*INJECTED} or WALKS < 100
 
 
 def _fate(build: int) -> Fate:

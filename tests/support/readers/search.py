@@ -31,7 +31,7 @@ from tests.support.waiting import PATIENCE_S
 #: The categories that have lists.
 CATEGORIES: Final = ("crypto", "cry", "us-politics", "empty")
 #: The limit and the position of a page in its key.
-_PAGE: Final = re.compile("/([0-9]+)-[0-9]+/([0-9]+)[.]json")
+_PAGE: Final = re.compile("/([0-9]+)-[0-9]+/([0-9]+)[.]json$")
 #: Objects by key.
 Objects: TypeAlias = Mapping[str, str]
 #: The text of an object by its key; None when there is none.
@@ -98,17 +98,14 @@ def objects(markets: Sequence[Market], layout: str = "chunks", sizes: Sizes = SI
     made, lists = generation(markets, layout, sizes)
     found = dict([*made.objects(), *made.first_pages()])
     with limits.only(index.BLOCK_SIZES):
-        for one in lists:
-            if isinstance(one, chunks.Generation):
-                found |= one.objects()
-            else:
-                found |= {key: body for key, body in one.objects() if is_read(*map(int, _PAGE.findall(key)[-1]))}
+        found |= {key: body for one in lists for key, body in one.objects() if _is_read(key)}
     return {key: body.decode() for key, body in found.items()}
 
 
-def is_read(limit: int, position: int) -> bool:
-    """Whether a search takes items from the page: an item is in that of the greatest size not beyond its place."""
-    return limit == max(size for size in index.BLOCK_SIZES if size <= position)
+def _is_read(key: str) -> bool:
+    """Whether a search reads an object of a list: a page, if no greater size has one for its items."""
+    page = _PAGE.search(key)
+    return not page or int(page[1]) == max(size for size in index.BLOCK_SIZES if size <= int(page[2]))
 
 
 # ── the naive search ──────────────────────────────────────────────────────────────────────────────────────────────
