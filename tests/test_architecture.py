@@ -22,7 +22,7 @@ def dotted(path: Path) -> str:
     return ".".join(path.relative_to(GENERATOR).with_suffix("").parts)
 
 
-MODULES: Final = {dotted(path): ast.parse(path.read_text("utf-8")) for path in sorted(GENERATOR.rglob("*.py"))}
+MODULES: Final = {dotted(ROOT / module.path): module for module in structure.modules("generator")}
 
 #: Modules at the root, which every package may import. They import nothing but each other.
 ROOT_LEAVES: Final = {
@@ -107,9 +107,9 @@ def package(name: str) -> str:
     return name.partition(".")[0]
 
 
-def imports(module: ast.Module) -> Iterator[str]:
+def imports(module: Module) -> Iterator[str]:
     """Every name a module imports, absolute: `generator.api.keys`, `os`, `sqlalchemy.exc`."""
-    for node in ast.walk(module):
+    for node in module.nodes:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -139,7 +139,7 @@ def test_every_package_and_root_module_is_in_the_picture() -> None:
 
 
 def test_copies_of_models_are_checked() -> None:
-    callers = {name for name, tree in MODULES.items() for node in ast.walk(tree) if _is_copy(node)}
+    callers = {name for name, module in MODULES.items() for node in module.nodes if _is_copy(node)}
     assert callers == {"models"}, "call generator.models.replaced"
 
 
@@ -204,7 +204,7 @@ def test_pure_modules_import_no_library_that_does_io() -> None:
 
 @pytest.mark.parametrize("room", [*MAY_IMPORT, "api.openapi", "builder.inspection", "edge.local"])
 def test_a_package_docstring_says_where_to_start_reading(room: str) -> None:
-    docstring = ast.get_docstring(MODULES[f"{room}.__init__"])
+    docstring = ast.get_docstring(MODULES[f"{room}.__init__"].parsed)
     assert docstring
     assert "Start with `" in docstring
 
@@ -212,14 +212,15 @@ def test_a_package_docstring_says_where_to_start_reading(room: str) -> None:
 def test_the_path_of_the_api_is_spelled_in_one_place() -> None:
     """`/v1/public` in `api.keys`; docstrings and comments may mention it."""
     for name, module in MODULES.items():
-        docstrings = {id(node.value) for node in ast.walk(module) if isinstance(node, ast.Expr)}
-        for node in ast.walk(module):
+        docstrings = {id(node.value) for node in module.nodes if isinstance(node, ast.Expr)}
+        for node in module.nodes:
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings:
                 assert "/public" not in node.value or name in {"api.keys", "cli.main"}, f"{name}: {node.value}"
 
 
 def test_the_clock_is_read_in_one_place() -> None:
-    assert {name for name, module in MODULES.items() if "datetime.now" in ast.unparse(module)} == {"cli.command"}
+    told = {name for name, module in MODULES.items() if "datetime.now" in module.text}
+    assert {name for name in told if "datetime.now" in ast.unparse(MODULES[name].parsed)} == {"cli.command"}
 
 
 def test_functions_stay_small() -> None:
@@ -230,7 +231,7 @@ def test_functions_stay_small() -> None:
 
 
 def test_files_stay_small() -> None:
-    lengths = {str(path): len(path.read_text("utf-8").splitlines()) for path in GENERATOR.rglob("*.py")}
+    lengths = {str(module.path): module.lines for module in MODULES.values()}
     assert max(lengths.values()) <= 360, max(lengths.items(), key=lambda item: item[1])
 
 
@@ -242,7 +243,7 @@ def test_no_more_public_types_share_a_name_than_already_do() -> None:
 def test_types_of_one_name_in_several_modules_are_found() -> None:
     paths = ("a/one.py", "a/two.py", "b/three.py")
     texts = ("class Row: ...", "Row: TypeAlias = int\nclass Other: ...\nLIMIT = 1", "LIMIT = 2\n_Other = 1")
-    known = [Module(Path(path), text, ast.parse(text)) for path, text in zip(paths, texts, strict=True)]
+    known = [Module(Path(path), text) for path, text in zip(paths, texts, strict=True)]
     assert structure.ambiguous_types(known) == {"Row": ["a/one.py", "a/two.py"]}
 
 

@@ -1,6 +1,7 @@
 """`make test` looks at everything: of every test file it runs something."""
 
 import ast
+import re
 from pathlib import Path
 from typing import Final
 
@@ -13,7 +14,10 @@ _NONE: Final = "pytest.mark.campaign(short=0)"
 
 def is_played(file: Path) -> bool:
     """Whether `make test` runs a test of the file."""
-    module = ast.parse(file.read_text("utf-8"))
+    text = file.read_text("utf-8")
+    if _NONE not in text and re.search("^def test_", text, re.MULTILINE):
+        return True
+    module = ast.parse(text)
     marks = [node.value for node in module.body if isinstance(node, ast.Assign) and _is_mark(node)]
     tests = [node for node in module.body if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")]
     assert tests, f"{file} has no test"

@@ -39,7 +39,7 @@ class Message(NamedTuple):
 @cache
 def error_names() -> frozenset[str]:
     """The names of all classes of errors for the operator."""
-    classes = [node for module in modules() for node in ast.walk(module.tree) if isinstance(node, ast.ClassDef)]
+    classes = [node for module in modules() for node in module.nodes if isinstance(node, ast.ClassDef)]
     found = {PublicMarketsError.__name__}
     for _ in range(5):  # deeper than the tree of errors is
         found |= {each.name for each in classes if any(isinstance(b, ast.Name) and b.id in found for b in each.bases)}
@@ -57,7 +57,7 @@ def functions() -> Mapping[str, Sequence[ast.FunctionDef]]:
     """The functions and methods of the program, by their name."""
     found = defaultdict[str, list[ast.FunctionDef]](list)
     for module in modules():
-        for node in ast.walk(module.tree):
+        for node in module.nodes:
             if isinstance(node, ast.FunctionDef):
                 found[node.name].append(node)
     return found
@@ -80,6 +80,7 @@ class _Module:
     def __init__(self, path: Path) -> None:
         self.name = path.relative_to(ROOT).as_posix()
         self.tree = ast.parse(path.read_text("utf-8"))
+        self.nodes = [*ast.walk(self.tree)]
 
     def given(self) -> Iterator[str]:
         """The texts that calls give to the operator, as far as they can be followed."""
@@ -96,9 +97,9 @@ class _Module:
 
     def strings(self) -> Iterator[str]:
         """All texts but docstrings."""
-        apart = {id(node.value) for node in ast.walk(self.tree) if isinstance(node, ast.Expr)}
-        apart |= {id(part) for node in ast.walk(self.tree) if isinstance(node, ast.JoinedStr) for part in node.values}
-        for node in ast.walk(self.tree):
+        apart = {id(node.value) for node in self.nodes if isinstance(node, ast.Expr)}
+        apart |= {id(part) for node in self.nodes if isinstance(node, ast.JoinedStr) for part in node.values}
+        for node in self.nodes:
             if isinstance(node, ast.JoinedStr | ast.Constant) and id(node) not in apart:
                 yield from self._texts(node, None, 0)
 
@@ -141,7 +142,8 @@ class _Module:
             for value in self._values(node.id, function):
                 yield from self._texts(value, function, depth + 1)
         elif isinstance(node, ast.Call):
-            for called, value in _returned(node):
+            name = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
+            for called, value in _returned(name):
                 yield from self._texts(value, called, depth + 1)
 
     def _values(self, name: str, function: ast.FunctionDef | None) -> list[ast.expr]:
@@ -159,13 +161,15 @@ class _Module:
         return []
 
 
-def _returned(call: ast.Call) -> Iterator[tuple[ast.FunctionDef, ast.expr]]:
-    """What functions of the called name return."""
-    name = call.func.id if isinstance(call.func, ast.Name) else getattr(call.func, "attr", "")
-    for called in functions().get(name, ()):
-        for node in ast.walk(called):
-            if isinstance(node, ast.Return) and node.value is not None:
-                yield called, node.value
+@cache
+def _returned(name: str) -> Sequence[tuple[ast.FunctionDef, ast.expr]]:
+    """What functions of this name return."""
+    return [
+        (called, node.value)
+        for called in functions().get(name, ())
+        for node in ast.walk(called)
+        if isinstance(node, ast.Return) and node.value is not None
+    ]
 
 
 def plain(text: str) -> str:

@@ -9,6 +9,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Final
 
@@ -28,7 +29,14 @@ class Module:
 
     path: Path
     text: str
-    parsed: ast.Module
+
+    @cached_property
+    def parsed(self) -> ast.Module:
+        return ast.parse(self.text)
+
+    @cached_property
+    def nodes(self) -> Sequence[ast.AST]:
+        return [*ast.walk(self.parsed)]
 
     @property
     def lines(self) -> int:
@@ -41,7 +49,7 @@ class Module:
 
     def functions(self) -> Iterator[tuple[str, int]]:
         """The name and the number of lines of every function."""
-        for node in ast.walk(self.parsed):
+        for node in self.nodes:
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 yield node.name, (node.end_lineno or 0) - node.lineno + 1
 
@@ -58,11 +66,11 @@ def _names(node: ast.stmt) -> list[str]:
     return [target.id for target in targets if isinstance(target, ast.Name)]
 
 
-def modules(folder: str) -> list[Module]:
-    """Every module below a folder of the project."""
+@cache
+def modules(folder: str) -> Sequence[Module]:
+    """Every module below a folder of the project, which is parsed when it is looked at."""
     paths = [path for path in sorted((ROOT / folder).rglob("*.py")) if _ELSEWHERE not in path.parts]
-    texts = [path.read_text("utf-8") for path in paths]
-    return [Module(path.relative_to(ROOT), text, ast.parse(text)) for path, text in zip(paths, texts, strict=True)]
+    return [Module(path.relative_to(ROOT), path.read_text("utf-8")) for path in paths]
 
 
 def ambiguous_types(known: Sequence[Module]) -> dict[str, list[str]]:
