@@ -90,12 +90,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: not item.path.with_suffix("").as_posix().endswith(LONGEST))
 
 
-def pytest_collection_finish() -> None:
-    # What is loaded now stays to the end: collections need not look at it again, nor forked processes copy it for that.
-    gc.collect()
-    gc.freeze()
-
-
 @pytest.fixture(scope="session")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Shared:
     """Fill a folder that all workers of a run read, unless one of them has: `shared(name, fill)`."""

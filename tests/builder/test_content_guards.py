@@ -26,10 +26,11 @@ from generator.markets.fills import Fill
 from generator.markets.row_validation import ExtendedFields
 from generator.progress import SILENT
 from tests.builder.test_part_staging import QUICK as OF_DETAILS
+from tests.support import limits
 from tests.support.campaigns import rounds
 from tests.support.commands import run
 from tests.support.sites import replay
-from tests.support.sites.builds import AS_OF, NOW, build_now, make_config, one_processor
+from tests.support.sites.builds import AS_OF, NOW, build_now, make_config
 from tests.support.sites.builds import files as every_file
 from tests.support.sites.rows import (
     FX_MEMBER,
@@ -169,7 +170,7 @@ def test_thirty_days_of_trading_are_never_refused(tmp_path: Path) -> None:
     for day in range(30 - days, 31):
         now = AS_OF - timedelta(days=30 - day)
         replay.set_clock(tmp_path / "markets.db", now)
-        with one_processor():
+        with limits.on_one_processor():
             build_now(make_config(tmp_path, **QUICK), now)
         fills.append(b"".join(every_file(tmp_path / "output", keys.DETAILS).values()).count(b'"shares"'))
     assert len(fills) == days + 1

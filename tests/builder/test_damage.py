@@ -19,7 +19,7 @@ from generator.tree import families, manifest_file
 from generator.tree import files as names
 from tests.support import limits
 from tests.support.campaigns import every_pair
-from tests.support.sites.builds import AS_OF, build_now, files, make_config, one_processor
+from tests.support.sites.builds import AS_OF, build_now, files, make_config
 from tests.support.sites.publishing import tamper
 from tests.support.sites.rows import (
     create_database,
@@ -170,7 +170,7 @@ def test_a_full_build_makes_every_damaged_file_again(settings: Config) -> None:
         restored(settings, os.link)  # builds replace files, and write to none
         flip(output / key)
         damaged = (output / key).read_bytes()
-        with one_processor():
+        with limits.on_one_processor():
             build_now(settings, LAST, full=True)
         is_as_damaged = (output / key).exists() and (output / key).read_bytes() == damaged
         assert key in TIMED or not is_as_damaged or is_untold(key, whole), key

@@ -33,6 +33,7 @@ from generator.tree import files, fingerprints, manifest_file
 from generator.tree.fingerprints import Made
 from generator.tree.folder import Output, locked
 from generator.tree.manifest import Manifest
+from tests.support import limits
 from tests.support.deaths import dying
 from tests.support.project import ROOT
 from tests.support.sites.builds import (
@@ -41,7 +42,6 @@ from tests.support.sites.builds import (
     build_now,
     lasting,
     make_config,
-    one_processor,
     tells_of_earlier_builds,
 )
 from tests.support.sites.builds import files as every_file
@@ -465,7 +465,7 @@ def assert_as_fresh(site: VersionedSite, **settings: Any) -> None:
     if (blocked := site.output / files.BLOCKED).exists():
         place.mkdir()
         shutil.copy(blocked, place)
-    with one_processor():
+    with limits.on_one_processor():
         fresh.build(later=0, output=place, **settings)
     assert shown(site.output) == shown(place)
     ours, theirs = (lasting(every_file(output, "v1")) for output in (site.output, place))

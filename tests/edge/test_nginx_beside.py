@@ -137,7 +137,7 @@ def sites() -> Iterator[Sites]:
         write(output / "edge" / "nginx" / "beside.conf", whole.encode())
         folder.chmod(0o777)
         # As root, nginx would give its folders to its workers.
-        nobody_owning(second)
+        nobody_owning(second / "edge" / "nginx")
         (folder / "key.pem").chmod(0o644)
         with nginx(output, https, "beside.conf"):
             yield Sites(folder, http, https)

@@ -4,7 +4,6 @@ A pytest plugin. A test marked `campaign` has two lengths. Either it gets them f
 cases: `campaign(short=3)` runs three of them in the short tier, spread evenly, `campaign(short=0)` none.
 """
 
-import gc
 import os
 import random
 from collections import Counter, defaultdict
@@ -116,12 +115,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if left_out and not _is_named(config):
         config.hook.pytest_deselected(items=[item for item in items if item in left_out])
         items[:] = [item for item in items if item not in left_out]
-
-
-def pytest_collection_finish() -> None:
-    """What is loaded stays: the garbage collector need not go through it again, here and in forked processes."""
-    gc.collect()
-    gc.freeze()
 
 
 def _by_function(items: Sequence[pytest.Item]) -> Iterable[list[pytest.Item]]:

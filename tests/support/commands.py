@@ -5,7 +5,6 @@ program, this module is the process that forks.
 """
 
 import atexit
-import gc
 import json
 import os
 import pty
@@ -167,7 +166,6 @@ def _asked(job: dict[str, Any]) -> dict[str, Any]:
 
 def _serve() -> None:
     loaded.prepare()
-    gc.freeze()  # or each command would look through what stays, and so copy it
     beside = set[int]()
     for line in sys.stdin:
         job = json.loads(line)

@@ -38,7 +38,10 @@ def few_limits() -> Iterator[None]:
 
 @contextmanager
 def on_one_processor() -> Iterator[None]:
-    """Let this thread, and what it starts, use one processor for the length of the block."""
+    """Let this thread, and what it starts, use one processor for the length of the block.
+
+    Not for programs that it starts for good: they would stay so.
+    """
     before = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {random.choice([*before])})  # noqa: S311 - nothing here is secret
     try:

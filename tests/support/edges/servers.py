@@ -17,7 +17,6 @@ from pathlib import Path
 from threading import Thread
 from typing import Final
 
-from generator.api.contract import API_VERSION
 from tests.support.programs import require
 from tests.support.waiting import PATIENCE_S
 
@@ -146,18 +145,12 @@ def folder_for_anybody() -> Iterator[Path]:
 
 
 def nobody_owning(folder: Path) -> int | None:
-    """The user to run a server as, for subprocess: `nobody`, if we are root, who then owns an output folder.
-
-    But for what is published in it: it is thousands of files, which everybody may read.
-    """
+    """The user to run a server as, for subprocess: `nobody`, who then owns `folder`, if we are root."""
     if os.geteuid() != 0:
         return None
     nobody = pwd.getpwnam("nobody")
-    for place, names, files in os.walk(folder):
-        if Path(place) == folder and API_VERSION in names:
-            names.remove(API_VERSION)
-        for path in (place, *(f"{place}/{name}" for name in files)):
-            os.chown(path, nobody.pw_uid, nobody.pw_gid)
+    for path in [folder, *folder.rglob("*")]:
+        os.chown(path, nobody.pw_uid, nobody.pw_gid)
     return nobody.pw_uid
 
 

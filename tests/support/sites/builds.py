@@ -2,10 +2,8 @@
 
 import gzip
 import os
-import random
 import re
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
@@ -76,23 +74,6 @@ def make_config(folder: Path, **settings: object) -> Config:
 def build_now(settings: Config, as_of: datetime = AS_OF, *, progress: Progress = SILENT, **overrides: bool) -> Report:
     """Build in this process; `overrides` are those of guards, by name."""
     return build(settings, Clock(as_of, is_set=True), overrides=BuildOverrides(**overrides), progress=progress)
-
-
-@contextmanager
-def one_processor() -> Iterator[None]:
-    """Have builds in the block fork no workers, as on a machine with one processor: they take a third of a small build.
-
-    Not for programs that the block starts for good: they would stay so.
-    """
-    if not hasattr(os, "sched_setaffinity"):
-        yield
-        return
-    before = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, {random.choice([*before])})  # noqa: S311 - so that all are as busy
-    try:
-        yield
-    finally:
-        os.sched_setaffinity(0, before)
 
 
 def manifest_of(**fields: Any) -> Manifest:
