@@ -89,13 +89,18 @@ def compare(site: RandomSite) -> None:
 
 
 def faults_of_the_next_run(place: Workplace) -> dict[str, list[str]]:
-    """The next build and publish change nothing but the change feed, and have nothing to repair."""
+    """The next build and publish change nothing but the change feed, and there is nothing to repair."""
     faults = {}
     for name in ("alone", "publishing"):
         before = place.objects(name)
         place.build(place.site.as_of, output=name)
         faults[f"{name}, after the next build"] = changes(before, place.objects(name))
     before = place.objects("store")
+    place.publish(output="publishing", target="store")
+    published = place.objects("store")
     place.publish("--verify", output="publishing", target="store")
-    faults["store, verified"] = changes(before, place.objects("store"))
+    faults["store, after the next publish"] = changes(before, published)
+    verified = place.objects("store")
+    repaired = sorted(key for key in published.keys() | verified.keys() if published.get(key) != verified.get(key))
+    faults["store, verified"] = [f"{family(key)}: {key} was repaired" for key in repaired]
     return faults

@@ -24,7 +24,8 @@ _T = TypeVar("_T")
 
 #: Called in a thread of its own before a request takes effect: it may wait, ask the server, and return a fault.
 #: One that is `prompt` is called without a thread; it does all this in what it returns.
-Before = Callable[[Request], "Fault | Callable[[], Fault | None] | None"]
+Struck = Fault | Callable[[], Fault | None] | None
+Before = Callable[[Request], Struck]
 #: Called in the same ways when a request has taken effect, before it is answered.
 After = Callable[[Request, Answer], object]
 
