@@ -12,7 +12,17 @@ from hypothesis import Phase, assume, given, seed, settings
 
 from generator.tree.layouts import COMPACT, LAYOUTS
 from tests.site.random_sites import NEXT_DAY, RandomSite, random_sites, rich_site
-from tests.site.taken_down import Workplace, changes, check, differences, faults_of_feed, keys_told, traces, workplace
+from tests.site.taken_down import (
+    Workplace,
+    changes,
+    check,
+    differences,
+    family,
+    faults_of_feed,
+    keys_told,
+    traces,
+    workplace,
+)
 from tests.support.sites.builds import VARIANTS
 
 #: Shrinking runs all commands again for each try; sites are small as they are.
