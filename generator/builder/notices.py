@@ -1,12 +1,13 @@
 """Remarks about what is published differently than the operator may expect, for the report and stderr. Pure."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
 from operator import attrgetter
 from typing import Final
 
-from generator.api import keys, prices, times
+from generator.api import contract, keys, prices, times
 from generator.config.settings import Config
 from generator.errors import DamageError
 from generator.findings import Finding, FindingCounts
@@ -42,6 +43,7 @@ class Topic(StrEnum):
     UNUSABLE_KEY = "unusable_key"
     MERGED_CATEGORY = "merged_category"
     SAME_SLUG = "same_slug"
+    CUT_CATEGORY = "cut_category"
     EMPTY_CATEGORY = "empty_category"
     FALSE_VERSION = "false_version"
     DAMAGE = "damage"
@@ -112,6 +114,12 @@ _MERGED_CATEGORY: Final = _kind(
 )
 _SAME_SLUG: Final = _kind(
     Topic.SAME_SLUG, "category", "has the slug of another", "markets are published without it: rename it"
+)
+_CUT_CATEGORY: Final = _kind(
+    Topic.CUT_CATEGORY,
+    "category",
+    f"has {contract.CATEGORY_LENGTH} characters, the most that a name may have, as if a view had cut it",
+    "of longer names, those that begin alike have become one category: give each a shorter name of its own",
 )
 _EMPTY_CATEGORY: Final = _kind(
     Topic.EMPTY_CATEGORY, "category", "has no public market", "it gets no lists: correct the setting `categories`"
@@ -271,7 +279,17 @@ def _of_categories(catalog: Catalog, wanted: Iterable[str]) -> Iterator[Finding]
         yield _MERGED_CATEGORY.about(printable(name), printable(shown))
     for name, other in sorted(catalog.naming.spellings.refused.items()):
         yield _SAME_SLUG.about(printable(name), printable(other))
+    yield from _of_cut_categories(catalog)
     yield from of_empty_categories(catalog, wanted)
+
+
+def _of_cut_categories(catalog: Catalog) -> Iterator[Finding]:
+    """Remarks about names as long as a name may be that several markets have: they may be the beginnings of others."""
+    longest = {slug: name for slug, name in catalog.categories().items() if len(name) == contract.CATEGORY_LENGTH}
+    holders = Counter(slug for market in catalog.markets for slug in market.categories if slug in longest)
+    for slug, name in longest.items():
+        if holders[slug] > 1:
+            yield _CUT_CATEGORY.about(printable(name), f"{holders[slug]:,} markets")
 
 
 def of_empty_categories(catalog: Catalog, wanted: Iterable[str]) -> Iterator[Finding]:

@@ -172,17 +172,13 @@ LEFT JOIN LATERAL (
     WHERE b.market_id = v.number AND b.deleted_at IS NULL
 ) AS t ON true;
 
--- For the extended variant: the market's tags, then its group.
+-- For the extended variant: the market's tags. A group is none: each would be a category with lists of its own.
 CREATE VIEW public_api.market_categories WITH (security_barrier) AS
 SELECT v.market_id, t.display_name AS category, coalesce(t.sort_order, 0) AS position
 FROM public_api.visible_markets AS v
 JOIN market_tag_assignments AS ta ON ta.market_id = v.number
 JOIN market_tags AS t ON t.id = ta.tag_id
-WHERE t.is_active AND t.deleted_at IS NULL AND ta.deleted_at IS NULL
-UNION ALL
-SELECT v.market_id, left(v.group_title, 100), 2147483647
-FROM public_api.visible_markets AS v
-WHERE v.group_title IS NOT NULL;
+WHERE t.is_active AND t.deleted_at IS NULL AND ta.deleted_at IS NULL;
 
 -- A sale is a negative amount. The site knows neither shares nor the price of one.
 CREATE VIEW public_api.fills WITH (security_barrier) AS

@@ -12,8 +12,15 @@ from generator.builder.notices import CLOCK_SKEW, OVERDUE_AFTER, Topic
 from generator.builder.preflight import BuildCheck
 from generator.progress import SILENT
 from tests.support.readers.pages import PAGES
-from tests.support.sites.builds import AS_OF, build_now, files, make_config
-from tests.support.sites.rows import insert_fill, insert_fx_member, insert_market, insert_point, market_id
+from tests.support.sites.builds import AS_OF, CHUNKED, build_now, files, make_config
+from tests.support.sites.rows import (
+    insert_category,
+    insert_fill,
+    insert_fx_member,
+    insert_market,
+    insert_point,
+    market_id,
+)
 
 #: When the markets of these tests were settled; no other time.
 SETTLED_AT = "2026-01-30T01:02:03.456Z"
@@ -169,6 +176,22 @@ def test_a_question_that_shows_nothing_is_published_with_a_remark(tmp_path: Path
     assert [remark.key for remark in report.remarks] == [market_id(number) for number in range(1, 6)]
     effect = "it is published as it stands: write the question, or hide the market"
     assert report.findings() == [f"markets: 5 remarks: question is empty (such as {market_id(1)}); {effect}"]
+
+
+def test_a_category_as_long_as_a_name_may_be_is_a_remark_if_several_markets_have_it(
+    tmp_path: Path, database: sqlite3.Connection
+) -> None:
+    """A view that cuts the questions of two groups to 100 characters makes one category of them."""
+    for number, name in enumerate(["shared " + "n" * 93] * 2 + ["alone " + "n" * 94, "n" * 99, "n" * 99], start=1):
+        insert_market(database, number)
+        insert_category(database, name, market_id=market_id(number))
+    report = build_now(make_config(tmp_path, variant="extended", **CHUNKED))
+    (line,) = report.findings()
+    assert line == (
+        "categories: 1 remark: has 100 characters, the most that a name may have, as if a view had cut it "
+        f"({'shared ' + 'n' * 72}…: 2 markets); of longer names, those that begin alike have become one category: "
+        "give each a shorter name of its own"
+    )
 
 
 def test_remarks_are_counted_by_topic_in_metrics(tmp_path: Path, database: sqlite3.Connection) -> None:

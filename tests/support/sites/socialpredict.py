@@ -232,7 +232,7 @@ class MadeSite:
         group = self.groups[market.group[0]][0] if market.group and market.group[0] in {1, 2} else None
         resolved = market.resolved_at if status in {"resolved", "cancelled"} and market.resolved_at != NO_TIME else None
         named = [(self.tags[tag][1], self.tags[tag][0]) for tag in market.tags if tag in {1, 2}]
-        categories = [name for _, name in sorted(named)] + ([group[:100]] if group else [])
+        categories = [name for _, name in sorted(named)]
         shown = {
             "id": market_id,
             "question": f"{group} – {market.group[1]}" if group and market.group else market.title,
