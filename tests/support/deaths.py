@@ -12,7 +12,7 @@ from typing import Any, Final
 import pytest
 
 from tests.support.stores.s3.behaviour import DENIED, Fault
-from tests.support.stores.s3.server import S3Server, Struck
+from tests.support.stores.s3.server import Met, S3Server
 from tests.support.stores.s3.wire import Request
 
 #: What changes a folder.
@@ -135,7 +135,7 @@ def dying_before(server: S3Server, is_next: Callable[[Request], bool]) -> Iterat
     """A command in the block gets no further than such a request; other faults stay."""
     is_dead, others = False, server.before
 
-    def before(request: Request) -> Struck:
+    def before(request: Request) -> Met:
         nonlocal is_dead
         is_dead = is_dead or is_next(request)
         return DENIED if is_dead else others(request) if others else None

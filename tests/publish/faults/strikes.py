@@ -24,7 +24,7 @@ from tests.support.faults import Fault as FileFault
 from tests.support.faults import Runner
 from tests.support.stores import records
 from tests.support.stores.s3.behaviour import DROPPED, Fault
-from tests.support.stores.s3.server import BUCKET, S3Server, prompt
+from tests.support.stores.s3.server import BUCKET, Met, S3Server, prompt
 from tests.support.stores.s3.wire import Answer, Request
 from tests.support.waiting import PATIENCE_S
 
@@ -77,7 +77,7 @@ class Watch:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     @prompt
-    def before(self, request: Request) -> "Fault | Callable[[], Fault | None] | None":
+    def before(self, request: Request) -> Met:
         with self._lock:
             if self.has_struck and self.ends:
                 return DROPPED

@@ -22,10 +22,11 @@ _NOTHING: Final = Answer(204)
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
 
+#: What a request meets, or what is to be called for that.
+Met = Fault | Callable[[], Fault | None] | None
 #: Called in a thread of its own before a request takes effect: it may wait, ask the server, and return a fault.
 #: One that is `prompt` is called without a thread; it does all this in what it returns.
-Struck = Fault | Callable[[], Fault | None] | None
-Before = Callable[[Request], Struck]
+Before = Callable[[Request], Met]
 #: Called in the same ways when a request has taken effect, before it is answered.
 After = Callable[[Request, Answer], object]
 
