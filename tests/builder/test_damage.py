@@ -90,7 +90,7 @@ def flip(path: Path) -> None:
     """Flip a bit in the middle of a file, and of no other link to it."""
     body = bytearray(path.read_bytes())
     body[len(body) // 2] ^= 1
-    tamper(path, body)
+    tamper(path, bytes(body))
 
 
 def one_of_each_kind(output: Path) -> dict[str, str]:

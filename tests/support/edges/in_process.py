@@ -27,7 +27,7 @@ class Local:
     def ask(self, target: str, method: str = "GET", peer: str = "127.0.0.1", **environ: str) -> Answer:
         given: list[Any] = []
         asked = {"REQUEST_METHOD": method, "RAW_URI": target, "REMOTE_ADDR": peer, **environ}
-        pieces = self._app(asked, lambda *start: given.extend(start))  # type: ignore[arg-type]
+        pieces: Any = self._app(asked, lambda *start: given.extend(start))  # type: ignore[arg-type]
         with closing(pieces) if hasattr(pieces, "close") else nullcontext():  # files have to be
             body = b"".join(pieces)
         return Answer(int(given[0][:3]), {name.lower(): value for name, value in given[1]}, body)
