@@ -42,6 +42,7 @@ def change(site: ClusterSite, *, has_versions: bool) -> None:
 
 
 @pytest.mark.campaign(short=0)
+@pytest.mark.usefixtures("few_limits")
 @pytest.mark.parametrize(("settings", "has_versions"), KINDS)
 def test_bytes_equal_those_of_forked_workers_in_a_first_build_and_after_changes(
     cluster_site: ClusterSite, workers: Cluster, settings: dict[str, str], *, has_versions: bool

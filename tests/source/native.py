@@ -80,7 +80,7 @@ def detail(output: Path, number: int) -> Any:
 
 def assert_same_files(one: Path, other: Path) -> None:
     left, right = files(one), files(other)
-    assert len(left) > 200
+    assert len(left) > 100
     assert list(left) == list(right)
     assert [key for key in left if left[key] != right[key]] == []
 

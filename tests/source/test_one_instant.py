@@ -18,6 +18,8 @@ from tests.source.native import Postgres, assert_same_files, detail, insert_thre
 from tests.support.sites.builds import build_now, files, make_config
 from tests.support.sites.rows import fill_id, insert_market, market_id
 
+pytestmark = pytest.mark.usefixtures("few_limits")
+
 MEDDLING: Final = [
     statement.format(one=market_id(1), two=market_id(2), three=market_id(3), fill=fill_id(9))
     for statement in (

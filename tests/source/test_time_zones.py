@@ -15,6 +15,8 @@ from tests.support.commands import run
 from tests.support.sites.builds import build_now, make_config
 from tests.support.sites.rows import market_id
 
+pytestmark = pytest.mark.usefixtures("few_limits")
+
 SUMMER, WINTER = "2025-07-01 12:00:00", "2026-01-15 12:00:00"
 
 
