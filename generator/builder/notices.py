@@ -289,7 +289,7 @@ def _of_cut_categories(catalog: Catalog) -> Iterator[Finding]:
     holders = Counter(slug for market in catalog.markets for slug in market.categories if slug in longest)
     for slug, name in longest.items():
         if holders[slug] > 1:
-            yield _CUT_CATEGORY.about(printable(name), f"{holders[slug]:,} markets")
+            yield _CUT_CATEGORY.about(printable(name), counted(holders[slug], "market", ","))
 
 
 def of_empty_categories(catalog: Catalog, wanted: Iterable[str]) -> Iterator[Finding]:

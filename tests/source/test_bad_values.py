@@ -17,8 +17,6 @@ from tests.support.sites.builds import AS_OF, build_now, make_config
 from tests.support.sites.catalogs import catalog_of
 from tests.support.sites.rows import FX_MEMBER, fill_id, insert_fill, insert_fx_member, insert_market, market_id
 
-pytestmark = pytest.mark.usefixtures("few_limits")
-
 
 def reasons(report: Report) -> dict[tuple[str, str], str]:
     return {(row.relation, row.key): row.reason for row in report.quarantine}

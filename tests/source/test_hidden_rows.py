@@ -14,8 +14,6 @@ from tests.source.native import Postgres, assert_same_files, insert_three_market
 from tests.support.sites.builds import build_now, make_config
 from tests.support.sites.rows import insert_fill, insert_fx_member, insert_market, insert_order, insert_point, market_id
 
-pytestmark = pytest.mark.usefixtures("few_limits")
-
 #: Whether a row of `markets` is public.
 VISIBLE: Final = "approval = 'approved' AND is_listed"
 #: Columns of hidden rows that WHERE, JOIN and ORDER BY need.
