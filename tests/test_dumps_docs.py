@@ -203,7 +203,6 @@ def archive_day(settings: Config, day: str, volume: float) -> None:
     (settings.output / keys.archived_day(day)).write_bytes(contract.encode(entry.served_from(settings.base_url)))
 
 
-@pytest.mark.campaign(short=0)
 def test_two_columns_of_any_day_are_read_with_three_requests_by_what_the_page_shows(settings: Config) -> None:
     """DuckDB counts its requests itself; in a process of its own, as it starts threads."""
     _, _, question = PAGE.partition("### What was known on a day?")
@@ -343,7 +342,6 @@ def test_the_prices_of_a_category_are_all_points_of_its_markets(site: Config) ->
         assert [[market, moment(time), prob] for market, time, prob in rows] == expected
 
 
-@pytest.mark.campaign(short=0)
 def test_calibration_counts_each_market_by_its_price_a_week_before_its_end(site: Config) -> None:
     ends = {market["id"]: market["resolvedAt"] or market["closeTime"] for market in listed(site)}
     expected = calibration(site, ends)
@@ -370,7 +368,6 @@ def calibration(site: Config, ends: dict[str, str]) -> dict[float, list[float]]:
     return {bucket: [len(found), sum(found) / len(found)] for bucket, found in buckets.items()}
 
 
-@pytest.mark.campaign(short=0)
 def test_movers_are_the_open_markets_that_moved_most_in_24_hours(site: Config) -> None:
     all_points, moves = points(site), dict[str, float]()
     as_of = json.loads((site.output / keys.head(keys.DUMPS)).read_bytes())["asOf"]
@@ -385,7 +382,6 @@ def test_movers_are_the_open_markets_that_moved_most_in_24_hours(site: Config) -
         assert [moves[market] for market, *_ in rows] == pytest.approx([abs(row[3] - row[2]) for row in rows])
 
 
-@pytest.mark.campaign(short=0)
 def test_a_day_of_the_archive_is_read_as_it_was(site: Config) -> None:
     day = (AS_OF - timedelta(days=1)).date().isoformat()
     found = [sorted(rows) for rows in answers("What was known on a day?", site, day)]

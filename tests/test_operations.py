@@ -113,7 +113,6 @@ def operator(home: Path, tmp_path: Path) -> Operator:
     return Operator(tmp_path)
 
 
-@pytest.mark.campaign(short=0)
 def test_upgrading_and_going_back(operator: Operator) -> None:
     def the_edge_changes() -> None:
         config = operator.folder / "config.yaml"
@@ -139,7 +138,6 @@ def test_upgrading_and_going_back(operator: Operator) -> None:
     assert " 0 unchanged, " in verified.splitlines()[-1]
 
 
-@pytest.mark.campaign(short=0)
 def test_bringing_over_a_site_whose_folder_and_record_nobody_reads(operator: Operator) -> None:
     operator.takes_down(1)
     for place in (operator.folder / "output", operator.target):
@@ -157,7 +155,6 @@ def test_bringing_over_a_site_whose_folder_and_record_nobody_reads(operator: Ope
     assert not operator.shows(market_id(3))
 
 
-@pytest.mark.campaign(short=0)
 def test_publishing_good_data_after_bad(operator: Operator) -> None:
     def good() -> None:
         shutil.copy(operator.folder / "site.db", operator.folder / "restored.db")
@@ -193,7 +190,6 @@ def test_publishing_good_data_after_bad(operator: Operator) -> None:
     assert operator.shows(market_id(2))  # of which the page warns
 
 
-@pytest.mark.campaign(short=0)
 def test_bringing_back_the_output_of_before_the_mistake(operator: Operator) -> None:
     def scheduled(code: int) -> None:
         """The script of the page; its last line is typed here."""
@@ -259,7 +255,6 @@ def test_a_backup_keeps_markets_blocked_that_were_taken_down(operator: Operator)
     assert not operator.shows(market_id(1))
 
 
-@pytest.mark.campaign(short=0)
 def test_losing_the_record(operator: Operator) -> None:
     (operator.target / "manifest.json").unlink()
     assert "no record of this program" in operator.refused(1, "rebuild")
@@ -281,7 +276,6 @@ def test_losing_the_blocked_list_or_the_output_folder(operator: Operator) -> Non
     assert market_id(1) in operator.done("takedown")
 
 
-@pytest.mark.campaign(short=0)
 def test_moving_to_another_target_and_address(operator: Operator) -> None:
     operator.takes_down(1)
     outputs = operator.follow("Move")
@@ -293,7 +287,6 @@ def test_moving_to_another_target_and_address(operator: Operator) -> None:
     assert not [key for key in shown if key.startswith(keys.MARKETS)]
 
 
-@pytest.mark.campaign(short=0)
 def test_staging_never_reaches_production(operator: Operator) -> None:
     for name, text in shown_files(section(PAGE, "Staging and production")).items():
         (operator.folder / name).write_text(text.replace("/srv/", f"{operator.folder}/srv/") + "layout: chunks\n")
@@ -314,7 +307,6 @@ def test_the_metrics_of_several_sites_differ_in_a_label(operator: Operator) -> N
     assert samples == [sample for family in text_string_to_metric_families(own) for sample in family.samples]
 
 
-@pytest.mark.campaign(short=0)
 def test_the_eight_lines_for_the_night_suffice(operator: Operator) -> None:
     """Typed as they stand, for a market with the example's words and the id that `find` prints."""
     lines = {to: words_after_program(command.strip("`")) for to, command, _ in rows_of(PAGES[NIGHT])[2:10]}
@@ -357,7 +349,6 @@ def test_sites_in_one_bucket_leave_each_other_alone(published_site: PublishedSit
     }
 
 
-@pytest.mark.campaign(short=0)
 def test_a_clock_that_was_ahead(operator: Operator) -> None:
     operator.done("rebuild", "--as-of", "2999-01-01T00:00:00Z")
     assert "minutes from now" in operator.refused(1, "check", "--published")

@@ -126,7 +126,6 @@ def checkout(tmp_path: Path) -> Path:
     return folder
 
 
-@pytest.mark.campaign(short=0)
 def test_packages_reach_an_index_from_which_they_can_be_installed(checkout: Path, tmp_path: Path) -> None:
     for name in ("The changelog's section of the version that the tag names", "Build wheels and sdists"):
         run("packages", name, checkout, {})

@@ -168,7 +168,6 @@ def test_a_market_that_is_added_while_a_table_of_many_changes_has_a_version_of_i
     first.execute("DELETE FROM app.contract_topics WHERE topic_id = 98")
 
 
-@pytest.mark.campaign(short=0)
 @pytest.mark.usefixtures("few_limits", "one_processor")
 def test_with_both_versions_a_build_shows_every_change(
     existing_site: ExistingSite, connect: Callable[[], Any], tmp_path: Path

@@ -269,7 +269,6 @@ def test_as_of_alone_changes_nothing_but_the_record_of_the_build(forty: Path) ->
     assert {name for name in replaced if (forty / "output" / name).is_dir()} <= {"v1"}
 
 
-@pytest.mark.campaign(short=0)
 def test_a_change_of_one_market_leaves_lists_without_it_alone(forty: Path) -> None:
     build_now(make_config(forty))
     earlier = files(forty / "output")

@@ -51,7 +51,7 @@ def report_in(folder: Path) -> dict[str, Any]:
 # ── the page of what is left ──────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize(("layout", "variant"), SORTS_OF_SITES)
 def test_the_page_is_the_one_that_a_build_with_the_markets_blocked_gives(layout: str, variant: str) -> None:
     compare(plain(layout, variant))

@@ -134,7 +134,6 @@ def command(folder: Path, *words: str) -> tuple[int, str]:
     return done.returncode, done.stdout + done.stderr
 
 
-@pytest.mark.campaign(short=0)
 def test_the_options_of_the_command_line_let_it_through(folder: Path) -> None:
     break_view(folder, "fills")
     with closing(sqlite3.connect(folder / "markets.db")) as database:
@@ -147,7 +146,6 @@ def test_the_options_of_the_command_line_let_it_through(folder: Path) -> None:
         assert overrides_of(given) == BuildOverrides(**{name: True})
 
 
-@pytest.mark.campaign(short=0)
 def test_dry_runs_say_the_same_as_the_build(folder: Path) -> None:
     break_view(folder, "markets")
     _, refusal = command(folder, "build", "--as-of", NOW)

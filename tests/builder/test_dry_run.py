@@ -57,7 +57,7 @@ def check_forecast(config: Config, made: DryRun) -> None:
         assert total == (len(objects), sum(map(len, objects.values())))
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("settings", [{}, SETTINGS], ids=["core", "extended"])
 def test_sizes_are_those_of_the_build_that_follows(

@@ -351,7 +351,7 @@ def test_a_killed_worker_fails_the_build_and_changes_nothing(world: World, build
 # ── a power cut ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize(
     "fault",
     [Fault("sync"), Fault("generation", 12), Fault("generation", 30, after=True), Fault("manifest")],
@@ -432,7 +432,7 @@ def test_a_withdrawn_market_is_gone_at_once_and_other_lists_keep_their_walks(
 # ── concurrent ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("call", ["create", "first"])
 def test_a_second_build_is_refused_until_the_first_is_dead(
     world: World, builds: Builds, reader: Reader, call: str

@@ -65,7 +65,6 @@ def read(site: VersionedSite, **settings: Any) -> Mapping[str, int]:
     return {name: found[name] for name in found if found[name]}
 
 
-@pytest.mark.campaign(short=0)
 def test_where_nothing_changed_nothing_is_read_but_ids_with_versions(site: VersionedSite) -> None:
     assert read(site, **EXTENDED)["rows"] == MARKETS
     assert read(site, **EXTENDED) == {"markets": MARKETS}
@@ -73,7 +72,6 @@ def test_where_nothing_changed_nothing_is_read_but_ids_with_versions(site: Versi
     assert site.build(**EXTENDED).details == DetailCounts(kept=MARKETS)
 
 
-@pytest.mark.campaign(short=0)
 def test_a_market_that_changed_is_read_alone_with_what_belongs_to_it(site: VersionedSite) -> None:
     site.build(**EXTENDED)
     site.edit(3, question="Will it snow?", prob=0.25)
@@ -85,7 +83,6 @@ def test_a_market_that_changed_is_read_alone_with_what_belongs_to_it(site: Versi
     assert read(site, **EXTENDED) == {"markets": MARKETS}
 
 
-@pytest.mark.campaign(short=0)
 def test_a_spelling_that_wins_has_the_markets_read_that_showed_the_other(site: VersionedSite) -> None:
     for number in (17, 18, 19):
         insert_category(site.database, "Weather", 1, market_id=market_id(number))
@@ -96,7 +93,6 @@ def test_a_spelling_that_wins_has_the_markets_read_that_showed_the_other(site: V
     assert read(site, **EXTENDED)["rows"] == 3, "they show another spelling than their rows"
 
 
-@pytest.mark.campaign(short=0)
 def test_a_market_that_closes_by_the_clock_is_read_then(site: VersionedSite) -> None:
     site.edit(3, close_time="2026-01-31 12:12:00.000000")
     site.build()
@@ -152,7 +148,6 @@ LIES: Final[dict[str, str]] = {
 }
 
 
-@pytest.mark.campaign(short=0)
 def test_an_audit_finds_rows_that_changed_without_a_word_and_then_reads_all(site: VersionedSite) -> None:
     site.build(**EXTENDED)
     wrong = [market_id(number) for number in range(3, 3 + len(LIES))]
@@ -174,7 +169,6 @@ def kept_of(site: VersionedSite) -> bytes:
     return b"".join(path.read_bytes() for path in [site.output / files.FINGERPRINTS, *site.output.glob("details/*")])
 
 
-@pytest.mark.campaign(short=0)
 def test_nothing_of_a_market_that_was_taken_down_or_withdrawn_is_kept(site: VersionedSite) -> None:
     for number in (3, 4):
         site.edit(number, question="It is what?")
@@ -193,7 +187,6 @@ def test_nothing_of_a_market_that_was_taken_down_or_withdrawn_is_kept(site: Vers
     assert b"Secret" not in kept_of(site)
 
 
-@pytest.mark.campaign(short=0)
 def test_without_what_was_kept_everything_is_read(site: VersionedSite) -> None:
     site.build(**EXTENDED)
     place = site.output / files.FINGERPRINTS

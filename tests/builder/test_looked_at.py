@@ -56,7 +56,7 @@ def looked_at() -> Iterator[list[str]]:
         yield found
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.campaign(short=1)
 def test_each_file_is_looked_at_once_in_twelve_builds(site: VersionedSite) -> None:
     found = list[str]()
     for _ in range(TURNS):
@@ -75,7 +75,7 @@ def test_a_build_of_the_same_instant_has_the_same_turn(site: VersionedSite) -> N
     assert first == second
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.campaign(short=1)
 def test_all_files_of_a_folder_are_looked_at_where_one_was_lost_or_replaced(site: VersionedSite) -> None:
     path = site.output / keys.detail(IDS[3])
     for body in (None, b"{}"):

@@ -49,7 +49,6 @@ def test_the_summary_line_reads_exactly_so() -> None:
     )
 
 
-@pytest.mark.campaign(short=0)
 def test_a_first_build_names_relations_without_rows_and_else_the_summary_line_is_all_that_is_printed(
     tmp_path: Path, database: sqlite3.Connection
 ) -> None:
@@ -265,7 +264,7 @@ class Steps(Silent):
         self.done += 1
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("settings", [{}, {"variant": "extended", "search": "title"}])
 def test_progress_ends_when_the_work_is_done(
     tmp_path: Path, database: sqlite3.Connection, settings: dict[str, str]

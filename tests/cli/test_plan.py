@@ -228,7 +228,6 @@ def test_a_store_with_unknown_prices_is_refused_only_if_a_limit_was_set(empty: P
     empty.done("publish", schedule="1")
 
 
-@pytest.mark.campaign(short=0)
 @pytest.mark.every_limit
 def test_builds_with_few_changes_are_published_again(charged: PublishedSite) -> None:
     """The whole site is refused at first; then builds turn out to change one list only."""

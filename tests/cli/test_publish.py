@@ -96,7 +96,7 @@ def test_on_a_terminal_a_takedown_asks_before_it_removes(published_site: Publish
     assert "gone from " in printed.splitlines()[-1]
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("words", [("--yes", market_id(FX)), ("--undo", market_id(FX)), ()])
 def test_on_a_terminal_nobody_who_is_sure_is_asked(published_site: PublishedSite, words: tuple[str, ...]) -> None:
     code, _, shown = on_terminal(published_site, "takedown", *words)

@@ -736,7 +736,7 @@ def test_no_other_program_can_change_a_database_that_changes(change_feed_site: C
     assert len(asked) == 9, "it can read"
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("kind", STORES)
 def test_a_mirror_that_is_killed_goes_on_when_it_is_run_again(
     change_feed_site: ChangeFeedSite, tmp_path: Path, kind: str

@@ -145,7 +145,6 @@ def test_a_worker_that_names_another_database(unchanged: ClusterSite, odd: Clust
 # ── the database ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.campaign(short=0)
 def test_the_transaction_that_exports_the_snapshot_is_ended_while_workers_render(
     unchanged: ClusterSite, workers: Cluster
 ) -> None:
@@ -164,7 +163,6 @@ def test_sqlite(unchanged: ClusterSite, demo_rows: Path) -> None:
 # ── secrets ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.campaign(short=0)
 def test_nothing_of_the_databases_address_reaches_the_scheduler(demo: ClusterSite, workers: Cluster) -> None:
     with relayed(workers.port) as relay:
         demo.build(relay.address, "relayed")

@@ -88,7 +88,6 @@ def assert_like_forked(demo: ClusterSite, name: str) -> None:
     assert_same(everything(demo.output(name)), everything(demo.output("forked")))
 
 
-@pytest.mark.campaign(short=0)
 def test_a_worker_that_is_killed_in_the_middle_of_a_range_changes_no_byte(demo: ClusterSite, workers: Cluster) -> None:
     with ExitStack() as later:
         with demo.held():

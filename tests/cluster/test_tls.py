@@ -37,7 +37,7 @@ def encrypted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Encrypted]:
         yield Encrypted(cluster, environ)
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize(
     ("scheme", "given", "told"),
     [

@@ -317,7 +317,6 @@ def test_the_configuration_names_what_the_settings_say(base_url: str, name: str,
     assert found["r2_buckets"] == [{"binding": "BUCKET", "bucket_name": "markets"}]
 
 
-@pytest.mark.campaign(short=0)
 def test_wrangler_accepts_the_worker_and_its_configuration(tmp_path: Path) -> None:
     wrangler = write(make_config(tmp_path, base_url="https://api.example.com"), tmp_path)
     command = node("wrangler"), NODE_FOLDER / "node_modules" / "wrangler" / "bin" / "wrangler.js", "deploy", "--dry-run"

@@ -47,7 +47,7 @@ GENERATION: Final = "p" + "0" * (cursors.GENERATION_LENGTH - 1)
 # ── the two functions on the table ────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize(
     ("program", "query", "config"),
     every_pair(

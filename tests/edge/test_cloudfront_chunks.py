@@ -107,7 +107,6 @@ def searched(store: S3Server, markets: Sequence[Market], folder: Path) -> CloudF
     return distribution(SEARCHED, output, folder, store)
 
 
-@pytest.mark.campaign(short=0)
 def test_searches_are_answered_behind_the_function_and_go_on_when_the_site_is_republished(
     store: S3Server, tmp_path: Path
 ) -> None:

@@ -155,7 +155,7 @@ def before_bucket(built: Path, fault: Fault) -> Iterator[Client]:
         yield client
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("failure", [307, 0, 400, 301, 429, 403, 503, 500])
 def test_nginx_shows_no_error_of_its_bucket(failure: int, built: Path) -> None:
     with before_bucket(built, lambda _: failure) as client:
@@ -177,7 +177,7 @@ def test_nginx_before_an_empty_bucket_is_unavailable(built: Path) -> None:
             assert is_error(client.send("GET", target), 503), target
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("absent", [403, 404])
 def test_nginx_knows_what_its_bucket_does_not_have(absent: int, built: Path) -> None:
     gone, page = later_page(built / "output")

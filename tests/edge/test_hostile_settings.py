@@ -168,7 +168,7 @@ def test_every_setting_that_takes_text_was_given_hostile_text() -> None:
         assert all(char in SETTINGS[key] for char in (";", "'", '"', "\\", "#", "${HOME}", "é", "</script>")), key
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_hostile_text_changes_no_rendered_file_but_for_the_text(variant: str, layout: str, cwd: Path) -> None:

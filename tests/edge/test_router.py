@@ -206,7 +206,7 @@ def test_no_rule_against_damage_is_superfluous(tmp_path: Path) -> None:
     assert [name for name, change in OF_DAMAGE.items() if not damaged_pages(core.replace(*change), tmp_path)] == []
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize(("layout", "variant"), MUTATED)
 def test_the_table_notices_every_changed_rule(
     layout: str, variant: Variant, outputs: Outputs, windows: Windows, tmp_path: Path

@@ -68,7 +68,7 @@ def test_a_reader_may_change_the_limit_at_every_request_and_gets_as_many_items(e
     assert walked > 50
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.campaign(short=1)
 def test_items_may_be_long(edge: EdgeSite) -> None:
     texts = (f"{i} " + "ü🙂" * 5_000 for i in range(250))
     one = ItemList("all/popular", tuple(contract.encode({"question": text}) for text in texts))
@@ -80,7 +80,7 @@ def test_items_may_be_long(edge: EdgeSite) -> None:
         assert len(page) > 3_000_000
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.campaign(short=1)
 def test_readers_at_the_same_time_do_not_disturb_each_other(edge: EdgeSite) -> None:
     port = edge.client.port
 
@@ -152,7 +152,7 @@ def damaged(edge: EdgeSite) -> Iterator[Answer]:
         yield edge.ask(one.name, 100, cursors.mint(one.name, made.name, 150))
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.campaign(short=1)
 def test_no_damaged_object_becomes_a_page(edge: EdgeSite) -> None:
     found = [*damaged(edge)]
     assert len(found) == 21

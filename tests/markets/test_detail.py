@@ -211,7 +211,7 @@ def test_points_of_one_moment_come_down_to_the_least_and_the_greatest(count: int
     assert thinned(points, 2) == [points[0], points[-1]]
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("count", [GRID, GRID + 1, 2 * GRID - 1, 2 * GRID, 2 * GRID + 1, 53_211])
 def test_a_history_longer_than_the_grid_is_thinned_the_same_in_any_order(count: int) -> None:
     rng = random.Random(count)  # noqa: S311 - the same every time

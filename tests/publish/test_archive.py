@@ -93,7 +93,6 @@ def test_a_run_that_is_killed_as_it_puts_a_day_loses_none(archived: PublishedSit
     archived.check()
 
 
-@pytest.mark.campaign(short=0)
 def test_old_texts_that_were_purged_do_not_come_back_with_another_machine(archived: PublishedSite) -> None:
     shutil.copytree("output", "other")
     archived.edit(1, question="Redacted?")

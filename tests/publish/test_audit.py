@@ -70,7 +70,7 @@ HARMS = [
 ]  # fmt: skip
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("harm", HARMS)
 def test_manual_changes_to_the_store_are_undone(
     published_site: PublishedSite, harm: Callable[[PublishedSite], None]

@@ -55,7 +55,7 @@ def test_with_a_way_to_purge_pages_are_put_with_an_age_of_a_year(empty: Publishe
     assert put_ages(empty) == {YEAR}
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_pages_that_were_put_while_a_cdn_was_set_are_not_promised_to_end_within_minutes(
     empty: PublishedSite, layout: str

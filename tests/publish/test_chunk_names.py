@@ -55,7 +55,7 @@ def is_download(request: Request) -> bool:
     return request.operation == "PutObject" and keys.is_download(request.key.partition("/")[2])
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize(
     "command", [("takedown", market_id(1)), ("check",), ("publish", "--verify"), ("publish",)], ids=lambda args: args[0]
 )

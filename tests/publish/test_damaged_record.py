@@ -82,7 +82,6 @@ def test_whatever_cannot_be_read_is_damage_that_verifying_gets_through(
     check_whole(scene.objects(), again)
 
 
-@pytest.mark.campaign(short=0)
 def test_verifying_with_a_lost_shard_still_refuses_an_older_build(scene: Scene) -> None:
     older = scene.site("b", 0)
     scene.publish(scene.site("a", 1))

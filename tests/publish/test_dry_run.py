@@ -121,7 +121,7 @@ CASES: Final[dict[str, tuple[Callable[[PublishedSite], None], tuple[str, ...], s
 }
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize(("case", "command", "layout"), every_pair(CASES, ["publish", "rebuild"], ["pages", "chunks"]))
 def test_a_dry_run_says_what_the_real_run_then_does_and_changes_nothing(
     case: str, command: str, layout: str, published_site: PublishedSite

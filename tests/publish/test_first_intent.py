@@ -152,7 +152,6 @@ def test_a_takedown_that_finds_the_record_damaged_after_the_deletion_lets_go_of_
     assert root_of(store).work is None
 
 
-@pytest.mark.campaign(short=0)
 def test_as_few_requests_come_before_the_deletion_on_a_large_site_as_on_a_small_one(tmp_path: Path) -> None:
     requests, numbers = [], []
     for size in (50, 1_000):

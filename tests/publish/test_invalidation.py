@@ -56,7 +56,6 @@ def test_copies_of_files_at_their_own_address_are_purged_too(
     assert noted(command[1]) == ["purge http://127.0.0.1:8000/v1/", "purge https://files.example.org/site/v1/"] * 2
 
 
-@pytest.mark.campaign(short=0)
 def test_the_second_call_comes_after_the_longest_fill_time(
     published_site: PublishedSite, command: tuple[str, Path]
 ) -> None:

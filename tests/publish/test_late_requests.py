@@ -90,7 +90,6 @@ def test_a_put_that_arrives_late_brings_no_withdrawn_market_back_for_good(publis
     published_site.check()
 
 
-@pytest.mark.campaign(short=0)
 def test_the_file_of_an_archived_day_that_arrives_late_from_a_killed_takedown_does_not_stay(
     archived: PublishedSite,
 ) -> None:
@@ -111,7 +110,6 @@ def test_the_file_of_an_archived_day_that_arrives_late_from_a_killed_takedown_do
     archived.check()
 
 
-@pytest.mark.campaign(short=0)
 def test_a_deletion_that_arrives_late_is_repaired_by_the_next_rebuild(published_site: PublishedSite) -> None:
     before = published_site.objects().keys()
     with dropping(published_site, is_deletion) as dropped:
@@ -146,7 +144,6 @@ def test_more_requests_without_an_answer_than_the_record_can_name_are_looked_for
     published_site.check()
 
 
-@pytest.mark.campaign(short=0)
 def test_what_was_answered_is_not_remembered_and_what_was_not_is_forgotten_after_an_hour(
     published_site: PublishedSite,
 ) -> None:
@@ -163,7 +160,6 @@ def test_what_was_answered_is_not_remembered_and_what_was_not_is_forgotten_after
     assert len(published_site.requests("publish")) <= 5
 
 
-@pytest.mark.campaign(short=0)
 def test_the_deletion_of_a_blocked_detail_is_announced_so_a_late_one_is_repaired(published_site: PublishedSite) -> None:
     published_site.done("takedown", market_id(MARKET))
     published_site.edit(2, volume=77.0)
@@ -188,7 +184,6 @@ def lose_a_page(site: PublishedSite) -> str:
     return lost
 
 
-@pytest.mark.campaign(short=0)
 def test_a_takedown_puts_again_what_a_late_deletion_removed(published_site: PublishedSite) -> None:
     lost = lose_a_page(published_site)
     published_site.done("takedown", market_id(CLOSED))

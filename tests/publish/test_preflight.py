@@ -112,7 +112,7 @@ def test_a_running_publisher_is_reported(published_site: PublishedSite) -> None:
     )
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("body", [None, b"{}\n[]"], ids=["missing", "altered"])
 def test_a_damaged_shard_of_the_record_is_an_error_with_the_remedy(
     published_site: PublishedSite, body: bytes | None

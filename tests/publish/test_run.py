@@ -281,7 +281,6 @@ def test_two_runs_on_one_folder_do_not_overlap(published_site: PublishedSite) ->
     published_site.done("publish")
 
 
-@pytest.mark.campaign(short=0)
 def test_two_machines_publish_in_turn(published_site: PublishedSite) -> None:
     copy_output(published_site.folder / "output", published_site.folder / "other")
     for step in range(1, 4):

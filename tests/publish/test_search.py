@@ -40,7 +40,7 @@ def test_a_takedown_makes_the_index_of_a_build_without_the_market(searched: Publ
     assert made == index_of(searched.built("fresh"))
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("damage", [None, b"[\n]", b"<Error/>"])
 def test_an_index_that_cannot_be_read_is_made_again(searched: PublishedSite, damage: bytes | None) -> None:
     spoilt = [key for key, body in searched.objects().items() if keys.SEARCH in key and b"zyva" in body]
@@ -61,7 +61,7 @@ def test_a_published_site_can_be_searched(searched: PublishedSite) -> None:
     assert market_id(FX) not in found(searched, "question"), "no list has it"
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.campaign(short=1)
 def test_a_walk_goes_on_while_the_site_is_published(searched: PublishedSite) -> None:
     edge, query = engine(searched), "q=committee&status=all&limit=1&sort=volume"
     first = edge.walk(Reads(searched), query)[0]

@@ -56,7 +56,7 @@ def regret(site: PublishedSite) -> None:
 # ── purges ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("purge", ["rebuild", "publish"])
 def test_a_purge_deletes_the_steps_that_show_an_earlier_text(published_site: PublishedSite, purge: str) -> None:
     regret(published_site)
@@ -77,7 +77,6 @@ def test_a_purge_deletes_the_steps_that_show_an_earlier_text(published_site: Pub
     assert (head(published_site)["session"], len(head(published_site)["steps"])) == (found["session"], 1)
 
 
-@pytest.mark.campaign(short=0)
 def test_a_folder_without_target_is_purged_by_its_build(published_site: PublishedSite) -> None:
     regret(published_site)
     published_site.done("build", "--as-of", hour(3))
@@ -234,7 +233,6 @@ def test_no_step_shows_a_text_that_was_never_public(
         follower.go_on()
 
 
-@pytest.mark.campaign(short=0)
 def test_the_first_publish_shows_no_earlier_build(published_site: PublishedSite) -> None:
     for key in published_site.stored():
         published_site.remove(key)
@@ -248,7 +246,7 @@ def test_the_first_publish_shows_no_earlier_build(published_site: PublishedSite)
     assert head(published_site)["steps"] == []
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("puts", range(1, 24, 2))
 def test_after_a_publish_that_was_killed_steps_show_nothing_but_what_readers_may_have_seen(
     published_site: PublishedSite, puts: int
@@ -283,7 +281,6 @@ def test_after_a_publish_that_was_killed_steps_show_nothing_but_what_readers_may
 # ── dry runs ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.campaign(short=0)
 def test_no_serial_names_two_states_after_a_folder_was_restored(published_site: PublishedSite) -> None:
     """Twice from the same copy; its builds are newer than what is published."""
     serials = Serials()

@@ -316,7 +316,7 @@ def test_a_market_blocked_on_another_machine_is_withdrawn_even_without_the_datab
 # Whatever else is broken
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("body", [None, b"{}{"])
 def test_without_a_record_details_go_and_the_takedown_says_what_remains(
     published_site: PublishedSite, body: bytes | None

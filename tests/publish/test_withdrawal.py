@@ -40,7 +40,7 @@ def without_feed(objects: Mapping[str, bytes]) -> dict[str, bytes]:
     return {key: body for key, body in objects.items() if not key.startswith("v1/changes/")}
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("numbers", [(1,), (1, CANCELLED, FX), OPEN, EVERY])
 def test_a_withdrawal_from_a_folder_equals_a_build_without_the_markets(
     published_site: PublishedSite, numbers: tuple[int, ...]

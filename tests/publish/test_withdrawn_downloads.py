@@ -59,7 +59,6 @@ def test_a_dump_that_cannot_be_read_in_the_folder_is_made_again_by_a_takedown(pu
     check_as_built_without(published_site, 1)
 
 
-@pytest.mark.campaign(short=0)
 def test_what_neither_the_dump_nor_a_detail_tells_is_left_out_and_the_takedown_says_so(
     published_site: PublishedSite,
 ) -> None:
@@ -74,7 +73,7 @@ def test_what_neither_the_dump_nor_a_detail_tells_is_left_out_and_the_takedown_s
     published_site.check()
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("damage", [None, b"", b'{"items":[{}]}'], ids=["missing", "empty", "damaged"])
 def test_without_a_dump_lists_that_cannot_be_read_are_made_again(
     published_site: PublishedSite, damage: bytes | None

@@ -90,7 +90,7 @@ def test_a_file_that_cannot_be_read_goes_and_is_made_again(filed: PublishedSite)
     filed.check()
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize(("histories", "is_staged"), [("full", False), ("full", True), ("thinned", False)])
 def test_a_fill_that_was_gone_before_a_publish_is_in_no_file(
     filed: PublishedSite, histories: str, *, is_staged: bool

@@ -39,7 +39,7 @@ def folder_of(key: str) -> str:
     return key.removeprefix("v1/dumps/").rpartition("/")[0]
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("number", [1, RESOLVED])
 def test_a_takedown_rewrites_just_the_files_that_hold_the_market(filed: PublishedSite, number: int) -> None:
     before = in_files(filed.objects())

@@ -7,8 +7,6 @@ from dataclasses import replace
 from itertools import groupby
 from typing import Final
 
-import pytest
-
 from generator.api import contract, keys
 from generator.search import buckets, generation, words
 from generator.search.words import Postings
@@ -77,7 +75,6 @@ def test_buckets_have_about_the_target_size() -> None:
     assert sum(sizes) / len(sizes) < 2 * buckets.SIZES.target
 
 
-@pytest.mark.campaign(short=0)
 def test_a_changed_word_changes_three_buckets_at_most() -> None:
     for number in (0, 17, 3_000, 5_999):
         (text,) = MANY[number].texts

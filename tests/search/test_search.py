@@ -145,7 +145,7 @@ def many_cases() -> list[Case]:
     return found
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize(("program", "rule"), [*zip(cycle(["quickjs", "node", "njs"]), CHANGED_SEARCH_RULES)])
 def test_a_changed_rule_turns_every_engine_red(program: str, rule: tuple[str, str], tmp_path: Path) -> None:
     cores, tried = {layout: core.replace(*rule) for layout, core in CORES.items()}, many_cases()

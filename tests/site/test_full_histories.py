@@ -325,7 +325,7 @@ def test_the_files_follow_the_database(settings: Config, database: sqlite3.Conne
         check(settings, database, FIRST + days * DAY)
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("seed", range(6))
 def test_files_of_random_sites_are_those_of_the_database(
     settings: Config, database: sqlite3.Connection, seed: int
@@ -453,7 +453,7 @@ def test_files_are_not_put_together_beyond_a_size() -> None:
     assert [file.period for file in full_histories.smallest(files[:2] + files[3:])] == ["2025-01", "2025-04", "2025-02"]
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("name", ["rescheduled", "resolved"])
 def test_a_close_that_moved_since_the_last_files_moves_even_if_its_row_need_not_be_read(
     settings: Config, database: sqlite3.Connection, name: str

@@ -48,13 +48,12 @@ SPECIAL: Final[dict[str, Callable[[RandomSite], RandomSite]]] = {
 }
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("name", SPECIAL)
 def test_a_takedown_leaves_what_a_build_without_the_markets_makes_where(name: str) -> None:
     compare(SPECIAL[name](rich_site(COMPACT, "extended")))
 
 
-@pytest.mark.campaign(short=0)
 def test_a_takedown_refills_feeds_from_the_whole_list() -> None:
     """Feeds have fifty entries, so a smaller site does not show it."""
     compare(rich_site(COMPACT, "core", count=60, size=6))

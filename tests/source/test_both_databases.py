@@ -41,7 +41,7 @@ def lifelike(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize(("timestamp", "number"), [("timestamp", "numeric"), ("timestamptz", "double precision")])
 def test_the_same_rows_give_the_same_bytes_whatever_the_server_is_set_to(
     lifelike: Path, tmp_path: Path, make_postgres: Callable[..., Postgres], timestamp: str, number: str
@@ -54,7 +54,6 @@ def test_the_same_rows_give_the_same_bytes_whatever_the_server_is_set_to(
     assert_same_files(tmp_path / "output", lifelike / "output")
 
 
-@pytest.mark.campaign(short=0)
 def test_the_extended_variant_is_the_same_from_both_databases(
     lifelike: Path, tmp_path: Path, make_postgres: Callable[..., Postgres]
 ) -> None:
@@ -69,7 +68,6 @@ def test_the_extended_variant_is_the_same_from_both_databases(
     assert_same_files(tmp_path / "postgresql", tmp_path / "sqlite")
 
 
-@pytest.mark.campaign(short=0)
 def test_indexes_change_nothing_but_the_time(lifelike: Path, tmp_path: Path) -> None:
     (tmp_path / "markets.db").write_bytes((lifelike / "markets.db").read_bytes())
     with closing(sqlite3.connect(tmp_path / "markets.db", isolation_level=None)) as connection:
@@ -81,7 +79,6 @@ def test_indexes_change_nothing_but_the_time(lifelike: Path, tmp_path: Path) -> 
     assert_same_files(tmp_path / "output", lifelike / "output")
 
 
-@pytest.mark.campaign(short=0)
 def test_types_that_sqlite_does_not_know_are_as_good_as_its_own(lifelike: Path, tmp_path: Path) -> None:
     (tmp_path / "markets.db").write_bytes((lifelike / "markets.db").read_bytes())
     declared = {"id": "UUID", "text": "STRING", "timestamp": "TIMESTAMPTZ", "boolean": "BOOL", "number": "DECIMAL(9,6)"}

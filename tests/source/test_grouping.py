@@ -58,7 +58,7 @@ def batched(rows: list[Any], sizes: list[int]) -> Iterator[list[Any]]:
         yield batch
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("relation", GOOD)
 @settings(deadline=None, max_examples=rounds(25, 200))
 @given(data=st.data())

@@ -81,7 +81,6 @@ def test_sqlite_is_never_asked_for_a_hidden_value(tmp_path: Path, database: sqli
     check(tmp_path, f"sqlite:///{tmp_path / 'markets.db'}")
 
 
-@pytest.mark.campaign(short=0)
 def test_postgresql_is_never_asked_for_a_hidden_value(
     tmp_path: Path, make_postgres: Callable[..., Postgres], database: sqlite3.Connection
 ) -> None:

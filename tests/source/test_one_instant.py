@@ -128,7 +128,6 @@ class Onlooker(Silent):
         self.most = max(self.most, self._served.connection.execute(count).fetchone()[0])
 
 
-@pytest.mark.campaign(short=0)
 def test_sqlite_with_a_write_ahead_log_shows_a_build_one_instant(tmp_path: Path, database: sqlite3.Connection) -> None:
     insert_many_markets(database)
     assert database.execute("PRAGMA journal_mode = WAL").fetchone() == ("wal",)
@@ -174,7 +173,6 @@ class PatientMeddler(Silent):
         assert self.writer.returncode == 0
 
 
-@pytest.mark.campaign(short=0)
 def test_sqlite_with_a_rollback_journal_lets_writers_wait_until_the_build_has_read(
     tmp_path: Path, database: sqlite3.Connection
 ) -> None:

@@ -205,7 +205,6 @@ def warnings(folder: Path, *arguments: str) -> list[str]:
     return [line for line in done.stdout.splitlines() if line.startswith("warning: ")]
 
 
-@pytest.mark.campaign(short=0)
 def test_a_database_without_public_markets_is_not_called_fine(folder: Path, database: sqlite3.Connection) -> None:
     none = "warning: rows: no market can be published"
     assert warnings(folder) == [f"{none}; the relation markets is empty"]
@@ -237,7 +236,6 @@ def test_rows_that_belong_to_no_public_market_are_told_and_none_of_them_is_named
     assert "fills: has rows" not in str(warnings(folder))
 
 
-@pytest.mark.campaign(short=0)
 def test_prices_that_are_all_published_as_null_are_told(folder: Path, database: sqlite3.Connection) -> None:
     insert_market(database, 1)
     assert warnings(folder) == []

@@ -46,7 +46,6 @@ def warnings(folder: Path, database: Postgres) -> list[str]:
     return [line for line in found if line != superuser]
 
 
-@pytest.mark.campaign(short=0)
 def test_times_without_a_zone_are_utc_whatever_zone_the_server_is_in(local: Postgres, tmp_path: Path) -> None:
     assert published(tmp_path, local) == (
         "2025-07-01T12:00:00.000Z", "2026-01-15T12:00:00.000Z", "2026-01-15T12:00:00.000Z",
@@ -60,7 +59,6 @@ def test_times_without_a_zone_are_utc_whatever_zone_the_server_is_in(local: Post
     assert remedy.endswith("such as close_time AT TIME ZONE 'UTC' or 'Europe/Berlin'")
 
 
-@pytest.mark.campaign(short=0)
 def test_a_view_that_says_the_zone_is_read_by_it_in_summer_and_winter(local: Postgres, tmp_path: Path) -> None:
     local.connection.execute(
         """

@@ -494,7 +494,6 @@ def python(code: str) -> str:
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, timeout=60).stdout
 
 
-@pytest.mark.campaign(short=0)
 def test_a_command_without_a_bucket_does_not_import_its_libraries() -> None:
     bucket = {"boto3", "botocore", "obstore"}
     code = f"import sys, generator.cli.build, generator.cli.publish; print({bucket} & set(sys.modules))"
@@ -516,7 +515,6 @@ print({unused} & set(sys.modules))
     assert python(code).splitlines() == ["32", "32", "set()"]
 
 
-@pytest.mark.campaign(short=0)
 def test_threads_that_a_fork_would_lose_start_with_the_first_put(s3: S3Server) -> None:
     code = f"""
 import os

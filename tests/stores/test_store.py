@@ -63,7 +63,7 @@ def test_an_object_that_was_never_put_is_absent(store: Store) -> None:
     assert list(store.list("")) == []
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("key", [KEY, IMMUTABLE])
 def test_get_returns_what_was_last_put_without_a_condition(key: str, store: Store) -> None:
     for body in (b"{}", b"", bytes(range(256)) * 40, "“ß€𝄞”".encode()):

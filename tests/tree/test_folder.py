@@ -379,7 +379,6 @@ def test_what_a_build_replaces_or_brings_back_is_later_by_a_second(world: World,
 # ── ages ──
 
 
-@pytest.mark.campaign(short=0)
 def test_cursors_live_as_long_as_promised_however_long_a_build_takes(world: World) -> None:
     """Their generation is retired when readers can no longer begin in it, not when the build that does it begins."""
     config = make_config(world.folder)

@@ -229,7 +229,6 @@ def test_what_is_not_as_the_index_says_is_named(archived: Path, days: Proxy, kin
     assert text in found.text
 
 
-@pytest.mark.campaign(short=0)
 def test_a_market_that_is_shown_on_a_day_and_not_public_is_named(archived: Path, tmp_path: Path) -> None:
     """The site is as an attacker, or a cache, would have it: the market is out of everything but a day."""
     ndjson = archived / "output" / head_of(archived).days[0].files("")[0].key

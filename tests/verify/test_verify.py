@@ -320,7 +320,6 @@ def test_a_copy_of_an_earlier_state_is_stale_and_has_an_age(moving: Moving) -> N
     assert "purge the CDN if they stay" in ended.stderr
 
 
-@pytest.mark.campaign(short=0)
 def test_an_item_that_no_state_had_is_wrong_even_where_others_are_stale(moving: Moving) -> None:
     moving.edit("UPDATE markets SET volume = volume + 1 WHERE status = 'open'")
     moving.build()
@@ -328,7 +327,6 @@ def test_an_item_that_no_state_had_is_wrong_even_where_others_are_stale(moving: 
     assert {one.verdict for one in mismatches(moving.proxy.url)} == {Verdict.WRONG}
 
 
-@pytest.mark.campaign(short=0)
 def test_a_market_that_was_withdrawn_and_is_still_shown_is_named(moving: Moving) -> None:
     with connected(moving.proxy.port) as client:
         gone = json.loads(client.send("GET", "/v1/public/markets?sort=new").body)["items"][0]["id"]
@@ -443,7 +441,6 @@ def test_steps_that_lead_elsewhere_or_nowhere_are_named(proxy: Proxy, kind: str)
     assert text in found.text
 
 
-@pytest.mark.campaign(short=0)
 def test_a_parquet_file_of_a_market_that_was_withdrawn_is_named(moving: Moving) -> None:
     before = json.loads((moving.folder / "output/v1/dumps/head.json").read_bytes())
     file = before["markets"][1]["name"]
@@ -564,7 +561,7 @@ def test_a_parquet_file_of_other_columns_is_named(folder: Path, proxy: Proxy) ->
     )]  # fmt: skip
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("minutes", [4, -30], ids=["newer", "late"])
 def test_fills_that_came_after_the_files_of_the_day_are_not_missed(moving: Moving, minutes: int) -> None:
     moving.edit(
@@ -665,7 +662,6 @@ def test_without_a_dump_lists_are_compared_with_each_other_and_with_details(prox
     assert any(re.search(text, one.text) for one in found) or not text, found
 
 
-@pytest.mark.campaign(short=0)
 def test_a_site_that_asks_to_wait_is_waited_for(proxy: Proxy) -> None:
     said = list[str]()
 

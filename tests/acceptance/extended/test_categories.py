@@ -27,7 +27,6 @@ def test_every_list_of_a_category_is_walked_in_the_databases_order(demo_folder: 
     assert sum(length > 2 for length in lengths) > 20
 
 
-@pytest.mark.campaign(short=0)
 def test_the_lists_of_all_categories_are_those_of_the_core(demo_output: Path, extended_output: Path) -> None:
     core, extended = files(demo_output), files(extended_output)
     for status in STATUS_FILTERS:

@@ -194,7 +194,6 @@ def test_three_builds_are_followed_as_the_docs_say(site: ChangingSite, url: str,
         site.build()
 
 
-@pytest.mark.campaign(short=0)
 def test_three_builds_are_followed_into_sqlite_as_the_docs_say(
     site: ChangingSite, url: str, installed: Path, tmp_path: Path
 ) -> None:

@@ -73,7 +73,7 @@ def test_one_strike_breaks_nothing(explorer: Explorer, name: str, layout: str, f
     assert played > 3 // every  # a publish that is refused sends three requests
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize(("name", "layout", "first"), [game for game in GAMES if game not in ONCE])
 def test_two_strikes_break_nothing(explorer: Explorer, name: str, layout: str, first: int) -> None:
     played, broken = violations(explored(explorer, name, layout, first, strikes=2, every=EVERY))

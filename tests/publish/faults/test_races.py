@@ -280,7 +280,7 @@ def test_one_that_died_while_the_stores_clock_was_years_ahead_keeps_nobody_out(s
     check_whole(scene.objects(), old)
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("request_", ["Put detail", "Put page"])
 def test_a_put_that_arrives_after_a_takeover_is_undone_by_the_next_run(scene: Scene, request_: str) -> None:
     """Equal content has an equal digest as its ETag, so the condition of a late put holds."""
@@ -294,7 +294,7 @@ def test_a_put_that_arrives_after_a_takeover_is_undone_by_the_next_run(scene: Sc
     check_hidden(scene.objects(), 6)
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("layout", layouts.LAYOUTS)
 @pytest.mark.parametrize("request_", ["Put detail", "Put page", "Put first"])
 def test_whatever_of_a_new_market_arrives_after_its_takedown_is_gone_after_the_next_run(
@@ -313,7 +313,7 @@ def test_whatever_of_a_new_market_arrives_after_its_takedown_is_gone_after_the_n
     assert report.uploaded + report.deleted > 0, "this tests nothing if nothing arrived late"
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("part", ["bucket", "root", "head"])
 def test_whatever_of_an_index_arrives_after_a_takedown_is_gone_after_the_next_run(scene: Scene, part: str) -> None:
     """The index has words of a new market that nothing else has."""
@@ -351,7 +351,6 @@ def test_a_delete_that_arrives_after_its_chunk_was_published_again_is_undone_by_
     check_lists(scene, old.state)
 
 
-@pytest.mark.campaign(short=0)
 def test_what_publishers_that_were_cut_short_may_still_put_is_forgotten_after_an_hour(scene: Scene) -> None:
     old, slow = scene.site("a", 0), scene.site("b", 1, m1={"question": "Slow?"})
     scene.publish(old)
@@ -370,7 +369,6 @@ def test_what_publishers_that_were_cut_short_may_still_put_is_forgotten_after_an
 # ── long ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.campaign(short=0)
 def test_a_long_publish_does_not_shorten_the_lifetime_of_cursors(scene: Scene) -> None:
     """A generation is retired when first pages lead to another, not when that was planned."""
     old, new = scene.site("a", 0), scene.site("b", 1, m1={"question": "New?"})
@@ -393,7 +391,7 @@ def test_a_long_publish_does_not_shorten_the_lifetime_of_cursors(scene: Scene) -
         scene.reader.finish(begun[0])
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("layout", layouts.LAYOUTS)
 def test_runs_that_are_always_killed_do_not_fill_the_bucket(scene: Scene, layout: str) -> None:
     has_everything(scene, layout)
@@ -453,7 +451,7 @@ def publish_without_build(scene: Scene, site: SiteContent) -> None:
     scene.server.before = None
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("layout", layouts.LAYOUTS)
 def test_the_record_does_not_repeat_what_each_killed_run_touched(scene: Scene, layout: str) -> None:
     has_everything(scene, layout)
@@ -563,7 +561,7 @@ def silence(scene: Scene, nth: int, *, is_applied: bool) -> None:
     scene.server.before = before
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.campaign(short=1)
 @pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize("fault", ["slow_down", "dropped", "applied_but_failed", "applied_but_dropped", "cut_short"])
 def test_when_three_of_ten_requests_fail_everything_is_published(scene: Scene, fault: str) -> None:

@@ -57,7 +57,7 @@ def published(scene: Scene) -> SiteContent:
 # ── altered objects ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("share", range(5))
 def test_altered_objects_are_found_and_repaired(scene: Scene, published: SiteContent, share: int) -> None:
     objects = dict(scene.objects())

@@ -148,7 +148,6 @@ def check_quiet_without(scene: Scene, number: int) -> None:
     check_hidden(objects, number)
 
 
-@pytest.mark.campaign(short=0)
 def test_a_takedown_that_completes_during_a_build_is_never_undone_not_even_for_a_moment(scene: Scene) -> None:
     """The build has read the blocked list, and reads the record only after the takedown."""
     scene.publish_everything()
@@ -174,7 +173,7 @@ def test_a_takedown_that_completes_during_a_build_is_never_undone_not_even_for_a
     check_lists(scene, without(new.state, HIDDEN))
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("writes", [2, 14, 22])
 def test_after_a_killed_move_between_layouts_a_takedown_brings_no_withdrawn_market_back(
     scene: Scene, writes: int
@@ -308,7 +307,7 @@ def writes_of(scene: Scene, site: SiteContent) -> list[str]:
     return found
 
 
-@pytest.mark.campaign(short=0)
+@pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("broken", ["all/popular", "all/volume"])
 def test_a_list_that_cannot_be_read_is_made_again(scene: Scene, broken: str) -> None:
     """So is the search index, which leads into both."""
