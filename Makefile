@@ -61,7 +61,7 @@ campaigns: .venv/test $(NODE_PROGRAMS)
 structure: .venv/test  ## Show how large packages are, and which names, functions and modules to look at
 	@$(BIN)/python -m tests.support.structure
 
-coverage: .venv/test $(NODE_PROGRAMS)  ## Show which lines no test of this process reaches
+coverage: .venv/test $(NODE_PROGRAMS)  ## Show which lines no test reaches
 	$(BIN)/coverage run -m pytest -q
 	$(BIN)/coverage combine -q
 	$(BIN)/coverage report

@@ -178,9 +178,9 @@ def test_the_first_programs_of_duckdb_run_on_every_site(request: pytest.FixtureR
         assert all(others)
 
 
-#: How many markets an archived day has of which a few columns are read, and how many days: a year, if asked to.
-#: DuckDB looks at 20,480 lines, unless it is told to look at all.
+#: More markets than DuckDB looks at (20,480 lines), unless it is told to look at all.
 MARKETS: Final = 21_000
+#: How many archived days are read: a year, if asked to.
 DAYS: Final = int(os.environ.get("ARCHIVED_DAYS", "2"))
 
 

@@ -119,7 +119,7 @@ _CUT_CATEGORY: Final = _kind(
     Topic.CUT_CATEGORY,
     "category",
     f"has {contract.CATEGORY_LENGTH} characters, the most that a name may have, as if a view had cut it",
-    "of longer names, those that begin alike have become one category: give each a shorter name of its own",
+    "of longer names, those that begin alike may have become one category: give each a shorter name of its own",
 )
 _EMPTY_CATEGORY: Final = _kind(
     Topic.EMPTY_CATEGORY, "category", "has no public market", "it gets no lists: correct the setting `categories`"

@@ -116,7 +116,7 @@ class Site:
         known = self._by_size.setdefault(layout, {})
         for size in self.lists:
             if (size.count, size.bytes) not in known:
-                known[size.count, size.bytes] = layouts.weight(layout, size.name, size.count, size.bytes)
+                known[size.count, size.bytes] = layouts.weight(layout, size.count, size.bytes)
         return {size.name: known[size.count, size.bytes] for size in self.lists}
 
     def next_downloads(self, *, has_step: bool) -> Weight:
@@ -181,7 +181,7 @@ def _estimated(site: Site, change: Change, layout: str) -> Weight:
             new_chunks = change.chunks.get(size.name)
             immutable.append(
                 known[size.name] if new_chunks is None
-                else layouts.weight(layout, size.name, size.count, size.bytes, new_chunks)
+                else layouts.weight(layout, size.count, size.bytes, new_chunks)
             )  # fmt: skip
         if size.name in change.new_first_pages:
             mutable.append(known[size.name])

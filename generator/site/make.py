@@ -28,7 +28,7 @@ from generator.tree.workplace import Workplace
 
 Result = TypeVar("Result")
 
-#: Items of lists, those of some fifty markets, that are staged sooner than workers are forked and end.
+#: So many items of lists (some fifty markets without categories) are staged sooner than workers are forked and end.
 _ALONE: Final = 500
 
 
@@ -79,9 +79,9 @@ class Made:
 class Maker:
     """Makes a site with the settings `config` in a locked folder, which holds the state `before`.
 
-    `workers` processes stage lists at the same time; with one, this process does. Only lists of these `names` are
-    staged, if they are given. `stopwatch` measures `render`, `index` if there is one for searches, and the beginning of
-    `place`.
+    `workers` processes stage lists at the same time; with one, or if there is little to stage, this process does. Only
+    lists of these `names` are staged, if they are given. `stopwatch` measures `render`, `index` if there is one for
+    searches, and the beginning of `place`.
     """
 
     folder: Workplace
@@ -175,7 +175,8 @@ class Maker:
 
         units: list[ItemList | Listed] = [*lists, *([listed] if listed else [])]
         staged_lists, made = list[StagedFamily](), downloads.NONE
-        workers = self.workers if sum(len(items.items) for items in lists) > _ALONE else 1
+        is_little = sum(len(items.items) for items in lists) <= _ALONE and not self.config.has_full_histories
+        workers = 1 if is_little else self.workers
         with worker_pool.results(stage, units, _work_of, workers) as results, self.folder.written_ahead() as ahead:
             for staged in map(self._advanced, results):
                 if isinstance(staged, StagedDownloads):

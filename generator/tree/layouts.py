@@ -32,14 +32,14 @@ def make(layout: str, source: ItemList) -> Generation:
     return _MAKERS[layout](source)
 
 
-def weight(layout: str, list_name: str, count: int, size: int, new_chunks: int | None = None) -> Weight:
+def weight(layout: str, count: int, size: int, new_chunks: int | None = None) -> Weight:
     """Estimate what a list of `count` items with `size` bytes in total becomes.
 
     If `new_chunks` is given, other chunks are left out in a layout whose generations share them.
     """
     if is_cut(layout):
         return chunks.weight(count, size, new_chunks)
-    return pages.weight(list_name, count, size)
+    return pages.weight(count, size)
 
 
 def reads_per_page(layout: str) -> int:

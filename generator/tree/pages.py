@@ -129,7 +129,7 @@ def page_count(items: int) -> int:
     return sum(max(0, items - 1) // limit for limit in LIMITS)
 
 
-def weight(list_name: str, items: int, size: int) -> Weight:  # noqa: ARG001 - the same for every list
+def weight(items: int, size: int) -> Weight:
     """The pages of a list of `items` with `size` bytes in total.
 
     An estimate: it takes all items as equally long, and all cursors as long as the last, so it is off by about 0.1 %.

@@ -3,7 +3,6 @@
 `make bench ONLY=layouts`. Every file that a rebuild writes under `v1/` is a PUT of the publish that follows.
 """
 
-import os
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from tests.bench.build import building
 from tests.bench.changing import counted
 from tests.bench.runner import Runner, say
 from tests.bench.tables import Measured, table
+from tests.support.sites.publishing import link_or_copy
 
 MARKETS: Final = (1_000, 5_000)
 _SHARES: Final = (0.01, 0.05, 0.2)
@@ -55,8 +55,7 @@ def _site(runner: Runner, markets: int, layout: str) -> _Site:
         shutil.copyfile(original, database)
         databases.trade(database, share)
         traded = runner.new(f"{layout}-{share}")
-        # Links: a build replaces files, and writes to none.
-        shutil.copytree(output, traded, copy_function=os.link)
+        shutil.copytree(output, traded, copy_function=link_or_copy)
         puts[share] = counted(_last(_built(runner, database, traded, layout)))["written"]
     return _Site(markets, layout, full, counted(_last(full))["written"], puts)
 

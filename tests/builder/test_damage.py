@@ -1,10 +1,8 @@
 """A bit flips in a file of `output/`: a full build makes the file again, and nothing wrong is made of it before."""
 
-import os
 import re
 import shutil
 import sqlite3
-import zlib
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from datetime import timedelta
@@ -20,7 +18,7 @@ from generator.tree import files as names
 from tests.support import limits
 from tests.support.campaigns import every_pair
 from tests.support.sites.builds import AS_OF, build_now, files, make_config
-from tests.support.sites.publishing import tamper
+from tests.support.sites.publishing import link_or_copy, tamper
 from tests.support.sites.rows import (
     create_database,
     insert_category,
@@ -102,11 +100,6 @@ def one_of_each_kind(output: Path) -> dict[str, str]:
     return {kind(key, retired): key for key in files(output, "") if key not in KEPT}
 
 
-def has_turn(name: str, settings: Config) -> bool:
-    """Whether this site has the kind's turn: one of each layout has it, and one with each kind of histories."""
-    return (settings.layout == "pages") == (settings.has_full_histories == zlib.crc32(name.encode()) % 2)
-
-
 @pytest.fixture(scope="module", autouse=True)
 def _few_limits() -> Iterator[None]:
     """A folder is restored, built in full and compared for each kind of file."""
@@ -166,8 +159,8 @@ def test_a_full_build_makes_every_damaged_file_again(settings: Config) -> None:
     control = comparable(whole)
     kinds = one_of_each_kind(whole)
     assert len(kinds) > LEAST_KINDS
-    for key in (key for name, key in kinds.items() if has_turn(name, settings)):
-        restored(settings, os.link)  # builds replace files, and write to none
+    for key in kinds.values():
+        restored(settings, link_or_copy)
         flip(output / key)
         damaged = (output / key).read_bytes()
         with limits.on_one_processor():

@@ -334,7 +334,6 @@ def spawn(builds: Builds) -> subprocess.Popen[bytes]:
     return subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
 
 
-@pytest.mark.campaign(short=1)
 def test_a_killed_worker_fails_the_build_and_changes_nothing(world: World, builds: Builds) -> None:
     builds.build()
     before = files(builds.output, "")
@@ -401,7 +400,6 @@ def test_walks_end_exact_while_builds_follow_one_another(world: World, builds: B
     assert finished == 4 * (5 * 8 - 10)
 
 
-@pytest.mark.campaign(short=1)
 def test_a_withdrawn_market_is_gone_at_once_and_other_lists_keep_their_walks(
     world: World, builds: Builds, reader: Reader
 ) -> None:

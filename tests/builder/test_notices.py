@@ -189,7 +189,7 @@ def test_a_category_as_long_as_a_name_may_be_is_a_remark_if_several_markets_have
     (line,) = report.findings()
     assert line == (
         "categories: 1 remark: has 100 characters, the most that a name may have, as if a view had cut it "
-        f"({'shared ' + 'n' * 72}…: 2 markets); of longer names, those that begin alike have become one category: "
+        f"({'shared ' + 'n' * 72}…: 2 markets); of longer names, those that begin alike may have become one category: "
         "give each a shorter name of its own"
     )
 

@@ -364,6 +364,7 @@ def test_a_file_that_another_program_changes_meanwhile_is_made_anew(file_followe
     assert not list(file_follower.path.parent.glob("*.part"))
 
 
+@pytest.mark.campaign
 @settings(max_examples=rounds(12, 400))
 @given(history=states.histories)
 def test_dump_and_steps_make_the_newest_dump_from_every_serial(history: list[State]) -> None:
@@ -808,6 +809,7 @@ def test_who_follows_goes_on_until_it_ends(run: Program, change_feed_site: Chang
     assert run(script, url=change_feed_site.url, first=9) == {"count": 10, "serial": 2, "waits": [5000]}
 
 
+@pytest.mark.campaign
 @settings(max_examples=rounds(8, 30))
 @given(history=states.histories)
 def test_the_client_for_typescript_has_the_newest_dump_from_every_serial(

@@ -159,7 +159,7 @@ def test_the_bytes_of_pages_of_equal_items_are_estimated_within_thousandths(coun
     generation = Generation(ItemList("open/new", [b"x" * length] * count))
     later = sum(len(body) for folder in generation.folders() for _, body in folder.pages)
     first = sum(len(generation.first(limit)) for limit in LIMITS)
-    weight = pages.weight("open/new", count, count * length)
+    weight = pages.weight(count, count * length)
     assert (weight.immutable_bytes, weight.mutable_bytes) == pytest.approx((later, first), rel=0.003)
 
 

@@ -4,6 +4,7 @@ import zlib
 from dataclasses import replace
 from itertools import pairwise
 
+import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -14,6 +15,7 @@ from tests.downloads.states import IDS, State
 from tests.support.campaigns import rounds
 
 
+@pytest.mark.campaign
 @settings(max_examples=rounds(12, 400))
 @given(states.histories, st.frozensets(st.sampled_from(IDS), max_size=3))
 def test_it_is_the_dump_made_from_nothing_and_reports_each_change(history: list[State], also: frozenset[str]) -> None:
@@ -32,6 +34,7 @@ def test_it_is_the_dump_made_from_nothing_and_reports_each_change(history: list[
         assert last.written.state != made.written.state or not expected
 
 
+@pytest.mark.campaign
 @settings(max_examples=rounds(12, 400))
 @given(states.states, states.states, st.data())
 def test_a_damaged_previous_dump_does_not_show(before: State, after: State, data: st.DataObject) -> None:
@@ -46,6 +49,7 @@ def test_a_damaged_previous_dump_does_not_show(before: State, after: State, data
         assert found.reported == states.changes(before, after)
 
 
+@pytest.mark.campaign
 @settings(max_examples=rounds(12, 400))
 @given(states.states, states.states, st.data())
 def test_segments_of_another_dump_do_not_show(before: State, other: State, data: st.DataObject) -> None:

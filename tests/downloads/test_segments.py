@@ -24,6 +24,7 @@ process.stdout.write(Buffer.from(await new Response(stream).arrayBuffer()));
 _SEVERAL_GROUPS = states.state({market_id: [("prob", "0.5")] for market_id in IDS})
 
 
+@pytest.mark.campaign
 @settings(max_examples=rounds(12, 400))
 @given(states.states)
 def test_the_file_is_one_member_of_gzip_with_all_lines(state: State) -> None:
@@ -67,6 +68,7 @@ def test_segments_are_what_the_file_consists_of() -> None:
     assert len(made.body) - offset == len(segments.END) + 8
 
 
+@pytest.mark.campaign
 @settings(max_examples=rounds(12, 400))
 @given(st.sets(st.sampled_from(IDS)).map(sorted), st.sampled_from(IDS))
 def test_a_market_more_or_less_changes_one_group_or_two(ids: list[str], one: str) -> None:
@@ -90,6 +92,7 @@ def test_ids_must_ascend(ids: list[str]) -> None:
         [*segments.groups(ids)]
 
 
+@pytest.mark.campaign
 @settings(max_examples=rounds(12, 400))
 @given(states.states, st.integers(1, 400))
 def test_lines_come_from_pieces_of_any_size(state: State, size: int) -> None:

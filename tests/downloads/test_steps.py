@@ -20,6 +20,7 @@ from tests.support.campaigns import rounds
 ONE, TWO = IDS[:2]
 
 
+@pytest.mark.campaign
 @settings(max_examples=rounds(12, 400))
 @given(states.histories)
 def test_dump_and_steps_make_the_newest_dump_from_every_serial(history: list[State]) -> None:
@@ -33,6 +34,7 @@ def test_dump_and_steps_make_the_newest_dump_from_every_serial(history: list[Sta
             assert states.text(found) == states.text(state)
 
 
+@pytest.mark.campaign
 @settings(max_examples=rounds(12, 400))
 @given(states.histories)
 def test_kept_steps_name_no_market_that_is_withdrawn(history: list[State]) -> None:
@@ -43,6 +45,7 @@ def test_kept_steps_name_no_market_that_is_withdrawn(history: list[State]) -> No
         assert named <= state.keys()
 
 
+@pytest.mark.campaign
 @settings(max_examples=rounds(12, 400))
 @given(states.histories)
 def test_a_step_says_only_what_the_next_state_says(history: list[State]) -> None:
@@ -182,6 +185,7 @@ def test_the_newest_steps_are_kept_that_do_not_outweigh_the_dump() -> None:
     assert steps.retained([kept(30, 1), kept(31, 901)], 900 + ENTRY_SIZE, NOW) == [], "one is heavier than the dump"
 
 
+@pytest.mark.campaign
 @settings(max_examples=rounds(12, 400))
 @given(st.lists(st.tuples(st.integers(1, 31), st.integers(0, 50))), st.integers(0, 1_000))
 def test_what_is_kept_ends_with_the_newest(drawn: list[tuple[int, int]], size: int) -> None:

@@ -96,6 +96,7 @@ def test_what_is_at_a_bound_reaches_the_function_behind_or_is_refused(q: str) ->
     assert fault(ASK, q) is None
 
 
+@pytest.mark.campaign
 @settings(max_examples=rounds(120, 5_000), deadline=None)
 @given(TEXTS | st.text(st.characters(exclude_categories=["Cs"]), max_size=110) | st.text("ab%/.~-+ &=?#é", max_size=9))
 def test_the_function_behind_searches_for_the_words_that_were_asked_for(q: str) -> None:

@@ -57,6 +57,7 @@ def agree(taken: Callable[[Sequence[Any]], Sequence[Any]], judged: Callable[[Any
     assert (found, list(map(repr, found))) == (expected, list(map(repr, expected)))
 
 
+@pytest.mark.campaign
 @settings(deadline=None, max_examples=rounds(150, 500))
 @given(st.lists(TIMES, max_size=4) | st.lists(PLAIN_TIMES, max_size=4))
 @example(["2026-01-31 12:00:00.00000", "02026-01-31 12:00:00.000000"])
@@ -88,6 +89,7 @@ def test_uuids_are_those_of_single_rows(values: list[Any]) -> None:
     agree(batch_validation.uuids, ids.uuid, values)
 
 
+@pytest.mark.campaign
 @settings(deadline=None, max_examples=rounds(150, 500))
 @given(st.lists(NUMBERS, max_size=4), st.sampled_from([(0, 1), (0.01, 0.99), (0, MAX_FLOAT), (-MAX_FLOAT, MAX_FLOAT)]))
 @example([0.5, float("nan"), 0.5], (0, 1))

@@ -107,6 +107,7 @@ def made_of(given: Given) -> Market | ValidationError:
     )
 
 
+@pytest.mark.campaign
 @settings(deadline=None, max_examples=150)
 @given(st.lists(rows(), max_size=3))
 def test_markets_and_faults_are_those_of_single_rows(found: list[Given]) -> None:

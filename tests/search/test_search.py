@@ -116,6 +116,7 @@ def wrong(program: str, cores: Mapping[str, str], tried: Sequence[Case], folder:
     return found
 
 
+@pytest.mark.campaign
 def test_every_engine_finds_what_a_naive_search_finds(tmp_path: Path) -> None:
     tried = list[Case]()
 

@@ -4,11 +4,13 @@ import gc
 import multiprocessing
 import os
 import signal
+import sqlite3
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,6 +18,8 @@ from generator import garbage
 from generator.errors import OutputError, PublicMarketsError
 from generator.site.worker_pool import WorkerPool
 from tests.support.faults import ENDED, children_of, state_of
+from tests.support.sites.builds import CHUNKED, build_now, make_config
+from tests.support.sites.rows import insert_market
 from tests.support.waiting import PATIENCE_S, wait_until
 
 
@@ -167,3 +171,30 @@ def test_workers_collect_their_garbage_although_the_build_does_not() -> None:
     with garbage.uncollected(), WorkerPool(collects, [1], cost, 1) as pool:
         assert ([*pool.results()], gc.isenabled()) == ([True], False)
     assert gc.isenabled()
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) == 1, reason="one processor needs no workers")
+@pytest.mark.parametrize(
+    ("markets", "settings", "is_forked"),
+    [(50, {}, False), (51, {}, True), (1, {"dumps__parquet": True, "dumps__histories": "full"}, True)],
+)
+def test_few_lists_are_staged_without_workers_unless_there_are_full_histories(
+    tmp_path: Path,
+    database: sqlite3.Connection,
+    monkeypatch: pytest.MonkeyPatch,
+    markets: int,
+    settings: Mapping[str, Any],
+    *,
+    is_forked: bool,
+) -> None:
+    for number in range(1, markets + 1):
+        insert_market(database, number)
+    forks, fork = Counter[str](), os.fork
+
+    def counted() -> int:
+        forks["all"] += 1
+        return fork()
+
+    monkeypatch.setattr(os, "fork", counted)
+    build_now(make_config(tmp_path, **CHUNKED, **settings))
+    assert (forks.total() > 0) == is_forked

@@ -277,6 +277,7 @@ def test_a_block_that_fails_releases_the_lock(store: Directory, root: Path) -> N
     assert Directory(root).put(KEY, b"2", If.ALWAYS)
 
 
+@pytest.mark.campaign
 def test_threads_that_put_without_end_let_others_take_the_lock(store: Directory, root: Path) -> None:
     others = threading.Event()
 

@@ -167,26 +167,31 @@ def _asked(job: dict[str, Any]) -> dict[str, Any]:
 def _serve() -> None:
     loaded.prepare()
     beside = set[int]()
-    for line in sys.stdin:
-        job = json.loads(line)
-        if "pid" in job:
-            beside.remove(job["pid"])
-            answer: dict[str, Any] = {"code": _code(job["pid"])}
-        elif "files" in job:
-            outputs = [os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC) for file in job["files"]]
-            answer = {"pid": _forked(job, *outputs)}
-            beside.add(answer["pid"])
-            for output in outputs:
-                os.close(output)
-        else:
-            outputs = [os.memfd_create(name) for name in ("stdout", "stderr")]
-            code = _code(_forked(job, *outputs))
-            stdout, stderr = (_content(output) for output in outputs)
-            answer = {"code": code, "stdout": stdout, "stderr": stderr}
-        sys.stdout.write(f"{json.dumps(answer)}\n")
-        sys.stdout.flush()
-    for pid in beside:
-        os.kill(pid, signal.SIGKILL)
+    try:
+        for line in sys.stdin:
+            sys.stdout.write(f"{json.dumps(_answer(json.loads(line), beside))}\n")
+            sys.stdout.flush()
+    finally:
+        for pid in beside:
+            os.kill(pid, signal.SIGKILL)
+
+
+def _answer(job: dict[str, Any], beside: set[int]) -> dict[str, Any]:
+    """Do a job: end a command that runs `beside`, begin one, or run one to its end."""
+    if "pid" in job:
+        beside.remove(job["pid"])
+        return {"code": _code(job["pid"])}
+    if "files" in job:
+        outputs = [os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC) for file in job["files"]]
+        pid = _forked(job, *outputs)
+        beside.add(pid)
+        for output in outputs:
+            os.close(output)
+        return {"pid": pid}
+    outputs = [os.memfd_create(name) for name in ("stdout", "stderr")]
+    code = _code(_forked(job, *outputs))
+    stdout, stderr = (_content(output) for output in outputs)
+    return {"code": code, "stdout": stdout, "stderr": stderr}
 
 
 def _forked(job: dict[str, Any], *outputs: int) -> int:

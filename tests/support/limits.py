@@ -1,12 +1,11 @@
 """Sites whose lists have first pages for a few limits only: a campaign builds and publishes thousands of times.
 
 Such a build takes a fifth of the time and of the files. A pytest plugin: ask for `few_limits`. All other tests build
-pages for all hundred limits, as the program does. And builds of `one_processor`, which fork no workers: for a small
-site, two forks of a process full of tests are a third of the work.
+pages for all hundred limits, as the program does. With `one_processor`, builds fork no workers: to fork a process full
+of tests twice is a third of the work of building a small site.
 """
 
 import os
-import random
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final
@@ -40,10 +39,12 @@ def few_limits() -> Iterator[None]:
 def on_one_processor() -> Iterator[None]:
     """Let this thread, and what it starts, use one processor for the length of the block.
 
-    Not for programs that it starts for good: they would stay so.
+    A program that the block starts keeps to it for good.
     """
     before = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, {random.choice([*before])})  # noqa: S311 - nothing here is secret
+    # Tests that run beside this one are on other processors.
+    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+    os.sched_setaffinity(0, {sorted(before)[worker % len(before)]})
     try:
         yield
     finally:

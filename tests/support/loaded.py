@@ -1,6 +1,7 @@
 """What every command loads, once in a process that forks commands: it is most of a small command's time."""
 
 import gc
+import os
 from datetime import timedelta
 
 import click
@@ -16,7 +17,11 @@ from generator.stores.s3_connection import Connection
 
 
 def prepare() -> None:
-    """Load it all now, for the processes that this one forks; their garbage collector leaves it alone, so shared."""
+    """Load it all now, for the processes that this one forks.
+
+    Their garbage collector leaves it alone, or it would be copied. They use all processors, whatever started this one.
+    """
+    os.sched_setaffinity(0, range(os.cpu_count() or 1))
     context = click.Context(main)
     for name in main.list_commands(context):
         main.get_command(context, name)

@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 from typing import Final, TypeAlias
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -60,6 +61,7 @@ def files(root: Path) -> dict[str, tuple[bytes, int]]:
     return {path.relative_to(root).as_posix(): (path.read_bytes(), path.stat().st_ctime_ns) for path in paths}
 
 
+@pytest.mark.campaign
 @given(STEPS, STEPS)
 def test_it_answers_as_a_folder_with_the_same_changes(before: Steps, steps: Steps) -> None:
     with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as other:

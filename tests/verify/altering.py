@@ -37,7 +37,7 @@ def in_process(config: Config) -> Upstream:
     )
 
 
-def remembered(upstream: Upstream) -> Upstream:
+def asked_once(upstream: Upstream) -> Upstream:
     """A site that stays as it is, asked for each answer once."""
     known = dict[tuple[str, frozenset[tuple[str, str]]], Answer]()
 

@@ -23,7 +23,7 @@ from generator.verify.mismatches import Verdict
 from tests.bench import databases
 from tests.support.edges.servers import Answer
 from tests.support.sites.builds import AS_OF, NO_LIMITS, build_now, make_config
-from tests.verify.altering import Proxy, Upstream, in_process, proxied, remembered
+from tests.verify.altering import Proxy, Upstream, asked_once, in_process, proxied
 from tests.verify.rows import instant
 from tests.verify.test_verify import changed, dump_head, edit, in_parquet, mismatches, put_in_place
 
@@ -44,7 +44,7 @@ def folder(demo_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def upstream(folder: Path) -> Upstream:
     """The site; nothing is wrong with its files."""
-    site = remembered(in_process(make_config(folder, **SETTINGS, **NO_LIMITS)))
+    site = asked_once(in_process(make_config(folder, **SETTINGS, **NO_LIMITS)))
     with proxied(site) as proxy:
         assert in_parquet(proxy.url) == []
     return site
@@ -172,7 +172,7 @@ def archived(demo_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Pat
 
 @pytest.fixture(scope="module")
 def archive(archived: Path) -> Upstream:
-    return remembered(in_process(make_config(archived, layout="chunks", archive__days=5, **NO_LIMITS)))
+    return asked_once(in_process(make_config(archived, layout="chunks", archive__days=5, **NO_LIMITS)))
 
 
 @pytest.fixture

@@ -35,7 +35,7 @@ from tests.support import commands
 from tests.support.edges.servers import Answer, connected, free_port
 from tests.support.edges.serving import UNLIMITED, Served, served
 from tests.support.sites.builds import AS_OF, EXTENDED, NO_LIMITS, build_now, make_config
-from tests.verify.altering import Alter, Proxy, Upstream, in_process, proxied, remembered, unaltered
+from tests.verify.altering import Alter, Proxy, Upstream, asked_once, in_process, proxied, unaltered
 from tests.verify.rows import instant
 
 SETTINGS: Final[dict[str, Any]] = {
@@ -67,7 +67,7 @@ def site(folder: Path) -> Iterator[Served]:
 
 @pytest.fixture(scope="module")
 def upstream(folder: Path) -> Upstream:
-    return remembered(in_process(make_config(folder, **SETTINGS, **NO_LIMITS)))
+    return asked_once(in_process(make_config(folder, **SETTINGS, **NO_LIMITS)))
 
 
 @pytest.fixture
@@ -354,7 +354,7 @@ def moved(folder: Path, place: Path, statement: str) -> Upstream:
     edit(place, "UPDATE markets SET volume = volume + 1, prob = prob * 0.99 WHERE status = 'open' AND rowid % 2 = 0")
     edit(place, statement)
     build_now(make_config(place, **SETTINGS), AS_OF + timedelta(minutes=5))
-    return remembered(in_process(make_config(place, **SETTINGS, **NO_LIMITS)))
+    return asked_once(in_process(make_config(place, **SETTINGS, **NO_LIMITS)))
 
 
 @pytest.fixture(scope="module")

@@ -132,6 +132,7 @@ def test_a_publish_into_a_directory_killed_at_any_file_call_loses_nothing(scene:
     assert victims.kills > rounds(2, 20)
 
 
+@pytest.mark.campaign
 def test_a_directory_that_is_rewritten_after_two_kills_never_loses_a_live_page(scene: Scene, victims: Victims) -> None:
     rng, most = random.Random(1), rounds(2, 6)
     old, new = scene.site("a", 0), scene.site("b", 1, m1={"question": "Edited?"}, m4={"status": "closed"})

@@ -28,6 +28,6 @@ class Local:
         given: list[Any] = []
         asked = {"REQUEST_METHOD": method, "RAW_URI": target, "REMOTE_ADDR": peer, **environ}
         pieces: Any = self._app(asked, lambda *start: given.extend(start))  # type: ignore[arg-type]
-        with closing(pieces) if hasattr(pieces, "close") else nullcontext():  # files have to be
+        with closing(pieces) if hasattr(pieces, "close") else nullcontext():  # open files would warn
             body = b"".join(pieces)
         return Answer(int(given[0][:3]), {name.lower(): value for name, value in given[1]}, body)

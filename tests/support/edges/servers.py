@@ -158,7 +158,7 @@ def nobody_owning(folder: Path) -> int | None:
 def nginx(output: Path, port: int, name: str = "nginx.conf") -> Iterator[None]:
     """Run what a build rendered for nginx into `output`, exactly as it stands, as an unprivileged user.
 
-    Who owns the folder of its configuration, where it writes; what is published it may only read, as anybody.
+    That user owns the folder of the configuration, where nginx writes; what is published it may only read.
     """
     program = require("nginx", Path("/usr/sbin"), reason="its configuration is not run")
     if not any(folder.joinpath("ngx_http_js_module.so").exists() for folder in _module_folders(program)):

@@ -345,10 +345,18 @@ def fill_parquet(site: PublishedSite) -> None:
 
 
 def copy_output(source: Path, target: Path) -> None:
-    """Copy an output folder as hard links: files are only ever replaced, never written to."""
-    shutil.copytree(source, target, copy_function=os.link)
+    """Copy an output folder, with a lock that nobody has had."""
+    shutil.copytree(source, target, copy_function=link_or_copy)
     (target / ".lock").unlink()
     (target / ".lock").touch()
+
+
+def link_or_copy(source: str, target: str) -> None:
+    """Copy a file of an output folder: as a hard link, as files are replaced and not written to, but for the lock."""
+    if Path(source).name == ".lock":
+        shutil.copy2(source, target)
+    else:
+        os.link(source, target)
 
 
 def tamper(path: Path, body: bytes) -> None:
