@@ -110,3 +110,8 @@ def test_ten_years_of_days_are_spread_over_the_shards_of_the_record() -> None:
     found = Counter(shards.place(key, 64) for key in days)
     assert found.keys() == {*range(64)}, "none is in the shard of all that is neither a detail nor a first page"
     assert max(found.values()) < 2 * len(days) / 64
+
+
+def test_dumps_that_are_off_have_no_archive(published_site: PublishedSite) -> None:
+    result = published_site.run("build", archive__days="3", dumps__ndjson="false")
+    assert (result.exit_code, "archive.days: needs dumps.ndjson" in result.stderr) == (1, True)

@@ -101,6 +101,14 @@ def test_an_intact_store_is_left_alone(published_site: PublishedSite) -> None:
     assert published_site.stored() == before
 
 
+def test_pages_are_compared_byte_by_byte_where_etags_are_opaque(published_site: PublishedSite) -> None:
+    published_site.server.behaviour.opaque_etags = True
+    alter_page_but_not_its_size(published_site)
+    good = published_site.built()
+    published_site.done("publish", "--verify")
+    assert published_site.objects() == good
+
+
 @pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("harm", ["missing", "altered"])
 def test_a_damaged_retired_generation_is_deleted_entirely(published_site: PublishedSite, harm: str) -> None:

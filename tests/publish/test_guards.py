@@ -100,6 +100,14 @@ def test_whatever_a_guard_refuses_blocked_markets_are_withdrawn(published_site: 
     assert published_site.record().work is None
 
 
+def test_a_dry_run_that_is_refused_withdraws_nothing(published_site: PublishedSite) -> None:
+    hide(published_site, FX)
+    published_site.done("build", "--as-of", hour(1))
+    published_site.block(1)
+    assert "would disappear" in published_site.refused(3, "publish", "--dry-run", guards__max_shrink="0.01")
+    assert published_site.traces(1, output=False)
+
+
 # Damaged or incomplete builds
 
 

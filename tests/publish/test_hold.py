@@ -119,6 +119,11 @@ def test_a_reason_is_one_short_printable_line(published_site: PublishedSite, rea
 # ── what it stops, and what passes ────────────────────────────────────────────────────────────────────────────────
 
 
+def test_a_reason_and_a_release_exclude_each_other(published_site: PublishedSite) -> None:
+    result = published_site.run("hold", REASON, "--release")
+    assert (result.exit_code, "give a REASON or --release, not both" in result.stderr) == (2, True)
+
+
 @pytest.mark.campaign(short=1)
 @pytest.mark.parametrize(
     "command",

@@ -92,6 +92,12 @@ def test_all_problems_of_a_store_are_reported_at_once(published_site: PublishedS
     assert lines[-1] == NO_CDN
 
 
+def test_a_single_writer_causes_a_warning(published_site: PublishedSite) -> None:
+    lines = found(published_site, publish__single_writer="true")
+    assert any(line.startswith(f"warning: {NAME}: publish.single_writer declares") for line in lines)
+    assert KEEPS not in lines
+
+
 def test_a_clock_difference_is_reported_in_seconds(published_site: PublishedSite) -> None:
     at(published_site, datetime.now(UTC) - timedelta(seconds=90))
     warnings = [line for line in published_site.done("check").stdout.splitlines() if "clock" in line]

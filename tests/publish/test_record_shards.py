@@ -134,6 +134,17 @@ def test_a_shard_of_other_bytes_is_no_shard(scene: Scene) -> None:
             scene.publish(scene.site("b", 1, m1={"question": "New?"}, m2={"question": "New?"}))
 
 
+def test_a_shard_with_damaged_etags_is_named(scene: Scene) -> None:
+    with sharded():
+        old = scene.site("a", 0)
+        scene.publish(old)
+        for key in named_shards(bodies(scene)):
+            rows = bodies(scene)[key].partition(b"\n")[0]
+            scene.store(old.config).put(key, rows + b"\nnull\n", If.ALWAYS)
+        with pytest.raises(StoreError, match="altered; it is part of the record"):
+            scene.publish(scene.site("b", 1, m1={"question": "New?"}))
+
+
 @pytest.mark.parametrize(
     ("markets", "before", "number"),
     [(999, 0, 0), (1_000, 0, 32), (90_910, 0, 4096), (90_910, 8192, 8192), (90_910, 1024, 4096), (499, 32, 0),

@@ -291,6 +291,18 @@ def test_a_link_in_place_of_a_folder_is_refused_before_anything_is_written(world
         shutil.move(elsewhere, output / place)
 
 
+def test_a_link_among_the_leftovers_is_removed_and_not_followed(tmp_path: Path) -> None:
+    output, elsewhere = tmp_path / "output", tmp_path / "elsewhere"
+    output.mkdir()
+    elsewhere.mkdir()
+    (elsewhere / "mine.json").write_text("mine")
+    (output / ".staging-dead").symlink_to(elsewhere)
+    with locked(output):
+        pass
+    assert (elsewhere / "mine.json").read_text() == "mine"
+    assert not list(output.glob(".staging-*"))
+
+
 def check_whole_generation(output: Path, list_name: str) -> str:
     lists = json.loads((output / "manifest.json").read_bytes())["current"]
     return keys.generation_prefix(list_name, lists[list_name]["generation"])
