@@ -1,7 +1,7 @@
 """Remarks about what is published differently than the operator may expect, for the report and stderr. Pure."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
 from operator import attrgetter
@@ -279,22 +279,22 @@ def _of_categories(catalog: Catalog, wanted: Iterable[str]) -> Iterator[Finding]
         yield _MERGED_CATEGORY.about(printable(name), printable(shown))
     for name, other in sorted(catalog.naming.spellings.refused.items()):
         yield _SAME_SLUG.about(printable(name), printable(other))
-    yield from _of_cut_categories(catalog)
-    yield from of_empty_categories(catalog, wanted)
+    known = catalog.categories()
+    yield from _of_cut_categories(catalog, known)
+    yield from of_empty_categories(known, wanted)
 
 
-def _of_cut_categories(catalog: Catalog) -> Iterator[Finding]:
+def _of_cut_categories(catalog: Catalog, known: Mapping[str, str]) -> Iterator[Finding]:
     """Remarks about names as long as a name may be that several markets have: they may be the beginnings of others."""
-    longest = {slug: name for slug, name in catalog.categories().items() if len(name) == contract.CATEGORY_LENGTH}
+    longest = {slug: name for slug, name in known.items() if len(name) == contract.CATEGORY_LENGTH}
     holders = Counter(slug for market in catalog.markets for slug in market.categories if slug in longest)
     for slug, name in longest.items():
         if holders[slug] > 1:
             yield _CUT_CATEGORY.about(printable(name), counted(holders[slug], "market", ","))
 
 
-def of_empty_categories(catalog: Catalog, wanted: Iterable[str]) -> Iterator[Finding]:
-    """Remarks about categories of the settings that no market has."""
-    known = catalog.categories()
+def of_empty_categories(known: Mapping[str, str], wanted: Iterable[str]) -> Iterator[Finding]:
+    """Remarks about categories of the settings that no market has; `known` are those of the catalog."""
     for reference in wanted:
         if slug_of(reference, known) is None:
             yield _EMPTY_CATEGORY.about(printable(reference))

@@ -73,7 +73,7 @@ def _remarks(report: ReportFile, now: Remains) -> Iterator[str]:
     for remark in report.remarks:
         if not remark.startswith(_CATEGORY) and (not remark.startswith(_MARKET) or _market(remark) in ids):
             yield remark
-    for finding in notices.of_empty_categories(now.catalog, now.categories):
+    for finding in notices.of_empty_categories(now.catalog.categories(), now.categories):
         yield finding.sentence()
 
 

@@ -97,10 +97,6 @@ class Site:
     downloads: Downloads = field(default_factory=Downloads)
     archive: ArchiveSize = field(default_factory=ArchiveSize)
     made: Mapping[str, Mapping[str, Weight]] = field(default_factory=dict)
-    #: By layout, what lists of so many items and bytes become there: all sorts of a filter are of one size.
-    _by_size: dict[str, dict[tuple[int, int], Weight]] = field(
-        default_factory=dict, init=False, repr=False, compare=False
-    )
 
     @classmethod
     def of(cls, lists: Iterable[ItemList], objects: int, size: int, index: Weight = NO_INDEX) -> "Site":
@@ -113,11 +109,10 @@ class Site:
         return {**self.made[layout]} if layout in self.made else self._estimated(layout)
 
     def _estimated(self, layout: str) -> dict[str, Weight]:
-        known = self._by_size.setdefault(layout, {})
-        for size in self.lists:
-            if (size.count, size.bytes) not in known:
-                known[size.count, size.bytes] = layouts.weight(layout, size.count, size.bytes)
-        return {size.name: known[size.count, size.bytes] for size in self.lists}
+        # All sorts of a filter are of one size.
+        sizes = {(size.count, size.bytes) for size in self.lists}
+        weights = {size: layouts.weight(layout, *size) for size in sizes}
+        return {size.name: weights[size.count, size.bytes] for size in self.lists}
 
     def next_downloads(self, *, has_step: bool) -> Weight:
         """What a build replaces of downloads and archive that changes few markets and is not the first of its day."""

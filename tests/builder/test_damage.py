@@ -123,7 +123,7 @@ def restored(settings: Config, copy: Callable[..., object]) -> Config:
 
 @pytest.fixture
 def settings(built: Config) -> Config:
-    return restored(built, shutil.copy2)
+    return restored(built, shutil.copy2)  # another link is a change of its own, by the time that builds look at
 
 
 def comparable(output: Path) -> dict[str, bytes]:

@@ -139,7 +139,7 @@ COMMIT = [
     Fault("sync"), *both("manifest", 1, 2), *both("fsync", 1, 6), *in_turn("fsync", 2, 3, 4, 5),
     *both("generation", 1, 30), *in_turn("generation", 2, 29, *range(3, 29, 10)),
     *both("detail", 1), *in_turn("detail", 2, 4), *both("first", 1, FIRST_PAGES),
-    *in_turn("first", 2, FIRST_PAGES - 1, 4, 5, 47, 87),
+    *in_turn("first", 2, FIRST_PAGES - 1, 4, 5, 27, 47, 67, 87, 107),
     *both("document", 1), *both("report", 1),
 ]  # fmt: skip
 #: Only a build that withdraws a market is sure to delete something: its detail, then retired generations.
@@ -177,7 +177,7 @@ def test_a_build_killed_at_any_call_leaves_the_old_state_or_the_new(
             repair(builds, reader, is_fresh_compared=repairs % 5 == 0)
             exact += finish(reader, walks, may_be_gone=is_withdrawn)
             states, is_withdrawn = [world.state()], False
-    assert builds.kills == len(faults) >= rounds(8, 62)
+    assert builds.kills == len(faults) >= rounds(8, 65)
     assert exact > 3 * builds.kills
 
 

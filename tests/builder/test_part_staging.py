@@ -36,14 +36,7 @@ from generator.tree.manifest import Manifest
 from tests.support import limits
 from tests.support.deaths import dying
 from tests.support.project import ROOT
-from tests.support.sites.builds import (
-    AS_OF,
-    VARIANTS,
-    build_now,
-    lasting,
-    make_config,
-    tells_of_earlier_builds,
-)
+from tests.support.sites.builds import AS_OF, VARIANTS, build_now, lasting, make_config, tells_of_earlier_builds
 from tests.support.sites.builds import files as every_file
 from tests.support.sites.rows import insert_fill, insert_market, insert_order, insert_point, market_id
 

@@ -14,7 +14,6 @@ from generator.publish import record
 from generator.search.buckets import KEY_LENGTH
 from generator.tree import blocklist, manifest
 from generator.tree.families import object_keys
-from generator.tree.files import SHARDS
 from tests.publish.explorer import downloads
 from tests.publish.explorer.contents import CONTENTS, LIMITS, LISTS, NEVER_PUBLISHED, SEARCHES, built
 from tests.publish.explorer.scenarios import Scenario
@@ -36,7 +35,6 @@ Place = tuple[str, int, str]
 #: Walks, and what remains of each.
 Held = frozenset[tuple[Place, tuple[object, ...]]]
 GONE: Final = ("gone",)
-_INDEX: Final = f"/{keys.INDEX}"
 #: Walks and first pages, by what was read for them.
 _READ: Final = Remembered()
 #: How the names of actors begin that publish nothing, and of those that publish no build.
@@ -368,7 +366,7 @@ def is_held(world: World) -> bool:
 
 def stored_record(world: World) -> bytes:
     """The whole record, as a small site has it."""
-    return _whole_record(frozenset((*_parts_of_record(world), (record.KEY, world.objects[record.KEY]))))
+    return _whole_record(records.parts(world.objects))
 
 
 def is_at_work(world: World) -> bool:
@@ -378,12 +376,7 @@ def is_at_work(world: World) -> bool:
         return False
     # Who is at work, and until when, changes nothing in how its parts are read.
     asked = replaced(root, sequence=0, work=None).encoded()
-    return bool(_whole_record(frozenset((*_parts_of_record(world), (record.KEY, asked)))))
-
-
-def _parts_of_record(world: World) -> Iterator[tuple[str, bytes]]:
-    """What is read for the record beside its root."""
-    return (item for item in world.objects.items() if item[0].startswith(SHARDS) or item[0].endswith(_INDEX))
+    return bool(_whole_record(records.parts({**world.objects, record.KEY: asked})))
 
 
 @lru_cache(maxsize=10_000)

@@ -42,15 +42,19 @@ class _Reader:
 
 def whole(objects: Mapping[str, bytes]) -> Published | None:
     """The record among these objects."""
-    if record.KEY not in objects:
-        return None
-    parts = (item for item in objects.items() if item[0].startswith((record.KEY, SHARDS)) or item[0].endswith(_INDEX))
-    return _whole(frozenset(parts))
+    return _whole(parts(objects)) if record.KEY in objects else None
+
+
+def parts(objects: Mapping[str, bytes]) -> frozenset[tuple[str, bytes]]:
+    """The objects that are read for the record: its root, shards, and indexes."""
+    return frozenset(
+        item for item in objects.items() if item[0].startswith((record.KEY, SHARDS)) or item[0].endswith(_INDEX)
+    )
 
 
 @lru_cache(maxsize=64)
-def _whole(parts: frozenset[tuple[str, bytes]]) -> Published:
-    objects = dict(parts)
+def _whole(found_in: frozenset[tuple[str, bytes]]) -> Published:
+    objects = dict(found_in)
     shards_of = StoredShards(cast("Store", _Objects(objects)), "", cast("HeldLease", _Reader()))
     found = shards_of.read(record.decoded(objects[record.KEY]), None)
     return found.model_copy(update={"etags": dict(found.etags)})
