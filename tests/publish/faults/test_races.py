@@ -106,25 +106,34 @@ def lists_now(scene: Scene) -> object:
 
 
 def race(scene: Scene, sites: list[SiteContent], rng: random.Random, *, is_close: bool) -> tuple[int, int]:
-    """Publish both; in a close race neither puts a record before both have read it and made their plans."""
-    barrier = threading.Barrier(2)
+    """Publish both; in a close race neither puts a record before both have read it and made their plans.
+
+    Both puts have come then, and whose takes effect first is drawn: the quicker thread is nearly always the same.
+    """
+    barrier, is_first_done = threading.Barrier(2), threading.Event()
     seen: list[Request] = []
     delays = (rng.uniform(0, 0.02), rng.uniform(0, 0.02))
+    second = rng.randrange(2)
 
     def before(request: Request) -> Fault | None:
         if is_close and label(request) == "Put record" and len(seen) < 2:
             seen.append(request)
-            barrier.wait(timeout=PATIENCE_S)
+            if barrier.wait(timeout=PATIENCE_S) == second:
+                assert is_first_done.wait(PATIENCE_S)
         return None
+
+    def after(request: Request, _: Answer) -> None:
+        if label(request) == "Put record":
+            is_first_done.set()
 
     def publish(number: int) -> int:
         time.sleep(0 if is_close else delays[number])
         return code_of(lambda: scene.publish(sites[number]))
 
-    scene.server.before = before
+    scene.server.before, scene.server.after = before, after
     with ThreadPoolExecutor(2) as pool:
         codes = [*pool.map(publish, range(2))]
-    scene.server.before = None
+    scene.server.before = scene.server.after = None
     return codes[0], codes[1]
 
 
