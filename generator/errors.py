@@ -23,7 +23,7 @@ A library's error is wrapped once, in the module that owns the library, with `ra
 """
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, Final
 
 
 class PublicMarketsError(Exception):
@@ -94,6 +94,13 @@ class VerifyError(PublicMarketsError):
 
 class PreviewError(PublicMarketsError):
     """The local server has nothing to serve, or cannot listen."""
+
+
+#: The guards of builds and of publishes, as `--accept` names them.
+BUILD_GUARDS: Final = (
+    "closed", "fills", "growth", "invalid", "jumps", "outcomes", "questions", "shrink", "times", "volumes",
+)  # fmt: skip
+PUBLISH_GUARDS: Final = ("cost", "demo", "older", "other-site", "shrink")
 
 
 class GuardError(PublicMarketsError):

@@ -28,7 +28,7 @@ def read(path: Path) -> dict[str, float]:
 
 def test_a_rebuild_reports_what_was_built_what_is_published_and_how_it_went(published_site: PublishedSite) -> None:
     published_site.edit(1, prob=7.5)
-    published_site.done("rebuild", "--as-of", hour(1), "--allow-invalid", "--metrics", FILE)
+    published_site.done("rebuild", "--as-of", hour(1), "--accept=invalid", "--metrics", FILE)
     found = read(published_site.folder / FILE)
     assert found["built_as_of_timestamp_seconds"] == found["published_as_of_timestamp_seconds"] == 1_706_749_200
     assert [found[f"markets {state}"] for state in ("published", "hidden", "quarantined")] == [10, 1, 1]

@@ -28,7 +28,7 @@ PIP: Final = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--qui
 #: The build backend is in .venv; where it is not, pip fetches it.
 ISOLATION: Final = ("--no-build-isolation",) if importlib.util.find_spec("hatchling") else ()
 #: An environment without paths to the source tree.
-DEMO: Final = "--allow-demo"
+DEMO: Final = "--accept=demo"
 ENVIRON: Final = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
 
 

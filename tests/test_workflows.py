@@ -162,7 +162,7 @@ def test_every_option_that_a_run_offers_exists() -> None:
     assert {*offered} - {""} <= known
 
 
-@pytest.mark.parametrize("option", ["", "--allow-shrink"])
+@pytest.mark.parametrize("option", ["", "--accept=shrink"])
 def test_the_script_runs_rebuild_with_the_option_that_was_chosen(option: str, tmp_path: Path) -> None:
     installed, used = tmp_path / "installed", tmp_path / "used"
     used.mkdir()

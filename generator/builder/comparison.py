@@ -3,22 +3,53 @@
 Only a market that is in both builds is compared, and only if its detail is new: all others count as before.
 """
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from heapq import nsmallest
+from math import isclose
 from typing import Final, NamedTuple
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, TypeAdapter
 
 from generator.markets import detail
 from generator.markets.detail import RowCounts
+from generator.markets.fills import NO_TRADES, Trades
 from generator.wording import counted
 
 #: A probability that moved further than this jumped.
 LEAP: Final = 0.3
+#: A trade explains a jump if its price is no further than this from where the probability jumped to.
+_NEAR: Final = 0.1
+#: A probability may be mirrored if it was further than this from the middle, and is now about one minus what it was.
+_MIDDLE: Final = 0.5
+_ASIDE: Final = 0.1
+_SAME: Final = 0.02
+#: Numbers that differ by less than this share are equal: the order of a sum's terms is the database's choice.
+_ROUNDING: Final = 1e-9
 #: How many differences are named.
 EXAMPLES: Final = 3
 _OPEN: Final = "open"
+_RESOLVED: Final = "resolved"
+
+
+class Interval(NamedTuple):
+    """From the last build to this: as-of of both, wire timestamps, and how many fills details show."""
+
+    since: str
+    now: str
+    most_fills: int
+
+
+class RowsRead(NamedTuple):
+    """What a market's rows say beside its detail: its trades, and whether the detail shows only some of its points."""
+
+    trades: Trades = NO_TRADES
+    is_thinned: bool = False
+
+
+NOT_READ: Final = RowsRead()
 
 
 class Difference(NamedTuple):
@@ -56,35 +87,55 @@ class Comparison:
     """The differences between new details and those in place.
 
     `levels` that would go of the order books of markets open in both builds; those of new markets make up for them.
-    `fills` and `points` that would go, of any market. `jumps`: markets open in both builds whose probability jumped;
-    `ends`: those the newest point of whose history jumped, of those that have one. `questions` that changed. `members`
-    of FX families that are in none now, and `categorised` markets that have no category now.
+    `fills` and `points` that would go, of any market. `jumps`: markets open in both builds whose probability jumped
+    and no trade explains it; `ends`: those the newest point of whose history jumped so, of those that have one;
+    `mirrored` and `mirrored_ends`: those that are at one minus what they were, likewise. `questions` that changed.
+    `members` of FX families that are in none now, and `categorised` markets that have no category now. `outcomes` that
+    changed, of markets resolved in both builds. Markets that `closed`, although they were open and their closing time
+    is to come. `volumes` that changed, of markets without trade or activity. `altered` fills, of those shown twice.
+    `doubled`: fills that are older than the last build and new, of markets that showed all of theirs. `moved`: closing
+    times that moved, by the number of seconds, of all `markets`.
     """
 
+    markets: Differences = field(default_factory=Differences)
     levels: Differences = field(default_factory=Differences)
     fills: Differences = field(default_factory=Differences)
     points: Differences = field(default_factory=Differences)
     jumps: Differences = field(default_factory=Differences)
     ends: Differences = field(default_factory=Differences)
+    mirrored: Differences = field(default_factory=Differences)
+    mirrored_ends: Differences = field(default_factory=Differences)
     questions: Differences = field(default_factory=Differences)
     members: Differences = field(default_factory=Differences)
     categorised: Differences = field(default_factory=Differences)
+    outcomes: Differences = field(default_factory=Differences)
+    closed: Differences = field(default_factory=Differences)
+    volumes: Differences = field(default_factory=Differences)
+    altered: Differences = field(default_factory=Differences)
+    doubled: Differences = field(default_factory=Differences)
+    moved: defaultdict[int, Differences] = field(default_factory=lambda: defaultdict(Differences))
 
     def add(self, other: "Comparison") -> None:
         """Add the differences of other markets."""
+        for seconds, differences in other.moved.items():
+            self.moved[seconds].add(differences)
         for name, mine in vars(self).items():
-            mine.add(getattr(other, name))
+            if isinstance(mine, Differences):
+                mine.add(getattr(other, name))
 
-    def compare(self, before: bytes | None, after: bytes, *, is_thinned: bool = False) -> None:
-        """Compare the body of a market's detail with the one in place, if there is one.
-
-        `is_thinned`: the database has more points than the new one shows, so that fewer say nothing.
-        """
+    def compare(
+        self,
+        before: bytes | None,
+        after: bytes,
+        interval: Interval,
+        rows: RowsRead = NOT_READ,
+    ) -> None:
+        """Compare the body of a market's detail with the one in place, if there is one."""
         then, now = _Shown.of(before), _Shown.of(after)
         if now and not then:
             self.levels.number -= now.rows.levels if now.is_open else 0
         elif now and then:
-            self.add(_Pair(then, now).differences(is_thinned=is_thinned))
+            self.add(_Pair(then, now, interval, rows).differences())
 
 
 class _Family(BaseModel):
@@ -98,6 +149,10 @@ class _Market(BaseModel):
     question: str
     prob: float
     status: str
+    volume: float
+    resolution: str | None
+    close_time: datetime = Field(alias="closeTime")
+    last_activity_at: str = Field(alias="lastActivityAt")
     family: _Family | None = Field(None, alias="fxFamilyMember")
     categories: tuple[str, ...] | None = None
 
@@ -106,12 +161,26 @@ class _Market(BaseModel):
         return (self.family.title,) if self.family else ()
 
 
+class _Fill(BaseModel):
+    """A fill that a detail shows."""
+
+    id: str
+    timestamp: str
+    price: float | None
+    amount: float
+    shares: float
+
+
+_FILLS: Final = TypeAdapter(list[_Fill])
+
+
 class _Shown(NamedTuple):
     """What is compared of a detail; `newest` is the last probability of its history."""
 
     market: _Market
     rows: RowCounts
     newest: float | None
+    fills: bytes
 
     @property
     def is_open(self) -> bool:
@@ -123,9 +192,17 @@ class _Shown(NamedTuple):
         """Read it from a body; None if that is missing or damaged."""
         try:
             market = _Market.model_validate_json(detail.market_object(body or b""))
-            return cls(market, detail.row_counts(body or b""), detail.newest_prob(body or b""))
+            shown = body or b""
+            return cls(market, detail.row_counts(shown), detail.newest_prob(shown), detail.shown_fills(shown))
         except ValueError:
             return None
+
+    def by_id(self) -> dict[str, _Fill]:
+        """Its fills by id; none if they are damaged."""
+        try:
+            return {fill.id: fill for fill in _FILLS.validate_json(self.fills)}
+        except ValueError:
+            return {}
 
 
 class _Pair(NamedTuple):
@@ -133,23 +210,40 @@ class _Pair(NamedTuple):
 
     then: _Shown
     now: _Shown
+    interval: Interval
+    read: RowsRead
 
-    def differences(self, *, is_thinned: bool) -> Comparison:
+    @property
+    def trades(self) -> Trades:
+        """The trades since."""
+        return self.read.trades
+
+    def differences(self) -> Comparison:
         """The differences of this market alone."""
         then, now = self.then.rows, self.now.rows
-        lost_points = 0 if is_thinned else max(0, then.points - now.points)
+        lost_points = 0 if self.read.is_thinned else max(0, then.points - now.points)
         found = Comparison(
+            markets=Differences(1),
             fills=self._rows("fill", then.fills, max(0, then.fills - now.fills)),
             points=self._rows("point", then.points, lost_points),
             questions=self._question(),
             members=self._left(self.then.market.families(), self.now.market.families(), "no family"),
             categorised=self._left(self.then.market.categories or (), self.now.market.categories or (), "no category"),
+            outcomes=self._outcome(),
+            closed=self._closed(),
+            volumes=self._volume(),
+            altered=self._altered(),
+            doubled=self._doubled(),
         )
         if self.then.is_open and self.now.is_open:
             found.levels = self._rows("order level", then.levels, then.levels - now.levels)
-            found.jumps = self._jump(self.then.market.prob, self.now.market.prob)
+            found.jumps, found.mirrored = self._moved(self.then.market.prob, self.now.market.prob)
             if self.then.newest is not None and self.now.newest is not None:
-                found.ends = self._jump(self.then.newest, self.now.newest)
+                found.ends, found.mirrored_ends = self._moved(self.then.newest, self.now.newest)
+        seconds = round((self.now.market.close_time - self.then.market.close_time).total_seconds())
+        if seconds:
+            times = (f"{one.market.close_time:%Y-%m-%d %H:%M:%S}" for one in (self.then, self.now))
+            found.moved[seconds] = self._differences(1, 1, 0, *times)
         return found
 
     def _rows(self, noun: str, before: int, lost: int) -> Differences:
@@ -163,13 +257,85 @@ class _Pair(NamedTuple):
         """Whether the market is in `nothing` of what it was in before."""
         return self._differences(bool(before), bool(before and not after), 0, ", ".join(before), nothing)
 
-    def _jump(self, before: float, after: float) -> Differences:
+    def _outcome(self) -> Differences:
+        then, now = self.then.market, self.now.market
+        if not then.status == now.status == _RESOLVED:
+            return Differences()
+        return self._differences(1, then.resolution != now.resolution, 0, str(then.resolution), str(now.resolution))
+
+    def _closed(self) -> Differences:
+        if not self.then.is_open:
+            return Differences()
+        status, closing = self.now.market.status, self.now.market.close_time
+        is_early = not self.now.is_open and closing > datetime.fromisoformat(self.interval.now)
+        return self._differences(1, is_early, 0, _OPEN, f"{status}, although it closes at {closing:%Y-%m-%d %H:%M:%S}")
+
+    def _volume(self) -> Differences:
+        then, now = self.then.market, self.now.market
+        if self.trades.has_newer or then.last_activity_at != now.last_activity_at:
+            return Differences()
+        by, texts = abs(now.volume - then.volume), (f"{one.volume:.15g}" for one in (then, now))
+        return self._differences(1, not _is_same(then.volume, now.volume), by, *texts)
+
+    def _altered(self) -> Differences:
+        if self.then.fills == self.now.fills:
+            return Differences(self.then.rows.fills)
+        before, after = self.then.by_id(), self.now.by_id()
+        both = before.keys() & after.keys()
+        altered = [(before[key], after[key]) for key in sorted(both) if not _are_same(before[key], after[key])]
+        if not altered:
+            return Differences(len(both))
+        texts = (f"fill {fill.id}: {fill.amount:.15g} at {fill.price}, {fill.timestamp}" for fill in altered[0])
+        return self._differences(len(both), len(altered), len(altered), *texts)
+
+    def _doubled(self) -> Differences:
+        before = self.then.rows.fills
+        if before >= self.interval.most_fills:
+            return Differences()
+        added = max(0, self.trades.older - before)
+        older = counted(before + added, "fill", ",")
+        return self._differences(before, added, added, f"{before:,}", f"{older} that are older than the last build")
+
+    def _moved(self, before: float, after: float) -> tuple[Differences, Differences]:
+        """Whether a probability jumped, and whether it is mirrored; in neither if trades explain where it is."""
         # In binary, 0.1 to 0.4 are a little more than 0.3.
         distance = round(abs(after - before), 9)
-        return self._differences(1, distance > LEAP, distance, f"{before:.4g}", f"{after:.4g}")
+        is_aside = round(abs(before - _MIDDLE), 9) > _ASIDE
+        is_mirrored = is_aside and round(abs(after - (1 - before)), 9) <= _SAME
+        is_unexplained = not (distance and self._have_led(before, after))
+        weight, texts = distance, (f"{before:.4g}", f"{after:.4g}")
+        return (
+            self._differences(1, is_unexplained and distance > LEAP, weight, *texts),
+            self._differences(1, is_unexplained and is_mirrored, weight, *texts),
+        )
+
+    def _have_led(self, before: float, after: float) -> bool:
+        """Whether trades have led there: one has a price on the new side of the middle, and near `after` or beyond."""
+        if after > before:
+            highest, least = self.trades.highest, round(after - _NEAR, 9)
+            return highest is not None and highest >= (max(least, _MIDDLE) if after >= _MIDDLE else least)
+        lowest, most = self.trades.lowest, round(after + _NEAR, 9)
+        return lowest is not None and lowest <= (min(most, _MIDDLE) if after <= _MIDDLE else most)
 
     def _differences(self, total: int, number: int, weight: float, before: str, after: str) -> Differences:
         if number <= 0:
             return Differences(total, number)
         market = self.now.market
         return Differences(total, number, [Difference(weight, market.id, market.question, before, after)])
+
+
+def _is_same(before: float | None, after: float | None) -> bool:
+    if before is None or after is None:
+        return before is after
+    return isclose(before, after, rel_tol=_ROUNDING)
+
+
+def _are_same(before: _Fill, after: _Fill) -> bool:
+    is_same = (_is_same(*pair) for pair in _numbers(before, after))
+    return before.timestamp == after.timestamp and all(is_same)
+
+
+def _numbers(before: _Fill, after: _Fill) -> Iterator[tuple[float | None, float | None]]:
+    yield before.price, after.price
+    yield before.amount, after.amount
+    yield before.shares, after.shares

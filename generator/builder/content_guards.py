@@ -1,11 +1,12 @@
 """What `build` refuses because details changed more, since the last build, than markets do: views are broken. Pure."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from typing import Any, Final
 
 from generator.builder.comparison import Comparison, Difference, Differences
-from generator.builder.guards import BuildOverrides
 from generator.config.settings import Config
 from generator.config.shape import shaping
 from generator.downloads.histories import HeldRows
@@ -18,8 +19,11 @@ from generator.wording import counted
 
 #: Of fewer open markets, questions or order levels than this, all may change in an hour.
 LEAST: Final = 20
-#: Largest share of the questions that may change.
-_MAX_QUESTIONS: Final = 0.5
+#: Largest share of the questions that may change, of open markets that may close early, and of one shift of times.
+_HALF: Final = 0.5
+#: So many of anything may change that never should, and this share of it.
+_FEW: Final = 5
+_MAX_CHANGED: Final = 0.05
 #: The settings that decide how many rows details show. If one changed, numbers of rows say nothing.
 _LEVELS, _FILLS, _POINTS = "detail.order_book", "detail.recent_fills", "detail.history_points"
 #: Characters of a question to show before the first one that changed.
@@ -42,17 +46,21 @@ class ContentGuards:
     read: Callable[[str], bytes | None]
     held: Mapping[str, tuple[HeldRows, HeldRows]] = field(default_factory=dict)
 
-    def refusals(self, overrides: BuildOverrides) -> Iterator[str]:
-        """Why the build is refused, one text for each guard that nothing overrides."""
-        if not overrides.shrink:
-            yield from self._lost_rows()
-            yield from self._lost_held()
-            yield from self._lost_levels()
-            yield from self._lost_relations()
-        if not overrides.jumps:
-            yield from self._jumps()
-        if not overrides.questions:
-            yield from self._questions()
+    def refusals(self, accepted: AbstractSet[str] = frozenset()) -> Iterator[str]:
+        """Why the build is refused, one text for each guard that is not accepted."""
+        refusals: Mapping[str, Sequence[Callable[[], Iterator[str]]]] = {
+            "shrink": (self._lost_rows, self._lost_held, self._lost_levels, self._lost_relations),
+            "jumps": (self._jumps, self._mirrored),
+            "questions": (self._questions,),
+            "outcomes": (self._outcomes,),
+            "closed": (self._closed,),
+            "volumes": (self._volumes,),
+            "fills": (self._altered_fills, self._doubled_fills),
+            "times": (self._moved_times,),
+        }
+        for name, guards in refusals.items():
+            for guard in guards if name not in accepted else ():
+                yield from guard()
 
     def _lost_rows(self) -> Iterator[str]:
         limit = self.config.guards.max_shrink
@@ -107,11 +115,70 @@ class ContentGuards:
             newest = f"the newest points of {_share(ends, 'open market')}"
             yield _refusal(newest, verb, "the histories are", "jumps", ends)
 
+    def _mirrored(self) -> Iterator[str]:
+        """Fewer open markets than those whose jumps are counted, but some at one minus what they were."""
+        is_now = "1 minus what it was, and no trade explains it"
+        total = self.found.jumps.total + sum(1 for _ in self._open())
+        for what, mirrored in (
+            ("probability", self.found.mirrored),
+            ("newest point", self.found.mirrored_ends),
+        ):
+            if total < LEAST and mirrored.number >= _FEW:
+                markets = counted(mirrored.number, "open market")
+                yield _refusal(f"the {what} of {markets}", f"is {is_now}", "the probabilities are", "jumps", mirrored)
+
     def _questions(self) -> Iterator[str]:
         questions = _with(self.found.questions, len(self.unchanged))
-        if questions.total >= LEAST and _exceeds(questions, _MAX_QUESTIONS):
+        if questions.total >= LEAST and _exceeds(questions, _HALF):
             shortened = replace(questions, examples=[*map(_where_they_differ, questions.examples)])
             yield _refusal(_share(questions, "question"), "changed, more than half", "they are", "questions", shortened)
+
+    def _outcomes(self) -> Iterator[str]:
+        outcomes = _with(self.found.outcomes, sum(market.status == "resolved" for market in self.unchanged))
+        if _are_many(outcomes):
+            changed = f"changed, although they were resolved before; more than {_FEW} and {_MAX_CHANGED:.0%}"
+            yield _refusal(f"the outcomes of {_share(outcomes, 'market')}", changed, "they are", "outcomes", outcomes)
+
+    def _closed(self) -> Iterator[str]:
+        closed = _with(self.found.closed, sum(1 for _ in self._open()))
+        if closed.total >= LEAST and _exceeds(closed, _HALF):
+            stopped = "are open no more, although they close later; more than half"
+            yield _refusal(_share(closed, "open market"), stopped, "they are", "closed", closed)
+
+    def _volumes(self) -> Iterator[str]:
+        volumes = _with(self.found.volumes, len(self.unchanged))
+        if _are_many(volumes):
+            changed = f"changed without a trade or other activity; more than {_FEW} and {_MAX_CHANGED:.0%}"
+            yield _refusal(f"the volumes of {_share(volumes, 'market')}", changed, "they are", "volumes", volumes)
+
+    def _altered_fills(self) -> Iterator[str]:
+        altered = self.found.altered
+        if altered.number > _FEW:
+            altered = self._with_unchanged(altered, self.unchanged, _MAX_CHANGED, lambda rows: rows.fills)
+        if _are_many(altered):
+            changed = f"have another price, amount or time than before; more than {_FEW} and {_MAX_CHANGED:.0%}"
+            yield _refusal(_share(altered, "recent fill"), changed, "they are", "fills", altered)
+
+    def _doubled_fills(self) -> Iterator[str]:
+        limit, most = self.config.guards.max_shrink, self.config.detail.recent_fills
+        doubled = self.found.doubled
+        if doubled.number > _FEW and self._is_same(_FILLS):
+            doubled = self._with_unchanged(
+                doubled, self.unchanged, limit, lambda rows: rows.fills if rows.fills < most else 0
+            )
+            if _exceeds(doubled, limit):
+                fills = counted(doubled.number, "fill", ",")
+                come = f"would appear that are older than the last build, beside {doubled.total:,}; more than "
+                come += f"guards.max_shrink ({limit:g}) allows"
+                yield _refusal(fills, come, "they are", "fills", doubled)
+
+    def _moved_times(self) -> Iterator[str]:
+        total = self.found.markets.total + len(self.unchanged)
+        for seconds, moved in self.found.moved.items():
+            if total >= LEAST and moved.number > _HALF * total:
+                by = f"moved by {timedelta(seconds=abs(seconds))}{' back' if seconds < 0 else ''}, more than half"
+                times = f"the closing times of {_share(replace(moved, total=total), 'market')}"
+                yield _refusal(times, by, "they are", "times", moved)
 
     def _is_same(self, key: str) -> bool:
         """Whether a setting is as it was in the last build."""
@@ -144,6 +211,11 @@ def _exceeds(found: Differences, limit: float) -> bool:
     return shrink.is_excessive(found.number, found.total, limit)
 
 
+def _are_many(found: Differences) -> bool:
+    """Whether more changed of what never should than a few corrections."""
+    return found.number > _FEW and _exceeds(found, _MAX_CHANGED)
+
+
 def _fewer(market_id: str, before: int, after: int, noun: str) -> Differences:
     """How many rows one market loses."""
     lost = max(0, before - after)
@@ -155,11 +227,11 @@ def _share(found: Differences, noun: str) -> str:
     return f"{found.number:,} of {counted(found.total, noun, ',')}"
 
 
-def _refusal(what: str, verb: str, are_right: str, option: str, found: Differences) -> str:
+def _refusal(what: str, verb: str, are_right: str, guard: str, found: Differences) -> str:
     examples = "".join(f"\n  {line}" for line in _lines(found))
     return (
         f"{what} {verb}; nothing was replaced. Correct the database or its views or, if {are_right} right, pass "
-        f"--allow-{option}. Such as:{examples}"
+        f"--accept {guard}. Such as:{examples}"
     )
 
 

@@ -13,6 +13,7 @@ from generator.builder.preparation import Clock, Preparation, Prepared
 from generator.builder.report_file import Excused
 from generator.config.settings import Config
 from generator.cost.sizes import Site
+from generator.errors import BUILD_GUARDS
 from generator.findings import Finding, error, in_order, refused
 from generator.markets.quarantine import Quarantine
 from generator.models import replaced
@@ -26,9 +27,7 @@ from generator.tree.scratch import Scratch
 
 #: Guards refuse nothing, as the caller tells what they would say. All details are read, and so all bad rows named.
 #: Of what is in place, a trial reads no more than the next build.
-_OVERRIDES: Final = BuildOverrides(
-    shrink=True, invalid=True, jumps=True, questions=True, growth=True, full=True, compares=False
-)
+_OVERRIDES: Final = BuildOverrides(accepted=frozenset(BUILD_GUARDS), full=True, compares=False)
 
 
 @dataclass(frozen=True)
@@ -82,7 +81,7 @@ class DryRun:
         )  # fmt: skip
         yield from refused(partial(guards.refuse_shrink, self.catalog, before, self.blocked, limits.max_shrink))
         yield from refused(partial(guards.refuse_growth, self.catalog, before, self.excused))
-        yield from map(error, self.prepared.guards.refusals(BuildOverrides()))
+        yield from map(error, self.prepared.guards.refusals())
 
     def details(self) -> Iterator[bytes]:
         """The detail of every market."""

@@ -26,19 +26,15 @@ _NAMED: Final = 3
 
 @dataclass(frozen=True)
 class BuildOverrides:
-    """What the operator overrides with options: guards, with `--allow-…`, which details are read, and what is kept.
+    """What the operator overrides with options: guards, which details are read, and what is kept.
 
-    `growth` accepts old markets that were not public before. `demo` accepts made-up markets, which only a build that is
-    to be published refuses. `full` reads every detail, not only those that changed and a sample; then it also
-    `compares` every file in place. `purge` keeps no retired generation, and no step of the change feed. `anew` replaces
-    what another version built and this one cannot read.
+    The guards that are `accepted` refuse nothing. `demo` accepts made-up markets, which only a build that is to be
+    published refuses. `full` reads every detail, not only those that changed and a sample; then it also `compares`
+    every file in place. `purge` keeps no retired generation, and no step of the change feed. `anew` replaces what
+    another version built and this one cannot read.
     """
 
-    shrink: bool = False
-    invalid: bool = False
-    jumps: bool = False
-    questions: bool = False
-    growth: bool = False
+    accepted: frozenset[str] = frozenset()
     demo: bool = True
     full: bool = False
     compares: bool = True
@@ -61,7 +57,7 @@ def refuse_invalid(
         faults = "".join(f"\n  {line}" for line in lines)
         raise GuardError(
             f"{bad} of {counted(bad + good, 'market')} break the contract, more than guards.max_invalid ({limit:g}) "
-            f"allows; nothing was replaced. Fix them, or pass --allow-invalid{faults and ':'}{faults}",
+            f"allows; nothing was replaced. Fix them, or pass --accept invalid{faults and ':'}{faults}",
             visible(catalog, quarantine, blocked),
         )
 
@@ -92,7 +88,8 @@ def refuse_growth(
             f"{counted(number, 'market', ',')} would appear that were created more than {_NEW.days} days before the "
             f"last build (as of {previous.as_of}) and were not public then, more than {_FEW} and more than "
             f"{_SHARE:.0%} of {counted(public, 'market', ',')}; nothing was replaced. A view may have lost a "
-            f"condition, such as `deleted_at IS NULL`; if they may all be public, pass --allow-growth. Such as:{named}",
+            "condition, such as `deleted_at IS NULL`; if they may all be public, pass --accept growth. Such as:"
+            f"{named}",
             shown,
         )
 

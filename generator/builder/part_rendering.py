@@ -16,9 +16,10 @@ from generator.config.settings import Config
 from generator.downloads.histories import LastHistories, NewHistories
 from generator.findings import Finding
 from generator.markets import detail
+from generator.markets.batch_validation import CollectRows, ignored
 from generator.markets.columns import Columns
 from generator.markets.detail import Detail, MarketRows, RowCollector
-from generator.markets.fills import Window
+from generator.markets.fills import TradeCounter, Trades, Window
 from generator.markets.market import Market
 from generator.markets.quarantine import Quarantine
 from generator.progress import Stopwatch
@@ -44,7 +45,8 @@ class Task:
     `known` says what the details in place were made of, by market id; `changed` is empty for those whose files are not
     as the last build left them. `in_place` says what is in place, by market id: the bytes of such a detail are not
     returned. `blocked` markets (ids) get no detail. Times after `latest` count as in the future. `histories` says what
-    the files of full histories hold of these markets; without it, the rows of histories are not collected.
+    the files of full histories hold of these markets; without it, the rows of histories are not collected. Fills later
+    than `since`, the wire timestamp of the last build, are new; it is empty if there was none.
     """
 
     config: Config
@@ -57,6 +59,7 @@ class Task:
     known: Mapping[str, Made] = field(default_factory=dict)
     in_place: Mapping[str, InPlace] = field(default_factory=dict)
     histories: LastHistories | None = None
+    since: str = ""
 
     def earlier(self) -> EarlierCounts:
         """The fills that were counted in the last build."""
@@ -75,7 +78,7 @@ class ReadDetail(NamedTuple):
 
     `digest` is that of each of its objects, under its id and its slug. `made` is None where the next build must read it
     again. `is_thinned`: the database has more points than it shows. `is_audited`: read only to check its version.
-    `has_findings`: it has quarantined rows or remarks.
+    `has_findings`: it has quarantined rows or remarks. `trades` are counted if there was a build before.
     """
 
     market_id: str
@@ -87,6 +90,7 @@ class ReadDetail(NamedTuple):
     is_thinned: bool
     is_audited: bool
     has_findings: bool
+    trades: Trades
 
 
 class NewMarketObject(NamedTuple):
@@ -171,6 +175,7 @@ class _Details:
             from generator.builder import collector  # noqa: PLC0415 - most sites need no NumPy
 
             self._collector = collector.Collector(task.histories, times.instant(task.as_of))
+        self._rows = _RowsOfMarket(task, self._collector)
 
     def add(self) -> None:
         """Keep, update or read each."""
@@ -206,7 +211,7 @@ class _Details:
         for within in few_or_all([*markets], len(self._found.keys), task.within):
             wanted = frozenset(within.ids) if isinstance(within, Chosen) else markets
             rows, quarantined = self._reader.details(self._found, wanted, within), made.quarantine.total()
-            for read, remarks in details(rows, task.config, task.latest, made.quarantine, self._collector):
+            for read, remarks in details(rows, task.config, task.latest, made.quarantine, self._rows):
                 has_findings = bool(remarks) or made.quarantine.total() > quarantined
                 quarantined = made.quarantine.total()
                 made.remarks += remarks
@@ -221,4 +226,26 @@ class _Details:
         sent = None if now == self._task.in_place.get(market.id) else body
         made = None if has_findings else last_details.made_of(market, now.size)
         is_audited = market.id in self._audited
-        return ReadDetail(market.id, market.slug, sent, *now, made, read.is_thinned, is_audited, has_findings)
+        trades = self._rows.trades()
+        return ReadDetail(market.id, market.slug, sent, *now, made, read.is_thinned, is_audited, has_findings, trades)
+
+
+class _RowsOfMarket:
+    """Takes the rows of one market after the other: for the files of full histories, and to count its trades."""
+
+    def __init__(self, task: Task, collector: "Collector | None") -> None:
+        self._since, self._limit = task.since, 2 * task.config.detail.recent_fills
+        self._of_histories = collector.fills if collector else ignored
+        self._counter = TradeCounter(self._since, self._limit)
+        self.points: CollectRows = collector.points if collector else ignored
+        self.fills: CollectRows = self._counted if self._since else self._of_histories
+
+    def _counted(self, rows: Iterable[Any]) -> None:
+        self._counter.add(rows)
+        self._of_histories(rows)
+
+    def trades(self) -> Trades:
+        """What was counted since the last call: of one market."""
+        trades = self._counter.trades()
+        self._counter = TradeCounter(self._since, self._limit)
+        return trades

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import IO
 
-from generator.api import keys
+from generator.api import keys, times
 from generator.builder import last_details, part_rendering
-from generator.builder.comparison import Comparison
+from generator.builder.comparison import NOT_READ, Comparison, Interval, RowsRead
 from generator.builder.last_details import LastDetails, Sample
 from generator.builder.part_rendering import NewMarketObject, OpenReader, ReadDetail, Reading, RenderedPart, Task
 from generator.config.settings import Config
@@ -91,7 +91,8 @@ class StagedPart:
 class PartWork:
     """Makes the tasks of one build and stages their results.
 
-    Times after `latest` count as in the future. `histories` are those in place, if new ones are to be made.
+    Times after `latest` count as in the future. `histories` are those in place, if new ones are to be made. `since` is
+    the wire timestamp of the last build, if there is one.
     """
 
     config: Config
@@ -103,6 +104,7 @@ class PartWork:
     as_of: datetime
     latest: str
     histories: LastHistories | None = None
+    since: str = ""
 
     def task(self, part: Part, *, is_remote: bool = False) -> Task:
         """What to render of a part. A remote task says what is in place, so that those bytes are not sent back."""
@@ -120,6 +122,7 @@ class PartWork:
             known=known,
             in_place=self.last.in_place(wanted, known) if is_remote else {},
             histories=self.histories and self.histories.of(wanted),
+            since=self.since,
         )
 
     def slugs(self, part: Part) -> dict[str, str | None]:
@@ -136,7 +139,8 @@ class PartWork:
                 rendered.spool.close()
             again = task.without(damaged)
             return self.stage(part, again, part_rendering.render(again, open_reader), open_reader)
-        work = _Staging(self.folder, self.last, StagedPart.of(part, rendered))
+        interval = Interval(self.since, times.instant(self.as_of), self.config.detail.recent_fills)
+        work = _Staging(self.folder, self.last, StagedPart.of(part, rendered), interval)
         work.keep(rendered.kept, task.known)
         for found in rendered.details:
             work.add(found)
@@ -161,6 +165,7 @@ class _Staging:
     folder: Output
     last: LastDetails
     made: StagedPart
+    interval: Interval
 
     def add(self, found: ReadDetail) -> None:
         """Stage a detail that was read; compare an audited one with its file."""
@@ -170,7 +175,7 @@ class _Staging:
         if found.body is None:
             self.last.hold(found.market_id, found.slug, found.size, self.made.staged)
         else:
-            self._put(found.market_id, found.slug, found.body, found.digest, is_thinned=found.is_thinned)
+            self._put(found.market_id, found.slug, found.body, found.digest, RowsRead(found.trades, found.is_thinned))
         if found.made:
             self.made.made[found.market_id] = found.made
 
@@ -198,9 +203,10 @@ class _Staging:
             self.made.made[market.id] = made
         self.made.counts.updated += 1
 
-    def _put(self, market_id: str, slug: str | None, body: bytes, digest: str, *, is_thinned: bool = False) -> None:
+    def _put(self, market_id: str, slug: str | None, body: bytes, digest: str, rows: RowsRead = NOT_READ) -> None:
         """Stage the objects of a detail; compare it, if it is new, with the one in place."""
         for key in keys.details(market_id, slug):
             is_new = self.made.staged.put(self.folder, Artifact(key, body), digest)
             if is_new and keys.market_id(key) is not None:
-                self.made.comparison.compare(self.folder.read(key), body, is_thinned=is_thinned)
+                before = self.folder.read(key)
+                self.made.comparison.compare(before, body, self.interval, rows)

@@ -214,7 +214,8 @@ class Preparation:
 
     def _work(self, survey: Survey, last: LastDetails, sample: Sample, histories: LastHistories | None) -> PartWork:
         latest, as_of = notices.latest_time(times.instant(self.clock.as_of)), self.clock.as_of
-        return PartWork(self.config, self.folder, survey, last, sample, self.blocked, as_of, latest, histories)
+        since = self.previous.as_of if self.previous else ""
+        return PartWork(self.config, self.folder, survey, last, sample, self.blocked, as_of, latest, histories, since)
 
     def _watched(self, parts: Iterable[StagedPart], ahead: WriteAhead) -> Iterator[StagedPart]:
         for part in parts:
@@ -282,15 +283,15 @@ class Preparation:
 
     def _guard(self, catalog: Catalog, content: ContentGuards) -> None:
         """Refuse a state that looks like an accident, before anything derived from it is made."""
-        limits, overrides = self.config.guards, self.overrides
-        if not overrides.invalid:
+        limits, accepted = self.config.guards, self.overrides.accepted
+        if "invalid" not in accepted:
             guards.refuse_invalid(catalog, self.quarantine, self.blocked, limits.max_invalid)
-        if not overrides.shrink:
+        if "shrink" not in accepted:
             guards.refuse_shrink(catalog, self.previous, self.blocked, limits.max_shrink)
         shown = guards.visible(catalog, self.quarantine, self.blocked)
-        if not overrides.growth:
+        if "growth" not in accepted:
             guards.refuse_growth(catalog, self.previous, self.excused(), shown)
-        for refusal in content.refusals(overrides):
+        for refusal in content.refusals(accepted):
             raise GuardError(refusal, shown)
 
     def excused(self) -> Excused:

@@ -1,8 +1,8 @@
 """The `build` and `demo` commands and their output."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, Final
+from typing import Any
 
 import click
 
@@ -16,11 +16,8 @@ from generator.cli import logs
 from generator.cli.command import MeasuredCommand, Subcommand, add_metrics, now
 from generator.cli.logs import LOG
 from generator.cli.parameters import (
-    allow_growth_option,
-    allow_invalid_option,
-    allow_jumps_option,
-    allow_questions_option,
-    allow_shrink_option,
+    accepted,
+    accepting,
     as_of_option,
     full_option,
     host_option,
@@ -31,38 +28,23 @@ from generator.cli.progress_bar import progress_bar
 from generator.config import demo
 from generator.config.settings import Config
 from generator.demo.database import seed
-from generator.errors import SourceError
+from generator.errors import BUILD_GUARDS, SourceError
 from generator.source.address import display_url, sqlite_path
 from generator.tree import files, layouts
 from generator.wording import counted
 
-_BUILD_OPTIONS: Final = (
-    full_option, allow_growth_option, allow_invalid_option, allow_jumps_option, allow_questions_option
-)  # fmt: skip
 
-
-def build_options(command: Callable[..., None]) -> Callable[..., None]:
-    """The options that `build` and `rebuild` share, besides those of `publish`."""
-    for option in reversed(_BUILD_OPTIONS):
-        command = option(command)
-    return command
-
-
-def overrides_of(given: Mapping[str, bool]) -> BuildOverrides:
+def overrides_of(given: Mapping[str, Any]) -> BuildOverrides:
     """What the command line overrides."""
-    return BuildOverrides(
-        shrink=given["allow_shrink"], invalid=given["allow_invalid"], jumps=given["allow_jumps"],
-        questions=given["allow_questions"], growth=given["allow_growth"], full=given["full"],
-        purge=given["purge_retired"], anew=given["full"],
-    )  # fmt: skip
+    return BuildOverrides(accepted(given), full=given["full"], purge=given["purge_retired"], anew=given["full"])
 
 
 @click.command(cls=MeasuredCommand, name="build")
 @as_of_option
-@build_options
-@allow_shrink_option
+@full_option
+@accepting(*BUILD_GUARDS)
 @purge_retired_option
-def build_command(settings: Config, as_of: datetime | None, **options: bool) -> None:
+def build_command(settings: Config, as_of: datetime | None, **options: Any) -> None:
     """Render the database into the output folder."""
     _build(settings, clock(as_of), overrides_of(options))
 
@@ -87,7 +69,7 @@ def demo_command(settings: Config, as_of: datetime | None, markets: int, *, is_s
         with progress_bar("making up markets"):
             seed(path, as_of=instant.as_of, markets=markets, application_id=demo.APPLICATION_ID)
         logs.notice(f"created {path} with {counted(markets, 'made-up market')}")
-    _build(settings, instant, BuildOverrides(shrink=False, invalid=False))
+    _build(settings, instant, BuildOverrides())
     first = layouts.first_page(settings.layout, keys.list_name("open", "popular"), contract.LIMIT_DEFAULT)
     logs.result(f"look at {settings.output / first}: the default request is answered from it")
     logs.result(f"open {settings.output / files.INSPECTION} in a browser: what was built, what was left out and why")

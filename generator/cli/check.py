@@ -1,13 +1,14 @@
 """`check`: lists every problem, in the order to fix it; or tells whether publishing has stalled."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import click
 
 from generator.builder.preflight import BuildCheck
 from generator.cli import logs
 from generator.cli.command import Subcommand, env_files, now
-from generator.cli.parameters import allow_demo_option
+from generator.cli.parameters import accepted, accepting
 from generator.cli.progress_bar import progress_bar
 from generator.config import env_file
 from generator.config.settings import Config
@@ -20,14 +21,14 @@ from generator.wording import counted
 @click.command(cls=Subcommand, name="check")
 @click.option("--published", is_flag=True, help="Only check that the published build is fresh; for monitors.")
 @click.option("--all", "names_all", is_flag=True, help="Name every bad row, not only one of each kind.")
-@allow_demo_option
-def check_command(settings: Config, *, published: bool, names_all: bool, allow_demo: bool) -> None:
+@accepting("demo")
+def check_command(settings: Config, *, published: bool, names_all: bool, **options: Any) -> None:
     """List every problem that would keep a build or a publish from working."""
     if published:
         logs.result(preflight.require_fresh(settings, now))
         return
     with progress_bar("checking") as bar:
-        check = BuildCheck(settings, now(), bar, accepts_demo=allow_demo, names_all=names_all)
+        check = BuildCheck(settings, now(), bar, accepts_demo="demo" in accepted(options), names_all=names_all)
         findings = list(_findings(settings, check))
     for finding in findings:
         logs.result(finding.sentence() if logs.are_json() else str(finding), finding.severity)

@@ -1,12 +1,17 @@
 """Types of arguments and options that several commands take."""
 
 import unicodedata
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
 import click
 
 from generator.config.market_url import LONGEST_ADDRESS
+from generator.errors import PUBLISH_GUARDS
+
+#: The guards that also have an option of their own, `--allow-…`.
+_ALIASES: Final = ("growth", "invalid", "jumps", "questions", *PUBLISH_GUARDS)
 
 _UNITS: Final = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9}
 
@@ -63,24 +68,35 @@ class Amount(click.ParamType[int]):
 as_of_option = click.option(
     "--as-of", type=Time(), default=None, metavar="TIME", help="Build as of this time instead of now."
 )
-allow_demo_option = click.option(
-    "--allow-demo", is_flag=True, help="Publish made-up markets: a demo database, or the default source."
-)
-allow_shrink_option = click.option(
-    "--allow-shrink", is_flag=True, help="Accept that more disappears than guards.max_shrink allows."
-)
-allow_invalid_option = click.option(
-    "--allow-invalid", is_flag=True, help="Build even if more markets are invalid than guards.max_invalid allows."
-)
-allow_jumps_option = click.option(
-    "--allow-jumps", is_flag=True, help="Build even if more probabilities jump than guards.max_jumps allows."
-)
-allow_questions_option = click.option(
-    "--allow-questions", is_flag=True, help="Build even if more than half of the questions changed."
-)
-allow_growth_option = click.option(
-    "--allow-growth", is_flag=True, help="Build even if many old markets appear that were not public before."
-)
+
+
+def accepting(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """The option `--accept`, which takes these names of guards, and its aliases; `accepted` returns what they name."""
+    listed = ", ".join(sorted(names))
+    options = [
+        click.option(
+            "--accept", type=click.Choice(sorted(names)), multiple=True, default=(), metavar="NAME",
+            help=f"Let the guard that the refusal names pass once; repeatable: {listed}.",
+        ),
+        *(
+            click.option(f"--allow-{name}", is_flag=True, help=f"The same as --accept {name}.")
+            for name in sorted(names) if name in _ALIASES
+        ),
+    ]  # fmt: skip
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+def accepted(given: Mapping[str, Any]) -> frozenset[str]:
+    """The guards that options let pass."""
+    return frozenset(given["accept"]) | {name for name in _ALIASES if given.get(f"allow_{name.replace('-', '_')}")}
+
+
 purge_retired_option = click.option(
     "--purge-retired", is_flag=True, help="Delete what is left of earlier states now: a text had to change."
 )

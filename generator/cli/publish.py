@@ -1,19 +1,19 @@
 """The `publish` command, and what `rebuild` shares with it: options, carrying out a publish, reporting its outcome."""
 
 import time
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Mapping
+from typing import Any, Final
 
 import click
 
 from generator.cli import logs
 from generator.cli.command import MeasuredCommand, add_metrics
 from generator.cli.logs import LOG
-from generator.cli.parameters import allow_demo_option, allow_shrink_option, purge_retired_option
+from generator.cli.parameters import accepted, accepting, purge_retired_option
 from generator.cli.progress_bar import progress_bar
 from generator.cli.target import both_ends
 from generator.config.settings import Config
-from generator.errors import GuardError, OtherSiteError, OutputError, PublicMarketsError
+from generator.errors import PUBLISH_GUARDS, GuardError, OtherSiteError, OutputError, PublicMarketsError
 from generator.progress import Span
 from generator.publish import hold, takedown
 from generator.publish.content import sync_blocked
@@ -28,18 +28,13 @@ from generator.wording import counted
 
 _PUBLISH_OPTIONS: Final = (
     click.option("--dry-run", is_flag=True, help="List what would be done, and change nothing."),
-    allow_shrink_option,
-    click.option("--allow-older", is_flag=True, help="Publish a build older than what is published."),
-    click.option("--allow-other-site", is_flag=True, help="Publish over a site of another base_url."),
-    click.option("--allow-cost", is_flag=True, help="Publish even if it costs more than guards.max_monthly_cost."),
-    allow_demo_option,
     purge_retired_option,
     click.option("--verify", is_flag=True, help="List the store, compare it with its record, and repair it."),
 )
 
 
 def publish_options(command: Callable[..., None]) -> Callable[..., None]:
-    """The options that `publish` and `rebuild` share."""
+    """The options that `publish` and `rebuild` share, but for the guards that they accept."""
     for option in reversed(_PUBLISH_OPTIONS):
         command = option(command)
     return command
@@ -47,7 +42,8 @@ def publish_options(command: Callable[..., None]) -> Callable[..., None]:
 
 @click.command(cls=MeasuredCommand, name="publish")
 @publish_options
-def publish_command(settings: Config, **options: bool) -> None:
+@accepting(*PUBLISH_GUARDS)
+def publish_command(settings: Config, **options: Any) -> None:
     """Bring the store to the state of the output folder."""
     with both_ends(settings, is_dry=options["dry_run"]) as (folder, target):
         carry_out(Publication(folder, target, settings, shape(settings), options_of(options)))
@@ -57,16 +53,9 @@ def publish_command(settings: Config, **options: bool) -> None:
             after_takedown.remake_missing_page(folder, settings, logs.notice)
 
 
-def options_of(given: dict[str, bool]) -> Options:
+def options_of(given: Mapping[str, Any]) -> Options:
     """The options of a run, from those of the command line."""
-    lifted = LiftedGuards(
-        shrink=given["allow_shrink"],
-        older=given["allow_older"],
-        other_site=given["allow_other_site"],
-        cost=given["allow_cost"],
-        demo=given["allow_demo"],
-    )
-    return Options(lifted, Extras(given["verify"], given["purge_retired"], given["dry_run"]))
+    return Options(LiftedGuards.of(accepted(given)), Extras(given["verify"], given["purge_retired"], given["dry_run"]))
 
 
 def carry_out(publication: Publication) -> None:

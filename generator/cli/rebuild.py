@@ -2,21 +2,22 @@
 
 from dataclasses import replace
 from datetime import datetime
+from typing import Any
 
 import click
 
 from generator.builder.guards import BuildOverrides
 from generator.builder.preparation import Clock
 from generator.builder.run import build_into
-from generator.cli.build import build_options, clock, log_report, overrides_of, report_names_each, tell_built
+from generator.cli.build import clock, log_report, overrides_of, report_names_each, tell_built
 from generator.cli.command import MeasuredCommand
 from generator.cli.logs import LOG
-from generator.cli.parameters import as_of_option
+from generator.cli.parameters import accepting, as_of_option, full_option
 from generator.cli.progress_bar import progress_bar
 from generator.cli.publish import carry_out, options_of, publish_options, withdraw_hidden
 from generator.cli.target import both_ends
 from generator.config.settings import Config
-from generator.errors import DamageError, PublicMarketsError, UnfitFilesError
+from generator.errors import BUILD_GUARDS, PUBLISH_GUARDS, DamageError, PublicMarketsError, UnfitFilesError
 from generator.findings import CHECK_NAMES_EACH
 from generator.publish.content import sync_blocked
 from generator.publish.run import Publication, refuse_other_site
@@ -26,12 +27,14 @@ from generator.stores.requests import explaining_outage
 
 @click.command(cls=MeasuredCommand, name="rebuild")
 @as_of_option
-@build_options
+@full_option
 @publish_options
-def rebuild_command(settings: Config, as_of: datetime | None, **options: bool) -> None:
+@accepting(*{*BUILD_GUARDS, *PUBLISH_GUARDS})
+def rebuild_command(settings: Config, as_of: datetime | None, **options: Any) -> None:
     """Build, then publish: the one line that cron runs."""
-    overrides = replace(overrides_of(options), demo=options["allow_demo"], anew=options["full"] or options["verify"])
     chosen = options_of(options)
+    anew = options["full"] or options["verify"]
+    overrides = replace(overrides_of(options), demo=chosen.lifted.demo, anew=anew)
     is_dry = chosen.extras.is_dry
     with both_ends(settings, is_dry=is_dry) as (folder, target):
         refuse_other_site(folder, target, settings, chosen.lifted)

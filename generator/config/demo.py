@@ -19,5 +19,5 @@ def refuse(config: Config, *, is_marked: bool) -> None:
         return
     raise GuardError(
         f"{reason}: its markets are made up; set {variable('source.url')} to your database and build again, or pass "
-        "--allow-demo"
+        "--accept demo"
     )

@@ -128,6 +128,11 @@ def row_counts(body: bytes) -> RowCounts:
     return RowCounts(max(0, book.count(b"{") - 1), shown_fills.count(b"{"), points.count(b"{"))
 
 
+def shown_fills(body: bytes) -> bytes:
+    """The recent fills in the body of a detail, encoded."""
+    return rest(body).partition(_SHOWN_FILLS)[2].partition(_SHOWN_POINTS)[0]
+
+
 def newest_prob(body: bytes) -> float | None:
     """The probability of the newest point in the body of a detail; None without points. ValueError if it is damaged."""
     _, found, last = rest(body).partition(_SHOWN_POINTS)[2].rpartition(b'"prob":')

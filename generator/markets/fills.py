@@ -78,6 +78,46 @@ def _leaving(moment: datetime, step: timedelta) -> datetime:
     return moment + WINDOW + ((_EPOCH - moment) % step if step else step)
 
 
+class Trades(NamedTuple):
+    """A market's fills around the last build: what is newer, with its lowest and highest price, and what is older.
+
+    The prices are None if no newer fill has one. `older` counts each id once, up to the limit of the `TradeCounter`.
+    """
+
+    has_newer: bool = False
+    lowest: float | None = None
+    highest: float | None = None
+    older: int = 0
+
+
+NO_TRADES: Final = Trades()
+
+
+class TradeCounter:
+    """Counts the fills of one market: those later than the wire timestamp `since`, and the first `limit` older ones."""
+
+    def __init__(self, since: str, limit: int) -> None:
+        self._since, self._limit = since, limit
+        self._older = set[str]()
+        self._trades = Trades()
+
+    def add(self, values: Iterable[Values]) -> None:
+        """Count valid fills, in any order; ids may repeat."""
+        newer = list[float | None]()
+        for stamp, fill_id, _, _, price in values:
+            if stamp > self._since:
+                newer.append(price)
+            elif len(self._older) < self._limit:
+                self._older.add(fill_id)
+        if newer:
+            prices = [price for price in (*newer, self._trades.lowest, self._trades.highest) if price is not None]
+            self._trades = Trades(has_newer=True, lowest=min(prices, default=None), highest=max(prices, default=None))
+
+    def trades(self) -> Trades:
+        """What was counted."""
+        return self._trades._replace(older=len(self._older))
+
+
 def converted(batch: Sequence[RawFill]) -> Valid:
     """Convert fills of one or several markets at once: columns of `Values`. Raises SlowPathError if one is odd."""
     _, ids, amounts, shares, prices, times = zip(*batch, strict=True)

@@ -1,9 +1,10 @@
 """What `publish` refuses because it looks like an accident; each message says what to do, or how to allow it."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, fields
 from datetime import timedelta
-from typing import Any
+from typing import Any, Self
 
 from generator.api import keys
 from generator.config import demo
@@ -25,13 +26,18 @@ from generator.wording import counted
 
 @dataclass(frozen=True)
 class LiftedGuards:
-    """The guards that the operator lifted for this run with `--allow-…`."""
+    """The guards that the operator lifted for this run with `--accept`."""
 
     shrink: bool = False
     older: bool = False
     other_site: bool = False
     cost: bool = False
     demo: bool = False
+
+    @classmethod
+    def of(cls, accepted: AbstractSet[str]) -> Self:
+        """Those that options name."""
+        return cls(**{one.name: one.name.replace("_", "-") in accepted for one in fields(cls)})
 
 
 def require_fit(folder: Output, shape: Mapping[str, Any]) -> Manifest:
@@ -83,7 +89,7 @@ def refuse_other_site(published: Published | None, config: Config, lifted: Lifte
     if before and not lifted.other_site and is_other_site(before, config):
         raise OtherSiteError(
             f"publish.target holds the site {before.settings['base_url']}, but base_url is {config.base_url}; if it is "
-            "the right target, pass --allow-other-site"
+            "the right target, pass --accept other-site"
         )
 
 
@@ -91,7 +97,7 @@ def _refuse_older(built: Manifest, before: Manifest) -> None:
     if built.as_of < before.as_of:
         raise GuardError(
             f"the build is as of {built.as_of}, older than what is published, {before.as_of}; build again (check the "
-            "clocks), or pass --allow-older"
+            "clocks), or pass --accept older"
         )
 
 
@@ -100,7 +106,7 @@ def ahead(built: Manifest, now: str) -> Iterator[str]:
     if manifest.minutes_between(now, built.as_of) > CLOCK_TOLERANCE / timedelta(minutes=1):
         yield (
             f"the build is as of {built.as_of}, which is ahead of the store's clock ({now}); until then, builds of the "
-            "real time are refused as older, unless one is published with --allow-older"
+            "real time are refused as older, unless one is published with --accept older"
         )
 
 
@@ -114,7 +120,7 @@ def refuse_costly(cost: Cost | None, config: Config, known: PriceList, built: fr
         return
     if cost is None:
         raise CostError(
-            f"{config.output / REPORT}: has no cost estimate; run `public-markets build` again, or pass --allow-cost",
+            f"{config.output / REPORT}: has no cost estimate; run `public-markets build` again, or pass --accept cost",
             built,
         )
     mine = cost.layouts[config.layout]
@@ -124,7 +130,7 @@ def refuse_costly(cost: Cost | None, config: Config, known: PriceList, built: fr
             f"{counted(mine.puts_per_publish, 'PUT request', ',')} every "
             f"{counted(config.schedule, 'minute')} would cost about {usd:,.2f} USD a "
             f"month at {place.name} (prices of {known.as_of}), more than guards.max_monthly_cost ({limit:g}) allows; "
-            f"nothing was uploaded. {_cheaper(cost, config, place)}pass --allow-cost",
+            f"nothing was uploaded. {_cheaper(cost, config, place)}pass --accept cost",
             built,
         )
 

@@ -26,7 +26,7 @@ from generator.wording import are, counted
 #: A published build older than this many schedules means that cron has stalled.
 STALE_AFTER: Final = 3
 _AHEAD: Final = (
-    "the clock of a machine that built was ahead; set it, then run `public-markets rebuild --allow-older` once"
+    "the clock of a machine that built was ahead; set it, then run `public-markets rebuild --accept older` once"
 )
 _AHEAD_HERE: Final = "this machine's clock was ahead when it built; set it, then run `public-markets build`"
 
@@ -134,7 +134,7 @@ class _StoreCheck:
         if site != self._config.base_url:
             yield error(
                 f"{name}: holds the site {site}, but base_url is {self._config.base_url}; if it is the right "
-                "target, publish once with --allow-other-site"
+                "target, publish once with --accept other-site"
             )
 
     def shards(self) -> Iterator[Finding]:

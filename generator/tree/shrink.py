@@ -20,5 +20,5 @@ def refuse(before: AbstractSet[str], after: AbstractSet[str], limit: float, unkn
     if is_excessive(lost, known, limit):
         raise GuardError(
             f"{lost} of {counted(known, 'market')} would disappear, more than guards.max_shrink ({limit:g}) "
-            "allows; nothing was replaced. If the database is complete, pass --allow-shrink"
+            "allows; nothing was replaced. If the database is complete, pass --accept shrink"
         )

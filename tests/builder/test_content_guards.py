@@ -5,24 +5,22 @@ import shutil
 import sqlite3
 from collections.abc import Iterable
 from contextlib import closing
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
 from generator.api import contract, keys
-from generator.builder.comparison import Comparison
+from generator.builder.comparison import NOT_READ, Comparison, Interval, RowsRead
 from generator.builder.content_guards import LEAST, ContentGuards
-from generator.builder.guards import BuildOverrides
-from generator.cli.build import overrides_of
 from generator.config.settings import Config
 from generator.config.shape import shaping
 from generator.demo.database import seed
-from generator.errors import GuardError
+from generator.errors import BUILD_GUARDS, GuardError
 from generator.markets import detail, row_validation
 from generator.markets.detail import Book, Detail, Level
-from generator.markets.fills import Fill
+from generator.markets.fills import Fill, TradeCounter
 from generator.markets.row_validation import ExtendedFields
 from generator.progress import SILENT
 from tests.builder.test_part_staging import QUICK as OF_DETAILS
@@ -35,6 +33,7 @@ from tests.support.sites.builds import files as every_file
 from tests.support.sites.rows import (
     FX_MEMBER,
     fill_id,
+    insert_fill,
     insert_market,
     insert_point,
     market_id,
@@ -46,13 +45,23 @@ from tests.support.sites.rows import (
 QUICK: Final[dict[str, Any]] = {**OF_DETAILS, "variant": "extended", "search": "off", "categories": "crypto"}
 SETTINGS: Final = [f"--set={key.replace('__', '.')}={value}" for key, value in QUICK.items()]
 MARKETS: Final = 60
+#: From an hour ago until now.
+PAST: Final = "2026-01-31 11:30:00.000000"
+INTERVAL: Final = Interval("2026-01-31T11:00:00.000Z", NOW, 50)
 
 # ── views that break ──────────────────────────────────────────────────────────────────────────────────────────────
 
-OPTIONS: Final = ("shrink", "jumps", "questions", "growth")
 GONE: Final = r"would disappear, more than guards\.max_shrink \(0\.2\) allows"
 MOVED: Final = r"moved by more than 30 points, more than guards\.max_jumps \(0\.1\) allows"
 MIRRORED: Final = {"prob": "1 - prob"}
+FEW: Final = r"more than 5 and 5%"
+SWAPPED: Final = "CASE resolution WHEN 'YES' THEN 'NO' WHEN 'NO' THEN 'YES' ELSE resolution END"
+CLOSED: Final = "CASE status WHEN 'open' THEN 'closed' ELSE status END"
+LATER: Final = "strftime('%Y-%m-%d %H:%M:%f000', close_time, '+2 hours')"
+EARLIER: Final = "strftime('%Y-%m-%d %H:%M:%f000', created_at, '-2 hours')"
+TWICE: Final = (
+    "1 UNION ALL SELECT substr(id, 1, 34) || 'ff', market_id, amount, shares, price, created_at, '', '' FROM all_fills"
+)
 #: What breaks, by its view: the rows that it still shows and the columns that it replaces; the refusal; the option.
 BROKEN: Final = {
     "fills": ("0", {}, rf"([\d,]+) of \1 recent fills {GONE}", "shrink"),
@@ -62,9 +71,19 @@ BROKEN: Final = {
     "orders": ("0", {}, r"all [\d,]+ order levels of open markets would disappear", "shrink"),
     "markets": ("1", MIRRORED, rf"\d+ of \d+ open markets {MOVED}", "jumps"),
     "probabilities mirrored": ("1", MIRRORED, rf"the newest points of \d+ of \d+ open markets {MOVED}", "jumps"),
-    "questions": ("1", {"question": "question || '!'"}, r"(\d+) of \1 questions changed, more than half", "questions"),
+    "markets reworded": ("1", {"question": "question || '!'"}, r"(\d+) of \1 questions changed, more", "questions"),
+    "markets swapped": ("1", {"resolution": SWAPPED}, rf"the outcomes of \d+ of \d+ .*{FEW}", "outcomes"),
+    "markets closed": ("1", {"status": CLOSED}, r"\d+ of \d+ open markets are open no more, although", "closed"),
+    "markets in cents": ("1", {"volume": "volume * 100"}, rf"the volumes of \d+ of \d+ markets .*{FEW}", "volumes"),
+    "markets in another zone": ("1", {"close_time": LATER}, r"the closing times of (\d+) of \1 .* by 2:00:00", "times"),
+    "fills in cents": ("1", {"amount": "amount * 100"}, rf"[\d,]+ of [\d,]+ recent fills have another.*{FEW}", "fills"),
+    "fills in another zone": ("1", {"created_at": EARLIER}, rf"([\d,]+) of \1 recent fills have .*{FEW}", "fills"),
+    "fills doubled": (TWICE, {}, r"[\d,]+ fills would appear that are older than the last build, beside", "fills"),
 }  # fmt: skip
-RELATIONS: Final = {"questions": "markets", "probabilities mirrored": "probabilities"}
+
+
+def relation_of(case: str) -> str:
+    return case.partition(" ")[0]
 
 
 @pytest.fixture(scope="module")
@@ -73,7 +92,7 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("published")
     seed(folder / "markets.db", as_of=AS_OF, markets=MARKETS)
     with closing(sqlite3.connect(folder / "markets.db")) as database:
-        for relation in {RELATIONS.get(case, case) for case in BROKEN}:
+        for relation in {relation_of(case) for case in BROKEN}:
             database.execute(f"ALTER TABLE {relation} RENAME TO all_{relation}")
             show(database, relation)
     build_now(make_config(folder, **QUICK))
@@ -100,7 +119,7 @@ def show(database: sqlite3.Connection, relation: str, where: str = "1", **replac
 def break_view(folder: Path, case: str) -> None:
     where, replaced, *_ = BROKEN[case]
     with closing(sqlite3.connect(folder / "markets.db")) as database:
-        show(database, RELATIONS.get(case, case), where, **replaced)
+        show(database, relation_of(case), where, **replaced)
 
 
 def files_of(folder: Path) -> dict[str, bytes]:
@@ -117,10 +136,12 @@ def test_a_view_that_breaks_is_refused_with_three_examples_unless_its_own_option
     break_view(folder, case)
     before = files_of(folder)
     with pytest.raises(GuardError) as caught:
-        build_now(make_config(folder, **QUICK), AS_OF, progress=SILENT, **{name: name != option for name in OPTIONS})
+        build_now(
+            make_config(folder, **QUICK), AS_OF, progress=SILENT, **{name: name != option for name in BUILD_GUARDS}
+        )
     sentence = (
         rf"{sentence}.*; nothing was replaced\. Correct the database or its views or, if .* right, pass "
-        rf"--allow-{option}\. Such as:(\n  market [0-9a-f-]{{36}}.* → .*){{3}}"
+        rf"--accept {option}\. Such as:(\n  market [0-9a-f-]{{36}}.* → .*){{3}}"
     )
     assert re.fullmatch(sentence, str(caught.value)), caught.value
     assert files_of(folder) == before
@@ -139,11 +160,8 @@ def test_the_options_of_the_command_line_let_it_through(folder: Path) -> None:
     with closing(sqlite3.connect(folder / "markets.db")) as database:
         show(database, "markets", **MIRRORED, question="question || '!'")
     assert command(folder, "build", "--as-of", NOW)[0] == 3
-    assert command(folder, "build", "--as-of", NOW, *(f"--allow-{name}" for name in OPTIONS))[0] == 0
-    names = ("allow_invalid", "full", "purge_retired", *(f"allow_{name}" for name in OPTIONS))
-    for name in OPTIONS:
-        given = dict.fromkeys(names, False) | {f"allow_{name}": True}
-        assert overrides_of(given) == BuildOverrides(**{name: True})
+    assert command(folder, "build", "--as-of", NOW, "--accept=shrink", "--accept=jumps", "--allow-questions")[0] == 0
+    assert command(folder, "build", "--accept=haste")[0] == 2
 
 
 def test_dry_runs_say_the_same_as_the_build(folder: Path) -> None:
@@ -151,11 +169,13 @@ def test_dry_runs_say_the_same_as_the_build(folder: Path) -> None:
     _, refusal = command(folder, "build", "--as-of", NOW)
     refusal = refusal.removeprefix("error: ")
     assert refusal.count("\n") == 4
-    code, said = command(folder, "rebuild", "--dry-run", "--as-of", NOW, "--set=publish.target=./store", "--allow-demo")
+    code, said = command(
+        folder, "rebuild", "--dry-run", "--as-of", NOW, "--set=publish.target=./store", "--accept=demo"
+    )
     assert (code, said.endswith(f"error: {refusal}")) == (3, True), said
     code, said = command(folder, "plan", "--as-of", NOW)
     assert (code, f"`public-markets build` would refuse: {refusal}" in said) == (0, True), said
-    code, said = command(folder, "check", "--allow-demo")
+    code, said = command(folder, "check", "--accept=demo")
     assert (code, f"error: {refusal}" in said) == (1, True), said
 
 
@@ -210,20 +230,23 @@ def body(
 def refusals(
     *pairs: tuple[bytes | None, bytes],
     unchanged: Iterable[bytes] = (),
-    thinned: bool = False,
+    rows: RowsRead = NOT_READ,
     last: Config | None = None,
     now: Config | None = None,
-    **overrides: bool,
+    accept: str = "",
 ) -> list[str]:
-    """What the guards say of details before and after, among others that are unchanged; `last` are former settings."""
+    """What the guards say of details before and after, of whose `rows` this was read, among others that are unchanged.
+
+    `last` are former settings.
+    """
     found = Comparison()
     for before, after in pairs:
-        found.compare(before, after, is_thinned=thinned)
+        found.compare(before, after, INTERVAL, rows)
     bodies = {market_id(number): one for number, one in enumerate(unchanged, 1000)}
     status = ("closed", "open")
     markets = [public_market(n, status=status[b'"open"' in one]) for n, one in enumerate(bodies.values(), 1000)]
     guards = ContentGuards(now or Config(), shaping(last or Config()), found, markets, bodies.__getitem__)
-    return [*guards.refusals(BuildOverrides(**overrides))]
+    return [*guards.refusals({accept})]
 
 
 def test_up_to_the_limit_fills_and_points_may_go_whatever_comes_elsewhere() -> None:
@@ -234,7 +257,7 @@ def test_up_to_the_limit_fills_and_points_may_go_whatever_comes_elsewhere() -> N
         (refusal,) = refusals((full, body(**{name: 39})), more)
         assert refusal.startswith(f"11 of 50 {noun} would disappear")
         assert refusal.endswith(f"Such as:\n  market {market_id(1)} (Question 1?): 50 → 39 {name}")
-        assert refusals((full, body(**{name: 39})), shrink=True) == []
+        assert refusals((full, body(**{name: 39})), accept="shrink") == []
 
 
 def test_kept_details_count_only_as_far_as_they_matter() -> None:
@@ -250,10 +273,10 @@ def test_kept_details_count_only_as_far_as_they_matter() -> None:
         return kept[0]
 
     guards = ContentGuards(Config(), shaping(Config()), found, markets, read)
-    found.compare(loss[1], loss[0])
-    assert ([*guards.refusals(BuildOverrides())], len(reads)) == ([], 0), "nothing was lost"
-    found.compare(*loss)
-    assert [*guards.refusals(BuildOverrides())] == []
+    found.compare(loss[1], loss[0], INTERVAL)
+    assert ([*guards.refusals()], len(reads)) == ([], 0), "nothing was lost"
+    found.compare(*loss, INTERVAL)
+    assert [*guards.refusals()] == []
     assert len(reads) == 5, "of twenty: five of thirty fills are no more than 20 %"
 
 
@@ -265,12 +288,15 @@ def test_fewer_than_twenty_open_markets_may_all_jump() -> None:
     others = [body(number) for number in range(LEAST, 40)]
     assert refusals(*jumps[1:]) == []
     assert refusals(*jumps)[0].startswith("20 of 20 open markets moved by more than 30 points, more than guards.max_ju")
-    assert refusals(*jumps, jumps=True) == []
+    assert refusals(*jumps, accept="jumps") == []
     assert refusals(*jumps[:2], unchanged=others[:18]) == [], "a tenth is no more than a tenth"
     assert refusals(*jumps[:3], unchanged=others[:18])[0].startswith("3 of 21 open markets")
     assert refusals(*(moved(number, by=0.3) for number in range(LEAST))) == [], "30 points are not more than 30 points"
     assert refusals(*(moved(number, status="closed") for number in range(LEAST))) == []
-    settled = [(before, body(number, prob=1, status="closed")) for number, (before, _) in enumerate(jumps)]
+    settled = [
+        (body(number, prob=0.1, close_time=PAST), body(number, prob=1, status="closed", close_time=PAST))
+        for number in range(LEAST)
+    ]
     assert refusals(*settled) == [], "the outcome of a market is no jump"
 
 
@@ -280,7 +306,7 @@ def test_the_newest_points_of_fewer_than_twenty_histories_may_all_jump() -> None
     assert refusals(*jumps[1:], unchanged=silent) == []
     (refusal,) = refusals(*jumps, unchanged=silent)
     assert refusal.startswith("the newest points of 20 of 20 open markets moved by more than 30 points")
-    assert refusals(*jumps, jumps=True) == []
+    assert refusals(*jumps, accept="jumps") == []
     assert refusals(*jumps, unchanged=traded) == []
     assert refusals(*jumps, unchanged=traded[1:])[0].startswith("the newest points of 20 of 199 open markets")
 
@@ -289,7 +315,7 @@ def test_order_levels_are_gone_only_if_none_is_left_of_at_least_twenty() -> None
     gone = body(1, levels=12), body(1)
     more = body(2, levels=8), body(2)
     assert refusals(gone, more)[0].startswith("all 20 order levels of open markets would disappear")
-    assert refusals(gone, more, shrink=True) == []
+    assert refusals(gone, more, accept="shrink") == []
     assert refusals(gone, (body(2, levels=7), body(2))) == [], "they are 19"
     assert refusals(gone, more, (None, body(3, levels=1))) == [], "a new market has one"
     assert refusals(gone, more, (body(3), body(3, levels=1))) == [], "another market got one"
@@ -311,7 +337,7 @@ def test_a_fifth_of_the_markets_may_leave_their_families_or_lose_their_categorie
         (refusal,) = refusals(*gone, *kept[1:], last=extended, now=extended)
         assert refusal.startswith(f"2 of 9 {noun} would ")
         assert refusal.endswith(f"market {market_id(1)} (Question 1?): {lost}")
-        assert refusals(*gone, *kept[1:], last=extended, now=extended, shrink=True) == []
+        assert refusals(*gone, *kept[1:], last=extended, now=extended, accept="shrink") == []
         come = [(after, before) for before, after in gone]
         assert refusals(*come, *kept[1:], *gone[:1], last=extended, now=extended) == []
         changed = refusals(*gone, last=Config(), now=extended)
@@ -324,7 +350,7 @@ def test_half_of_the_questions_may_change() -> None:
     assert refusals(*edits[1:]) == []
     assert refusals(*edits, unchanged=kept) == []
     assert refusals(*edits, unchanged=kept[1:])[0].startswith("20 of 39 questions changed, more than half; nothing was")
-    assert refusals(*edits, questions=True) == []
+    assert refusals(*edits, accept="questions") == []
 
 
 def test_of_a_long_question_that_part_is_shown_in_which_it_changed() -> None:
@@ -350,10 +376,188 @@ def test_the_three_that_differ_most_are_named_in_whatever_order_they_come() -> N
     assert refusals(*reversed(pairs)) == [refusal]
     whole, parts = Comparison(), [Comparison(), Comparison()]
     for number, pair in enumerate(pairs):
-        whole.compare(*pair)
-        parts[number % 2].compare(*pair)
+        whole.compare(*pair, INTERVAL)
+        parts[number % 2].compare(*pair, INTERVAL)
     parts[1].add(parts[0])
     assert parts[1] == whole
+
+
+# ── jumps and trades ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def traded(*prices: float | None, older: int = 0) -> RowsRead:
+    """Trades since the last build at these prices, among older ones."""
+    counter = TradeCounter(INTERVAL.since, 100)
+    counter.add((NOW, fill_id(number), 1.0, 2.0, price) for number, price in enumerate(prices))
+    counter.add((INTERVAL.since, fill_id(number), 1.0, 2.0, 0.5) for number in range(older))
+    return RowsRead(counter.trades())
+
+
+@pytest.mark.parametrize(
+    ("then", "now", "prices", "is_explained"),
+    [
+        (0.5, 0.95, [0.6, 0.9], True),
+        (0.5, 0.95, [0.85], True),
+        (0.5, 0.95, [0.84], False),
+        (0.3, 0.8, [0.99], True),
+        (0.2, 0.55, [0.49], False),
+        (0.2, 0.55, [0.5], True),
+        (0.05, 0.45, [0.36], True),
+        (0.95, 0.05, [0.95, 0.94], False),
+        (0.95, 0.05, [0.95, 0.15], True),
+        (0.8, 0.45, [0.5], True),
+        (0.8, 0.45, [0.51], False),
+        (0.95, 0.55, [0.64], True),
+        (0.95, 0.55, [], False),
+        (0.95, 0.55, [None], False),
+    ],
+)
+def test_a_jump_counts_unless_a_trade_since_was_near_where_it_led(
+    then: float, now: float, prices: list[float | None], *, is_explained: bool
+) -> None:
+    jumps = [(body(number, prob=then), body(number, prob=now)) for number in range(LEAST)]
+    assert bool(refusals(*jumps, rows=traded(*prices))) != is_explained
+    ends = [(body(number, points=2, newest=then), body(number, points=2, newest=now)) for number in range(LEAST)]
+    assert bool(refusals(*ends, rows=traded(*prices))) != is_explained
+
+
+def test_five_probabilities_mirrored_are_too_many_on_a_small_site() -> None:
+    mirrored = [(body(number, prob=0.38), body(number, prob=0.61)) for number in range(5)]
+    others = [body(number) for number in range(5, 40)]
+    (refusal,) = refusals(*mirrored, unchanged=others[:14])
+    assert refusal.startswith("the probability of 5 open markets is 1 minus what it was, and no trade explains it")
+    assert refusals(*mirrored, unchanged=others[:14], accept="jumps") == []
+    assert refusals(*mirrored, unchanged=others[:15]) == [], "they are twenty, so jumps are counted"
+    assert refusals(*mirrored[1:]) == []
+    assert refusals(*mirrored, rows=traded(0.6)) == []
+    assert refusals(*mirrored, rows=traded(0.38)) != []
+    near = [(body(number, prob=0.4), body(number, prob=0.6)) for number in range(5)]
+    assert refusals(*near) == [], "what is near the middle moves across it"
+    ends = [(body(number, points=2, newest=0.9), body(number, points=3, newest=0.1)) for number in range(5)]
+    (refusal,) = refusals(*ends)
+    assert refusal.startswith("the newest point of 5 open markets is 1 minus what it was")
+
+
+def test_an_evening_of_games_passes_and_favourites_mirrored_beside_trades_at_the_old_prices_do_not(
+    database: sqlite3.Connection, tmp_path: Path
+) -> None:
+    def trade(number: int, now: datetime, price: float) -> None:
+        at = f"{now - timedelta(minutes=5):%Y-%m-%d %H:%M:%S.000000}"
+        insert_fill(database, now.hour * 100 + number, market_id=market_id(number), price=price, created_at=at)
+        database.execute("UPDATE markets SET last_activity_at = ? WHERE id = ?", [at, market_id(number)])
+
+    config, games, last = make_config(tmp_path, **QUICK), range(8), AS_OF + timedelta(hours=5)
+    for number in range(30):
+        insert_market(database, number, prob=0.5 if number in games else 0.95)
+    build_now(config, AS_OF)
+    for hour in range(1, 6):
+        for number in games:
+            price = 0.95 if (number + hour) % 2 else 0.05
+            trade(number, AS_OF + timedelta(hours=hour), price)
+            database.execute("UPDATE markets SET prob = ? WHERE id = ?", [price, market_id(number)])
+        build_now(config, AS_OF + timedelta(hours=hour))
+    database.executemany(
+        "UPDATE markets SET status = 'resolved', resolved_at = ?, resolution = 'YES' WHERE id = ?",
+        [(f"{last:%Y-%m-%d %H:%M:%S.000000}", market_id(number)) for number in games],
+    )
+    build_now(config, last + timedelta(hours=1))
+    for number in range(8, 30):
+        trade(number, last + timedelta(hours=2), 0.95)
+    database.execute("UPDATE markets SET prob = 1 - prob WHERE status = 'open'")
+    with pytest.raises(GuardError, match="22 of 22 open markets moved by more than 30 points"):
+        build_now(config, last + timedelta(hours=2))
+
+
+# ── what never should change ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_five_outcomes_or_a_twentieth_of_them_may_be_corrected() -> None:
+    def resolved(number: int, outcome: str, status: str = "resolved") -> bytes:
+        return body(number, status=status, resolution=outcome, resolved_at=PAST, close_time=PAST)
+
+    swapped = [(resolved(number, "YES"), resolved(number, "NO")) for number in range(6)]
+    kept = [(resolved(number, "YES"), resolved(number, "YES")) for number in range(6, 120)]
+    assert refusals(*swapped[:5]) == []
+    assert refusals(*swapped)[0].startswith(
+        "the outcomes of 6 of 6 markets changed, although they were resolved before"
+    )
+    assert refusals(*swapped, accept="outcomes") == []
+    assert refusals(*swapped, *kept) == [], "a twentieth of them"
+    assert refusals(*swapped, *kept[1:]) != []
+    settled = [(resolved(number, "YES", "closed"), resolved(number, "NO")) for number in range(6)]
+    assert refusals(*settled) == [], "they had no outcome before"
+
+
+def test_half_of_the_open_markets_may_close_early() -> None:
+    closed = [(body(number), body(number, status="closed")) for number in range(LEAST)]
+    kept = [body(number) for number in range(LEAST, 40)]
+    assert refusals(*closed[1:]) == []
+    assert refusals(*closed, unchanged=kept) == []
+    assert refusals(*closed, unchanged=kept[1:])[0].startswith("20 of 39 open markets are open no more, although they")
+    assert refusals(*closed, accept="closed") == []
+
+
+def test_volumes_change_only_with_trades_or_activity() -> None:
+    def grown(number: int, **columns: Any) -> tuple[bytes, bytes]:
+        return body(number), body(number, volume=10_000.0, **columns)
+
+    cents = [grown(number) for number in range(6)]
+    assert refusals(*cents[:5]) == []
+    assert refusals(*cents)[0].startswith("the volumes of 6 of 6 markets changed without a trade or other activity")
+    assert refusals(*cents, accept="volumes") == []
+    assert refusals(*cents, unchanged=[body(number) for number in range(6, 120)]) == []
+    assert refusals(*cents, rows=traded(None)) == [], "a trade needs no price"
+    assert refusals(*(grown(number, last_activity_at="2026-01-31 11:00:00.000000") for number in range(6))) == []
+    sums = [(body(number, volume=0.3), body(number, volume=0.1 + 0.2)) for number in range(6)]
+    assert refusals(*sums) == [], "terms of a sum may come in any order"
+
+
+def test_fills_that_were_shown_stay_as_they_were() -> None:
+    def changed(**values: Any) -> list[tuple[bytes, bytes]]:
+        fill = Fill(id=fill_id(1), amount=1.0, shares=2.0, price=0.5, timestamp=NOW)
+        return [(with_fills(number, fill), with_fills(number, fill._replace(**values))) for number in range(6)]
+
+    for values in ({"amount": 100.0}, {"shares": 3.0}, {"price": 0.6}, {"price": None}, {"timestamp": INTERVAL.since}):
+        pairs = changed(**values)
+        assert refusals(*pairs[:5]) == []
+        assert refusals(*pairs)[0].startswith("6 of 6 recent fills have another price, amount or time than before")
+        assert refusals(*pairs, accept="fills") == []
+        assert refusals(*pairs, unchanged=[body(10, fills=50), body(11, fills=50), body(12, fills=14)]) == []
+    assert refusals(*changed(id=fill_id(2))) == [], "another fill has other values"
+
+
+def with_fills(number: int, *fills: Fill) -> bytes:
+    shown = row_validation.market(market_row(number), fx=None, fills24h=0, as_of=NOW, extended=None)
+    return Detail(market=shown, order_book=Book([], []), recent_fills=[*fills], points=[]).body()
+
+
+def test_a_fifth_more_fills_may_come_late_where_all_were_shown() -> None:
+    pair = body(fills=30), body(fills=36)
+    assert refusals(pair, rows=traded(older=36)) == []
+    (refusal,) = refusals(pair, rows=traded(older=37))
+    assert refusal.startswith(
+        "7 fills would appear that are older than the last build, beside 30; more than guards.max"
+    )
+    assert refusals(pair, rows=traded(older=37), accept="fills") == []
+    assert refusals(pair, rows=traded(older=37), unchanged=[body(2, fills=5)]) == []
+    assert refusals(pair, rows=traded(*[0.5] * 9, older=30)) == [], "those are new"
+    full = body(fills=50), body(fills=50)
+    assert refusals(full, rows=traded(older=90)) == [], "it did not show all of its fills before"
+    assert refusals((body(fills=5), body(fills=10)), rows=traded(older=10)) == [], "they are no more than five"
+
+
+def test_half_of_the_closing_times_may_move_alike() -> None:
+    moved = [(body(number), body(number, close_time="2046-07-01 01:59:59.000000")) for number in range(LEAST)]
+    kept = [body(number) for number in range(LEAST, 40)]
+    assert refusals(*moved[1:]) == []
+    assert refusals(*moved, unchanged=kept) == []
+    (refusal,) = refusals(*moved, unchanged=kept[1:])
+    assert refusal.startswith("the closing times of 20 of 39 markets moved by 2:00:00, more than half")
+    assert "2046-06-30 23:59:59 → 2046-07-01 01:59:59" in refusal
+    assert refusals(*((after, before) for before, after in moved))[0].count("moved by 2:00:00 back") == 1
+    assert refusals(*moved, accept="times") == []
+    apart = [(body(number), body(number, close_time=f"2046-07-01 01:{number}:00.000000")) for number in range(10, 40)]
+    assert refusals(*apart) == [], "each moved by another time"
 
 
 def test_a_setting_that_changed_how_many_rows_details_show_makes_their_numbers_say_nothing() -> None:
@@ -366,7 +570,7 @@ def test_a_setting_that_changed_how_many_rows_details_show_makes_their_numbers_s
 
 def test_a_history_that_is_thinned_anew_may_show_fewer_points() -> None:
     pair = body(points=500), body(points=200)
-    assert refusals(pair, thinned=True) == []
+    assert refusals(pair, rows=RowsRead(is_thinned=True)) == []
     assert refusals(pair) != []
 
 
@@ -374,7 +578,7 @@ def test_a_detail_that_is_damaged_or_new_is_not_compared() -> None:
     after = body(prob=0.9, question="Other?")
     found = Comparison()
     for before in (None, b"", b"{}", body(fills=50)[:300], contract.encode({"market": {}})):
-        found.compare(before, after)
+        found.compare(before, after, INTERVAL)
     assert found == Comparison()
-    found.compare(body(), after)
+    found.compare(body(), after, INTERVAL)
     assert found != Comparison()

@@ -55,14 +55,14 @@ def test_what_a_view_hid_for_long_is_refused_with_three_questions_unless_it_is_a
     assert first == (
         f"53 markets would appear that were created more than 7 days before the last build (as of {NOW}) and were not "
         "public then, more than 20 and more than 2% of 40 markets; nothing was replaced. A view may have lost a "
-        "condition, such as `deleted_at IS NULL`; if they may all be public, pass --allow-growth. Such as:"
+        "condition, such as `deleted_at IS NULL`; if they may all be public, pass --accept growth. Such as:"
     )
     assert named == [f"  market {market_id(number)} (Question {number}?)" for number in HIDDEN[:3]]
     assert caught.value.visible == frozenset(map(market_id, (*PUBLIC, *HIDDEN)))
     assert files(tmp_path / "output", "") == before
     settings = [f"--set={key.replace('__', '.')}={value}" for key, value in QUICK.items()]
     assert f"error: {first}" in run("check", *settings, cwd=tmp_path, PUBLIC_MARKETS_SOURCE__URL=url(tmp_path)).stdout
-    done = run("build", "--allow-growth", *settings, cwd=tmp_path, PUBLIC_MARKETS_SOURCE__URL=url(tmp_path))
+    done = run("build", "--accept=growth", *settings, cwd=tmp_path, PUBLIC_MARKETS_SOURCE__URL=url(tmp_path))
     assert (done.returncode, done.stdout.split(" as of")[0]) == (0, "built 93 markets"), done.stderr
 
 

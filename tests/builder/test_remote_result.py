@@ -19,6 +19,7 @@ from generator.downloads.histories import HeldRows, LastHistories, LaterRow, New
 from generator.errors import ClusterError
 from generator.findings import Finding
 from generator.markets.columns import NAMES, Columns
+from generator.markets.fills import NO_TRADES, Trades
 from generator.markets.fingerprint import Fingerprint
 from generator.markets.market import Market
 from generator.markets.quarantine import Quarantine
@@ -43,8 +44,11 @@ MADE = Made("v", "m", len(BODY), 2, "", ())
 READ = ReadDetail(
     FIRST, "ten", BODY, manifest.digest(keys.detail(FIRST), BODY), len(BODY), MADE,
     is_thinned=False, is_audited=False, has_findings=False,
+    trades=Trades(has_newer=True, lowest=0.2, highest=0.4, older=3),
 )  # fmt: skip
-KEPT = ReadDetail(SECOND, None, None, "digest", 7, None, is_thinned=True, is_audited=True, has_findings=True)
+KEPT = ReadDetail(
+    SECOND, None, None, "digest", 7, None, is_thinned=True, is_audited=True, has_findings=True, trades=NO_TRADES
+)
 SLUGS: Final = {FIRST: "ten", SECOND: None, BLOCKED: None}
 TASK = Task(
     Config(), EVERYTHING, Facts(), AS_OF, NOW, EVERY_DETAIL, blocked=frozenset({BLOCKED}), known={SECOND: MADE},

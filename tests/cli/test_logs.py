@@ -42,7 +42,7 @@ def test_warnings_and_errors_are_json_too(published_site: PublishedSite) -> None
     (failure,) = [line for line in lines(result.stderr) if line["level"] == "error"]
     assert failure["exit_code"] == 3
     assert failure["message"].startswith("1 of 11 markets break the contract")
-    result = published_site.run("build", "--as-of", hour(1), "--log-format", "json", "--allow-invalid")
+    result = published_site.run("build", "--as-of", hour(1), "--log-format", "json", "--accept=invalid")
     assert any(
         line["level"] == "warning" and line["message"].startswith("markets: 1 row quarantined: prob: ")
         for line in lines(result.stderr)

@@ -198,7 +198,7 @@ def test_what_costs_too_much_is_not_published_as_a_dry_run_says(charged: Publish
     assert refusal == (
         "3,235 PUT requests every 60 minutes would cost about 11.81 USD a month at S3 + CloudFront (prices of "
         "2026-03-08), more than guards.max_monthly_cost (10) allows; nothing was uploaded. set schedule: 120 "
-        "(5.90 USD) or layout: chunks (0.46 USD), or pass --allow-cost"
+        "(5.90 USD) or layout: chunks (0.46 USD), or pass --accept cost"
     )
 
 
@@ -206,10 +206,10 @@ def test_only_settings_that_satisfy_the_guard_are_advised(charged: PublishedSite
     assert "layout: chunks" not in charged.refused(3, "publish", guards__max_monthly_cost="0.4")
     compact = charged.run("rebuild", layout="chunks", schedule="10", guards__max_monthly_cost="2")
     assert compact.exit_code == 3
-    assert compact.stderr.endswith("nothing was uploaded. set schedule: 15 (1.40 USD), or pass --allow-cost\n")
+    assert compact.stderr.endswith("nothing was uploaded. set schedule: 15 (1.40 USD), or pass --accept cost\n")
 
 
-@pytest.mark.parametrize(("options", "limit", "schedule"), [((), "10", "120"), (("--allow-cost",), "0", "60")])
+@pytest.mark.parametrize(("options", "limit", "schedule"), [((), "10", "120"), (("--accept=cost",), "0", "60")])
 def test_a_longer_schedule_satisfies_the_guard_and_an_option_lifts_it(
     charged: PublishedSite, options: tuple[str, ...], limit: str, schedule: str
 ) -> None:
@@ -250,5 +250,5 @@ def test_without_a_report_the_guard_has_no_figures(charged: PublishedSite) -> No
     (charged.folder / "output" / "report.json").unlink()
     refusal = charged.refused(3, "publish")
     assert refusal == (
-        "output/report.json: has no cost estimate; run `public-markets build` again, or pass --allow-cost"
+        "output/report.json: has no cost estimate; run `public-markets build` again, or pass --accept cost"
     )

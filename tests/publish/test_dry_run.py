@@ -129,7 +129,7 @@ def test_a_dry_run_says_what_the_real_run_then_does_and_changes_nothing(
     happened, options, expected = CASES[case]
     with quick(published_site):
         published_site.settings["layout"] = layout
-        published_site.done("rebuild", "--as-of", hour(0), "--allow-older")
+        published_site.done("rebuild", "--as-of", hour(0), "--accept=older")
         happened(published_site)
         published_site.server.behaviour.clock_offset_s += 600  # the lease of a killed run is over
         later = ["--as-of", hour(0 if case.startswith("unchanged") else 2)]

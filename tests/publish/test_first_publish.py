@@ -70,7 +70,7 @@ def test_a_publisher_that_is_still_alive_is_at_work(cut_short: PublishedSite) ->
 def test_no_guard_defends_what_it_put(cut_short: PublishedSite) -> None:
     for number in OPEN[1:]:
         cut_short.edit(number, is_listed=0)
-    cut_short.done("rebuild", "--allow-demo", "--as-of", "2024-01-30T00:00:00Z", output="anew")
+    cut_short.done("rebuild", "--accept=demo", "--as-of", "2024-01-30T00:00:00Z", output="anew")
     cut_short.check("anew")
     assert cut_short.traces(OPEN[1], output=False) == []
 

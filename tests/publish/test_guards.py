@@ -36,13 +36,13 @@ def manifest() -> dict[str, object]:
 
 def test_the_loss_of_too_many_markets_is_refused(published_site: PublishedSite) -> None:
     hide(published_site, 1, 2, FX)
-    published_site.done("build", "--as-of", hour(1), "--allow-shrink")
+    published_site.done("build", "--as-of", hour(1), "--accept=shrink")
     sentence = "3 of 11 markets would disappear, more than guards.max_shrink (0.2) allows; nothing was "
     assert (
-        published_site.refused(3, "publish") == sentence + "replaced. If the database is complete, pass --allow-shrink"
+        published_site.refused(3, "publish") == sentence + "replaced. If the database is complete, pass --accept shrink"
     )
     assert "3 of 11" in published_site.refused(3, "publish", "--dry-run")
-    assert "8 markets" in published_site.done("publish", "--allow-shrink").stdout
+    assert "8 markets" in published_site.done("publish", "--accept=shrink").stdout
     published_site.check()
 
 
@@ -62,9 +62,9 @@ def test_a_build_older_than_the_published_one_is_refused(published_site: Publish
     published_site.done("rebuild", "--as-of", hour(2))
     assert published_site.refused(3, "rebuild", "--as-of", hour(1)) == (
         "the build is as of 2024-02-01T01:00:00.000Z, older than what is published, 2024-02-01T02:00:00.000Z; "
-        "build again (check the clocks), or pass --allow-older"
+        "build again (check the clocks), or pass --accept older"
     )
-    published_site.done("publish", "--allow-older")
+    published_site.done("publish", "--accept=older")
     assert published_site.record().built.as_of == "2024-02-01T01:00:00.000Z"
     published_site.check()
 
@@ -149,7 +149,9 @@ def test_a_rebuild_whose_publish_meets_a_damaged_file_builds_in_full_and_goes_on
 
 def test_a_build_that_was_killed_is_refused(published_site: PublishedSite) -> None:
     tamper(Path("output/manifest.json"), json.dumps({**manifest(), "complete": False}).encode())
-    sentence = published_site.refused(3, "publish", "--allow-shrink", "--allow-older", "--allow-other-site", "--verify")
+    sentence = published_site.refused(
+        3, "publish", "--accept=shrink", "--accept=older", "--accept=other-site", "--verify"
+    )
     assert sentence == "output: the last build there was killed; run `public-markets build` again"
     published_site.done("rebuild", "--as-of", hour(1))
     published_site.check()
@@ -186,7 +188,7 @@ def test_another_sites_bucket_is_refused_and_both_blocked_lists_are_left_alone(p
     for options in ((), ("--dry-run",)):
         assert published_site.refused(3, "rebuild", "--as-of", hour(1), *options, base_url=other) == (
             "publish.target holds the site http://127.0.0.1:8000, but base_url is https://other.example; if it is the "
-            "right target, pass --allow-other-site"
+            "right target, pass --accept other-site"
         )
     assert contents(published_site) == before, "nothing was built"
     assert "base_url was http://127.0.0.1:8000, is https://other.example" in published_site.refused(
@@ -199,7 +201,7 @@ def test_another_sites_bucket_is_refused_and_both_blocked_lists_are_left_alone(p
     assert "publish.target holds the site" in published_site.refused(3, "publish", base_url=other)
     assert contents(published_site) == before
     published_site.remove("blocked.json")
-    published_site.done("rebuild", "--as-of", hour(1), "--allow-other-site", base_url=other)
+    published_site.done("rebuild", "--as-of", hour(1), "--accept=other-site", base_url=other)
     assert published_site.record().built.settings["base_url"] == other
     published_site.check()
     published_site.done("publish", base_url=other)
@@ -209,7 +211,7 @@ def test_another_sites_bucket_is_refused_and_both_blocked_lists_are_left_alone(p
 
 
 MADE_UP = (
-    "its markets are made up; set PUBLIC_MARKETS_SOURCE__URL to your database and build again, or pass --allow-demo"
+    "its markets are made up; set PUBLIC_MARKETS_SOURCE__URL to your database and build again, or pass --accept demo"
 )
 
 
@@ -229,7 +231,7 @@ def test_a_demo_database_is_built_but_not_published(empty: PublishedSite) -> Non
         sentence = empty.refused(3, "publish", *options)
         assert sentence == f"source.url names a demo database: {MADE_UP}"
     assert "manifest.json" not in empty.stored()
-    empty.done("publish", "--allow-demo")
+    empty.done("publish", "--accept=demo")
     empty.check()
 
 
@@ -238,7 +240,7 @@ def test_the_default_source_is_built_but_not_published(empty: PublishedSite) -> 
     empty.done("build", "--as-of", hour(1))
     sentence = f"source.url is not set, and its default is the demo database: {MADE_UP}"
     assert empty.refused(3, "publish") == sentence
-    empty.done("publish", "--allow-demo")
+    empty.done("publish", "--accept=demo")
     empty.check()
 
 
@@ -325,7 +327,7 @@ def test_a_directory_that_anyone_can_write_to_causes_a_warning(published_site: P
 # Records of other programs and formats
 
 
-@pytest.mark.parametrize("option", [(), ("--dry-run",), ("--allow-other-site", "--allow-older", "--allow-shrink")])
+@pytest.mark.parametrize("option", [(), ("--dry-run",), ("--accept=other-site", "--accept=older", "--accept=shrink")])
 def test_a_foreign_record_is_refused(published_site: PublishedSite, option: tuple[str, ...]) -> None:
     published_site.put("manifest.json", b'{"name": "a web app"}')
     assert published_site.refused(1, "publish", *option) == (

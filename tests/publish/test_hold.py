@@ -127,7 +127,7 @@ def test_a_reason_and_a_release_exclude_each_other(published_site: PublishedSite
 @pytest.mark.campaign(short=1)
 @pytest.mark.parametrize(
     "command",
-    [("publish", "--allow-older"), ("publish", "--verify"), ("rebuild", "--as-of", hour(2))],
+    [("publish", "--accept=older"), ("publish", "--verify"), ("rebuild", "--as-of", hour(2))],
     ids=lambda words: " ".join(words[:2]),
 )
 def test_a_run_is_refused_with_who_holds_since_when_and_why(
@@ -167,10 +167,10 @@ def test_a_refused_rebuild_believes_the_blocked_list_and_not_the_database(publis
     published_site.edit(2, is_listed=0)
     published_site.edit(3, prob=7.5)
     before = published_site.objects()
-    published_site.refused(3, "rebuild", "--as-of", hour(1), "--allow-invalid")
+    published_site.refused(3, "rebuild", "--as-of", hour(1), "--accept=invalid")
     assert published_site.objects() == before
     published_site.block(4)
-    result = published_site.run("rebuild", "--as-of", hour(1), "--allow-invalid")
+    result = published_site.run("rebuild", "--as-of", hour(1), "--accept=invalid")
     assert result.exit_code == 3
     assert "hidden markets were still withdrawn" in result.stderr
     assert published_site.traces(4) == []

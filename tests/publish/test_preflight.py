@@ -204,7 +204,7 @@ def test_a_site_from_the_future_fails_because_it_would_never_look_stale(publishe
     at(published_site, FIRST - timedelta(minutes=45))
     problem = (
         f"{NAME}: 11 markets are published as of 2024-01-31T12:00:00.000Z, 45 minutes from now: the clock of a machine "
-        "that built was ahead; set it, then run `public-markets rebuild --allow-older` once"
+        "that built was ahead; set it, then run `public-markets rebuild --accept older` once"
     )
     assert published_site.refused(1, "check", "--published") == problem
     assert f"warning: {problem}" in found(published_site)

@@ -131,12 +131,12 @@ def test_no_serial_names_two_states_after_an_older_build_was_published(published
         published_site.done("rebuild", "--as-of", hour(9))
         serials.look(published_site)
         copy_output(published_site.folder / "good", published_site.folder / f"good-{volume}")
-        published_site.done("publish", "--allow-older", output=f"good-{volume}")
+        published_site.done("publish", "--accept=older", output=f"good-{volume}")
         sessions.add(serials.look(published_site))
         published_site.check(f"good-{volume}")
         assert (head(published_site)["serial"], head(published_site)["steps"]) == (1, [])
         published_site.edit(3, volume=volume)
-        published_site.done("rebuild", "--as-of", hour(2), "--allow-older", output=f"good-{volume}")
+        published_site.done("rebuild", "--as-of", hour(2), "--accept=older", output=f"good-{volume}")
         serials.look(published_site)
     assert len(sessions) == 2
 

@@ -27,7 +27,7 @@ RECORD: Final = "manifest.json"
 _UNPUBLISHED: Final = (BLOCKED, "edge/", "details", "vendor/", ".lock")
 #: Files for people, which name by its id what was taken down.
 _FOR_PEOPLE: Final = (REPORT, INSPECTION)
-_LIFTED: Final = ("--allow-shrink",)
+_LIFTED: Final = ("--accept=shrink",)
 #: The families, by what their keys begin with, the first that fits.
 _FAMILIES: Final = (
     ("details", (f"{keys.DETAILS}/", f"{keys.SLUGS}/")),
@@ -78,7 +78,7 @@ class Workplace:
         return result
 
     def build(self, as_of: str, *options: str, output: str = "output") -> None:
-        self.done("build", "--as-of", as_of, *_LIFTED, "--allow-invalid", *options, output=output)
+        self.done("build", "--as-of", as_of, *_LIFTED, "--accept=invalid", *options, output=output)
 
     def publish(self, *options: str, output: str = "output", target: str = "") -> None:
         self.done("publish", *_LIFTED, *options, output=output, target=target)

@@ -54,7 +54,7 @@ def test_builds_one_after_the_other_leave_what_a_fresh_build_makes(published_sit
     names = set[str]()
     for step in range(1, rounds(4, 9)):
         change(published_site, rng, step)
-        published_site.done("build", "--as-of", hour(step), "--allow-shrink")
+        published_site.done("build", "--as-of", hour(step), "--accept=shrink")
         published_site.done("build", "--as-of", hour(step), output="fresh")
         made, fresh = manifest_of(published_site, "output"), manifest_of(published_site, "fresh")
         assert without_downloads(made) == without_downloads(fresh)

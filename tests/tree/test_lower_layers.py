@@ -29,7 +29,7 @@ MARKETS: Final = 3
 #: What a run does to folders of the lower layer.
 RUNS: Final = {
     "takedown": ("takedown", market_id(GONE)),
-    "withdrawal": ("build", "--allow-shrink"),
+    "withdrawal": ("build", "--accept=shrink"),
     "purge": ("build", "--full", "--purge-retired"),
 }
 

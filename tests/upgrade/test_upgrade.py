@@ -45,7 +45,7 @@ def test_the_first_release_is_among_the_kept_sites() -> None:
 @pytest.mark.campaign(short=0)
 def test_a_kept_site_is_rebuilt_published_taken_from_and_verified(site: Path) -> None:
     taken = (site / TAKEN_DOWN).read_text()
-    assert "error" not in run(site, "check", "--allow-demo")
+    assert "error" not in run(site, "check", "--accept=demo")
     before, serial = files(site / "target"), state(site)
     told = run(site, "rebuild", "--as-of", LATER)
     # It reads what the earlier version left: what did not change is neither written nor uploaded again.

@@ -316,12 +316,12 @@ def test_too_many_bad_rows_replace_nothing_unless_allowed(grown: tuple[BuiltSite
     stderr = site.refuses("build", "--as-of", NOW, code=3)
     assert stderr == (
         "error: 1 of 4 markets break the contract, more than guards.max_invalid (0.01) allows; nothing was replaced. "
-        "Fix them, or pass --allow-invalid:\n"
+        "Fix them, or pass --accept invalid:\n"
         f"  markets: 1 row quarantined: prob: input should be less than or equal to 1 ({market_id(4)}: 1.2); "
         "correct it, or convert it in a view (0.45 rather than 45)\n"
         "  `public-markets check --all` names each\n"
     )
-    assert site.build("--allow-invalid").returncode == 0
+    assert site.build("--accept=invalid").returncode == 0
     assert site.build("--set", "guards.max_invalid=0.25").returncode == 0
     assert json.loads((site.output / "report.json").read_bytes())["markets"]["quarantined"] == 1
 
@@ -332,8 +332,8 @@ def test_too_great_a_loss_replaces_nothing_unless_allowed(grown: tuple[BuiltSite
     stderr = site.refuses("build", "--as-of", NOW, code=3)
     assert stderr == (
         "error: 1 of 3 markets would disappear, more than guards.max_shrink (0.2) allows; nothing was replaced. "
-        "If the database is complete, pass --allow-shrink\n"
+        "If the database is complete, pass --accept shrink\n"
     )
-    done = site.build("--allow-shrink")
+    done = site.build("--accept=shrink")
     assert (done.returncode, done.stderr) == (0, f"WARNING: withdrawn: market {market_id(1)} is no longer public\n")
     assert not (site.output / f"v1/public/markets/detail/00/{market_id(1)}.json").exists()

@@ -127,7 +127,7 @@ def built(folder: Path, fill: Callable[[sqlite3.Connection], object], *arguments
     with closing(create_database(folder / "markets.db")) as connection:
         fill(connection)
     (folder / "config.yaml").write_text("source:\n  url: sqlite:///markets.db\n")
-    done = BuiltSite(folder).build("--allow-invalid", *arguments)
+    done = BuiltSite(folder).build("--accept=invalid", *arguments)
     assert done.returncode == 0, done.stderr
     return Built(folder / "output", done.stderr, done.stdout)
 

@@ -74,7 +74,7 @@ class ChangingSite:
 
     def build(self) -> None:
         self.now += timedelta(minutes=1)
-        self._run("build", "--as-of", self.now.isoformat(), "--allow-shrink")
+        self._run("build", "--as-of", self.now.isoformat(), "--accept=shrink")
 
     def take_down(self) -> None:
         """Withdraw a market, and with it the lists that show it: walks in them expire."""

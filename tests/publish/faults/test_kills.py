@@ -45,7 +45,7 @@ def move(scene: Scene) -> Case:
     old = scene.site("a", 0)
     scene.layouts["b"] = chunks.LAYOUT
     new = scene.site("b", 1, m1={"question": "Edited?"}, m6=None)
-    return Case([old], scene.arguments("publish", "b", "--allow-shrink"), [old.state, new.state], new, hidden=(6,))
+    return Case([old], scene.arguments("publish", "b", "--accept=shrink"), [old.state, new.state], new, hidden=(6,))
 
 
 def withdrawal(scene: Scene) -> Case:
@@ -53,7 +53,7 @@ def withdrawal(scene: Scene) -> Case:
     later = scene.site("b", 1)
     new = scene.site("c", 2, m6=None, m3=None)
     states = [later.state, new.state]
-    return Case([old, later], scene.arguments("publish", "c", "--allow-shrink"), states, new, hidden=(3, 6))
+    return Case([old, later], scene.arguments("publish", "c", "--accept=shrink"), states, new, hidden=(3, 6))
 
 
 def expiry(scene: Scene) -> Case:

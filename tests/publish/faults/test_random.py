@@ -54,7 +54,7 @@ def test_random_kills_leave_nothing_behind(scene: Scene, victims: Victims, *, ki
                 walkers.withdraw(is_withdrawing=True)
             walkers.expect(site.state)
             states.append(site.state)
-            arguments = scene.arguments("publish", site.folder.parent.name, "--allow-shrink")
+            arguments = scene.arguments("publish", site.folder.parent.name, "--accept=shrink")
             victims.kill(arguments, Strike(ANY, rng.randint(1, 85 if has_all else 55), after=rng.random() < 0.5))
             check_known(scene.objects())
             check_lists(scene, *states)
@@ -90,7 +90,7 @@ def test_a_store_that_denies_listing_versions_never_keeps_the_cdn_from_being_inv
     before = scene.objects()
     settings = (f"publish.purge_command=sh -c 'echo done >> {notes}'", "publish.cache_fill=0")
     overrides = [part for setting in settings for part in ("--set", setting)]
-    arguments = scene.arguments("publish", "b", "--allow-shrink", *overrides)
+    arguments = scene.arguments("publish", "b", "--accept=shrink", *overrides)
     for _ in range(rounds(1, 4)):
         scene.reset(before)
         scene.server.bucket.versioning = "Enabled"
@@ -158,7 +158,7 @@ def into_directory(scene: Scene, victims: Victims) -> tuple[Path, Reader, Callab
     target = scene.folder / "site"
 
     def publish(name: str) -> list[str]:
-        return [*scene.arguments("publish", name, "--allow-shrink"), "--set", f"publish.target={target}"]
+        return [*scene.arguments("publish", name, "--accept=shrink"), "--set", f"publish.target={target}"]
 
     victims.finish(publish("a"))
     shutil.copytree(target, target.with_name("pristine"))

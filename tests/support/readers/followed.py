@@ -110,7 +110,7 @@ class Followed:
         self.public = self.public - self.blocked
 
     def build(self, **settings: str) -> None:
-        self.site.done("build", *self._next(), "--allow-shrink", **settings)
+        self.site.done("build", *self._next(), "--accept=shrink", **settings)
 
     def publish(self, **settings: str) -> None:
         """Build and publish."""
@@ -330,7 +330,7 @@ class _Sentences(logging.Handler):
 
 
 _MANY: Final = 1 << 20
-_LIFTED: Final = ("--allow-shrink", "--allow-cost", "--allow-older")
+_LIFTED: Final = ("--accept=shrink", "--accept=cost", "--accept=older")
 
 
 def _texts(number: int) -> dict[str, str]:

@@ -21,6 +21,7 @@ from generator.builder.run import build
 from generator.cli.main import main
 from generator.config import loader
 from generator.config.settings import Config
+from generator.errors import BUILD_GUARDS
 from generator.markets.quarantine import Quarantine
 from generator.progress import SILENT, Progress
 from generator.source.reader import open_reader
@@ -72,8 +73,10 @@ def make_config(folder: Path, **settings: object) -> Config:
 
 
 def build_now(settings: Config, as_of: datetime = AS_OF, *, progress: Progress = SILENT, **overrides: bool) -> Report:
-    """Build in this process; `overrides` are those of guards, by name."""
-    return build(settings, Clock(as_of, is_set=True), overrides=BuildOverrides(**overrides), progress=progress)
+    """Build in this process; `overrides` are the guards to accept, and other fields of `BuildOverrides`, by name."""
+    accepted = frozenset(name for name in BUILD_GUARDS if overrides.pop(name, False))
+    chosen = BuildOverrides(accepted, **overrides)
+    return build(settings, Clock(as_of, is_set=True), overrides=chosen, progress=progress)
 
 
 def manifest_of(**fields: Any) -> Manifest:
