@@ -24,6 +24,7 @@ _HALF: Final = 0.5
 #: So many of anything may change that never should, and this share of it.
 _FEW: Final = 5
 _MAX_CHANGED: Final = 0.05
+_MORE: Final = f"more than {_FEW} and more than {_MAX_CHANGED:.0%}"
 #: The settings that decide how many rows details show. If one changed, numbers of rows say nothing.
 _LEVELS, _FILLS, _POINTS = "detail.order_book", "detail.recent_fills", "detail.history_points"
 #: Characters of a question to show before the first one that changed.
@@ -136,19 +137,19 @@ class ContentGuards:
     def _outcomes(self) -> Iterator[str]:
         outcomes = _with(self.found.outcomes, sum(market.status == "resolved" for market in self.unchanged))
         if _are_many(outcomes):
-            changed = f"changed, although they were resolved before; more than {_FEW} and {_MAX_CHANGED:.0%}"
+            changed = f"changed, although they were resolved before, {_MORE}"
             yield _refusal(f"the outcomes of {_share(outcomes, 'market')}", changed, "they are", "outcomes", outcomes)
 
     def _closed(self) -> Iterator[str]:
         closed = _with(self.found.closed, sum(1 for _ in self._open()))
         if closed.total >= LEAST and _exceeds(closed, _HALF):
-            stopped = "are open no more, although they close later; more than half"
+            stopped = "are no longer open, although their closing time is to come, more than half"
             yield _refusal(_share(closed, "open market"), stopped, "they are", "closed", closed)
 
     def _volumes(self) -> Iterator[str]:
         volumes = _with(self.found.volumes, len(self.unchanged))
         if _are_many(volumes):
-            changed = f"changed without a trade or other activity; more than {_FEW} and {_MAX_CHANGED:.0%}"
+            changed = f"changed without a trade or other activity, {_MORE}"
             yield _refusal(f"the volumes of {_share(volumes, 'market')}", changed, "they are", "volumes", volumes)
 
     def _altered_fills(self) -> Iterator[str]:
@@ -156,7 +157,7 @@ class ContentGuards:
         if altered.number > _FEW:
             altered = self._with_unchanged(altered, self.unchanged, _MAX_CHANGED, lambda rows: rows.fills)
         if _are_many(altered):
-            changed = f"have another price, amount or time than before; more than {_FEW} and {_MAX_CHANGED:.0%}"
+            changed = f"have other prices, amounts, shares or times than before, {_MORE}"
             yield _refusal(_share(altered, "recent fill"), changed, "they are", "fills", altered)
 
     def _doubled_fills(self) -> Iterator[str]:
@@ -168,7 +169,7 @@ class ContentGuards:
             )
             if _exceeds(doubled, limit):
                 fills = counted(doubled.number, "fill", ",")
-                come = f"would appear that are older than the last build, beside {doubled.total:,}; more than "
+                come = f"older than the last build would appear beside {doubled.total:,}, more than "
                 come += f"guards.max_shrink ({limit:g}) allows"
                 yield _refusal(fills, come, "they are", "fills", doubled)
 

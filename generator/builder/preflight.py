@@ -4,7 +4,7 @@ import json
 import os
 import stat
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from functools import partial
@@ -26,6 +26,7 @@ from generator.errors import ConfigError, PublicMarketsError, ReadError
 from generator.findings import CHECK_NAMES_EACH, Finding, clocks, error, fine, refused, warning
 from generator.markets.quarantine import Quarantine
 from generator.progress import Progress
+from generator.site.catalog import Catalog
 from generator.source.address import display_url
 from generator.source.reader import Reader, open_reader
 from generator.source.surveying import SITE_KEY
@@ -148,7 +149,10 @@ class BuildCheck:
         yield from self._of_one_market(measured)
         yield from _of_versions(measured, reader)
         yield from link_check.findings(self._config.market_url, catalog, has_keys=reader.offers(SITE_KEY))
-        yield from self._suspicious(reader, measured)
+        counts = reader.row_counts()
+        yield fine(f"rows: {', '.join(f'{count:,} {name}' for name, count in counts.items())}")
+        yield from self._suspicious(counts, measured)
+        yield from self._empty(counts, catalog)
         if measured.empty:
             yield fine(notices.empty_relations(measured.empty))
         yield from self._of_rows(measured.remarks)
@@ -159,12 +163,30 @@ class BuildCheck:
             if found := foreseen.of_one(measured, self._config, prices.load(self._config)):
                 yield fine(found[0])
 
-    def _suspicious(self, reader: Reader, measured: DryRun) -> Iterator[Finding]:
-        """What is valid, but probably a mistake."""
+    def _wanted(self) -> dict[str, bool]:
+        """Which of the relations that fill details are shown."""
         shown = self._config.detail
-        wanted = {"orders": shown.order_book, "fills": shown.recent_fills, "probabilities": shown.history_points}
+        return {
+            "orders": shown.order_book, "fills": shown.recent_fills > 0, "probabilities": shown.history_points > 0,
+        }  # fmt: skip
+
+    def _empty(self, counts: Mapping[str, int], catalog: Catalog) -> Iterator[Finding]:
+        """Fills or points that are missing, although there was trading; and what that means for the guards."""
+        has_trading = any(market.volume or market.trader_count for market in catalog.markets)
+        for name in ("fills", "probabilities"):
+            if has_trading and self._wanted()[name] and not counts[name]:
+                yield warning(
+                    f"{name}: has no row, although markets have volume or traders; if your site records them, correct "
+                    "the view, or the policy (row level security) that hides them"
+                )
+        if catalog.markets and not (self._wanted()["fills"] and counts["fills"]):
+            yield fine("fills: none are read, so no trade explains a jump, and guards.max_jumps counts every one")
+
+    def _suspicious(self, counts: Mapping[str, int], measured: DryRun) -> Iterator[Finding]:
+        """What is valid, but probably a mistake."""
         is_any = bool(measured.catalog.markets)
-        unseen = _Unseen({name for name, is_wanted in wanted.items() if is_any and is_wanted and reader.has_rows(name)})
+        wanted = self._wanted()
+        unseen = _Unseen({name for name, is_wanted in wanted.items() if is_any and is_wanted and counts[name]})
         for body in measured.details():
             if not unseen.relations and not unseen.is_unpriced:
                 break

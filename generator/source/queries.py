@@ -153,10 +153,17 @@ class Statements:
         is_text = self.dialect != "sqlite" and RELATIONS[name].get(column, "text") in _AS_TEXT
         return sa.func.convert_to(value, sa.func.pg_client_encoding()) if is_text else value
 
+    def count_rows(self, relation: str) -> sa.Select[Any]:
+        """Select the number of rows that may be public, of whichever market."""
+        table = self._relation(relation)
+        return self._maybe_public(sa.select(sa.func.count()).select_from(table), table)
+
     def one_if_any(self, relation: str) -> sa.Select[Any]:
         """Select 1 if the relation has a row that may be public, of whichever market: nothing of the row itself."""
         table = self._relation(relation)
-        statement = sa.select(sa.literal(1)).select_from(table).limit(1)
+        return self._maybe_public(sa.select(sa.literal(1)).select_from(table).limit(1), table)
+
+    def _maybe_public(self, statement: sa.Select[Any], table: sa.TableClause) -> sa.Select[Any]:
         if "is_public" not in table.c:
             return statement
         return statement.where(

@@ -129,6 +129,11 @@ class Reader:
         # Read to the end: this closes the cursor.
         return bool([*self._transaction.rows(self._statements.one_if_any(relation), relation)])
 
+    def row_counts(self) -> dict[str, int]:
+        """How many rows every relation has that may be public, of whichever market, by its name. Raises ReadError."""
+        counts = {name: [*self._transaction.rows(self._statements.count_rows(name), name)] for name in RELATIONS}
+        return {name: rows[0][0] for name, rows in counts.items()}
+
     def failures(self) -> list[str]:
         """Every column that the database fails to compute, as sentences. May take longer than a build."""
         columns = {relation: self._columns(relation) for relation in RELATIONS}

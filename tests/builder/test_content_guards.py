@@ -54,7 +54,7 @@ INTERVAL: Final = Interval("2026-01-31T11:00:00.000Z", NOW, 50)
 GONE: Final = r"would disappear, more than guards\.max_shrink \(0\.2\) allows"
 MOVED: Final = r"moved by more than 30 points, more than guards\.max_jumps \(0\.1\) allows"
 MIRRORED: Final = {"prob": "1 - prob"}
-FEW: Final = r"more than 5 and 5%"
+FEW: Final = r"more than 5 and more than 5%"
 SWAPPED: Final = "CASE resolution WHEN 'YES' THEN 'NO' WHEN 'NO' THEN 'YES' ELSE resolution END"
 CLOSED: Final = "CASE status WHEN 'open' THEN 'closed' ELSE status END"
 LATER: Final = "strftime('%Y-%m-%d %H:%M:%f000', close_time, '+2 hours')"
@@ -73,12 +73,12 @@ BROKEN: Final = {
     "probabilities mirrored": ("1", MIRRORED, rf"the newest points of \d+ of \d+ open markets {MOVED}", "jumps"),
     "markets reworded": ("1", {"question": "question || '!'"}, r"(\d+) of \1 questions changed, more", "questions"),
     "markets swapped": ("1", {"resolution": SWAPPED}, rf"the outcomes of \d+ of \d+ .*{FEW}", "outcomes"),
-    "markets closed": ("1", {"status": CLOSED}, r"\d+ of \d+ open markets are open no more, although", "closed"),
+    "markets closed": ("1", {"status": CLOSED}, r"\d+ of \d+ open markets are no longer open, although", "closed"),
     "markets in cents": ("1", {"volume": "volume * 100"}, rf"the volumes of \d+ of \d+ markets .*{FEW}", "volumes"),
     "markets in another zone": ("1", {"close_time": LATER}, r"the closing times of (\d+) of \1 .* by 2:00:00", "times"),
-    "fills in cents": ("1", {"amount": "amount * 100"}, rf"[\d,]+ of [\d,]+ recent fills have another.*{FEW}", "fills"),
+    "fills in cents": ("1", {"amount": "amount * 100"}, rf"[\d,]+ of [\d,]+ recent fills have other.*{FEW}", "fills"),
     "fills in another zone": ("1", {"created_at": EARLIER}, rf"([\d,]+) of \1 recent fills have .*{FEW}", "fills"),
-    "fills doubled": (TWICE, {}, r"[\d,]+ fills would appear that are older than the last build, beside", "fills"),
+    "fills doubled": (TWICE, {}, r"[\d,]+ fills older than the last build would appear beside", "fills"),
 }  # fmt: skip
 
 
@@ -493,7 +493,7 @@ def test_half_of_the_open_markets_may_close_early() -> None:
     kept = [body(number) for number in range(LEAST, 40)]
     assert refusals(*closed[1:]) == []
     assert refusals(*closed, unchanged=kept) == []
-    assert refusals(*closed, unchanged=kept[1:])[0].startswith("20 of 39 open markets are open no more, although they")
+    assert refusals(*closed, unchanged=kept[1:])[0].startswith("20 of 39 open markets are no longer open, although")
     assert refusals(*closed, accept="closed") == []
 
 
@@ -520,7 +520,7 @@ def test_fills_that_were_shown_stay_as_they_were() -> None:
     for values in ({"amount": 100.0}, {"shares": 3.0}, {"price": 0.6}, {"price": None}, {"timestamp": INTERVAL.since}):
         pairs = changed(**values)
         assert refusals(*pairs[:5]) == []
-        assert refusals(*pairs)[0].startswith("6 of 6 recent fills have another price, amount or time than before")
+        assert refusals(*pairs)[0].startswith("6 of 6 recent fills have other prices, amounts, shares or times")
         assert refusals(*pairs, accept="fills") == []
         assert refusals(*pairs, unchanged=[body(10, fills=50), body(11, fills=50), body(12, fills=14)]) == []
     assert refusals(*changed(id=fill_id(2))) == [], "another fill has other values"
@@ -535,9 +535,7 @@ def test_a_fifth_more_fills_may_come_late_where_all_were_shown() -> None:
     pair = body(fills=30), body(fills=36)
     assert refusals(pair, rows=traded(older=36)) == []
     (refusal,) = refusals(pair, rows=traded(older=37))
-    assert refusal.startswith(
-        "7 fills would appear that are older than the last build, beside 30; more than guards.max"
-    )
+    assert refusal.startswith("7 fills older than the last build would appear beside 30, more")
     assert refusals(pair, rows=traded(older=37), accept="fills") == []
     assert refusals(pair, rows=traded(older=37), unchanged=[body(2, fills=5)]) == []
     assert refusals(pair, rows=traded(*[0.5] * 9, older=30)) == [], "those are new"

@@ -141,7 +141,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.mark.campaign(short=0)
 def test_the_command_ends_with_what_a_build_will_make(folder: Path, database: sqlite3.Connection) -> None:
-    insert_market(database, 1)
+    insert_market(database, 1, volume=0, trader_count=0)
     insert_market(database, 2, approval="pending")
     done = run("check", cwd=folder)
     assert (done.returncode, done.stderr) == (0, "")
@@ -149,6 +149,8 @@ def test_the_command_ends_with_what_a_build_will_make(folder: Path, database: sq
     assert told + rest.partition("\n")[2] == (
         "fine: sqlite:///markets.db: all relations and columns found\n"
         "fine: rows: 1 market can be published, 1 is hidden\n"
+        "fine: rows: 2 markets, 0 market_categories, 0 fx_members, 0 orders, 0 fills, 0 probabilities\n"
+        "fine: fills: none are read, so no trade explains a jump, and guards.max_jumps counts every one\n"
         f"fine: {notices.empty_relations(['fx_members', 'orders', 'fills', 'probabilities'])}\n"
         "fine: output: writable\n"
         "`public-markets build` will make 3,022 objects of 1 market in output\n"
@@ -182,7 +184,7 @@ def test_rows_that_would_be_left_out_are_counted_by_reason_with_examples(
     folder: Path, database: sqlite3.Connection
 ) -> None:
     for number in range(1, 6):
-        insert_market(database, number, prob=number - 0.5)
+        insert_market(database, number, prob=number - 0.5, volume=0, trader_count=0)
     insert_fill(database, 1, amount=-1.0)
     done = run("check", "--set", "guards.max_invalid=1", cwd=folder)
     assert done.returncode == 0
@@ -191,9 +193,9 @@ def test_rows_that_would_be_left_out_are_counted_by_reason_with_examples(
         f"warning: fills: 1 row quarantined: amount: {BELOW_0} ({fill_id(1)}: -1.0); correct it",
     ]
     count = "warning: rows: 5 quarantined in all, 0 remarks; `public-markets check --all` names each"
-    assert done.stdout.splitlines()[4:-2] == [*kinds, count]
+    assert done.stdout.splitlines()[5:-2] == [*kinds, count]
     done = run("check", "--all", "--set", "guards.max_invalid=1", cwd=folder)
-    assert done.stdout.splitlines()[4:-2] == [
+    assert done.stdout.splitlines()[5:-2] == [
         *kinds,
         f"warning: fills: {fill_id(1)}: amount: {BELOW_0} (-1.0)",
         *(f"warning: markets: {market_id(number)}: prob: {ABOVE_1} ({number - 0.5})" for number in range(2, 6)),
@@ -237,7 +239,7 @@ def test_rows_that_belong_to_no_public_market_are_told_and_none_of_them_is_named
 
 
 def test_prices_that_are_all_published_as_null_are_told(folder: Path, database: sqlite3.Connection) -> None:
-    insert_market(database, 1)
+    insert_market(database, 1, volume=0, trader_count=0)
     assert warnings(folder) == []
     for number, price in enumerate((45.0, None, 99.5)):
         insert_fill(database, number, price=price)
@@ -248,6 +250,24 @@ def test_prices_that_are_all_published_as_null_are_told(folder: Path, database: 
     )
     insert_fill(database, 9, price=0.45)
     assert warnings(folder) == []
+
+
+def test_rows_are_counted_and_trading_without_fills_or_points_is_told(
+    folder: Path, database: sqlite3.Connection
+) -> None:
+    insert_market(database, 1, volume=0)
+    told = run("check", cwd=folder).stdout.splitlines()
+    assert "fine: rows: 1 markets, 0 market_categories, 0 fx_members, 0 orders, 0 fills, 0 probabilities" in told
+    assert "fine: fills: none are read, so no trade explains a jump, and guards.max_jumps counts every one" in told
+    assert [line.partition(", although")[0] for line in warnings(folder)] == [
+        "warning: fills: has no row", "warning: probabilities: has no row"
+    ]  # fmt: skip
+    assert len(warnings(folder, "--set=detail.recent_fills=0", "--set=detail.history_points=0")) == 0
+    insert_fill(database, 1)
+    insert_point(database, "2026-01-01 00:00:00.000000")
+    assert warnings(folder) == []
+    assert "none are read" not in run("check", cwd=folder).stdout
+    assert "none are read" in run("check", "--set=detail.recent_fills=0", cwd=folder).stdout
 
 
 def test_what_a_guard_would_refuse_is_an_error(folder: Path, database: sqlite3.Connection) -> None:

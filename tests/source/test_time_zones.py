@@ -43,7 +43,7 @@ def warnings(folder: Path, database: Postgres) -> list[str]:
     assert done.returncode == 0, done.stdout
     found = [line for line in done.stdout.splitlines() if line.startswith("warning: ")]
     (superuser,) = (line for line in found if "the database user admin is a superuser" in line)
-    return [line for line in found if line != superuser]
+    return [line for line in found if line != superuser and ": has no row, although " not in line]
 
 
 def test_times_without_a_zone_are_utc_whatever_zone_the_server_is_in(local: Postgres, tmp_path: Path) -> None:
