@@ -74,7 +74,7 @@ bench: .venv/test .venv-bench/ready  ## Measure beside other ways; ONLY="build p
 
 test-deps:  ## Install the system packages the tests can use (Debian, as root)
 	apt-get update -qq
-	apt-get install -y -qq --no-install-recommends postgresql util-linux nginx libnginx-mod-http-js njs systemd \
+	apt-get install -y -qq --no-install-recommends postgresql pgbouncer util-linux nginx libnginx-mod-http-js njs systemd \
 	  radosgw ceph-mon ceph-osd ceph-common chromium fonts-dejavu-core fish zsh gcc libc6-dev git curl jq
 	apt-get install -y -qq --no-install-recommends buildah debootstrap
 	$(MAKE) $(DEBIAN) $(REGISTRY)

@@ -4,15 +4,16 @@ The work is the same everywhere. A forked worker stages what it rendered, becaus
 cluster only renders, and this process stages what it returns.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack
 from typing import Final
 
-from generator.builder import part_rendering, remote_result
+from generator.builder import notices, part_rendering, remote_result
 from generator.builder.part_staging import PartWork, StagedPart
 from generator.builder.remote_part import RemotePart
 from generator.cluster import engine
 from generator.errors import ConfigError, SourceError
+from generator.findings import Finding
 from generator.markets.quarantine import Quarantine
 from generator.progress import Progress
 from generator.site import worker_pool
@@ -20,10 +21,13 @@ from generator.site.worker_pool import QuitError
 from generator.source.queries import Chosen, Range
 from generator.source.reader import Reader, open_reader
 from generator.source.survey import Part, Survey
+from generator.time_limit import OverdueError, ended_after
 from generator.wording import counted
 
 #: The most forked workers. Each has a connection of its own, besides the build's.
 WORKERS: Final = 8
+#: How long a worker waits for its connection: a pooler would have it wait for the build, which waits for its workers.
+_CONNECTED_WITHIN_S: Final = 5
 #: Markets per part: enough to be worth a worker and a connection, and no more than a worker should hold in memory.
 LEAST: Final = 50
 MOST: Final = 2_000
@@ -34,12 +38,16 @@ _MOST_SCANNED: Final = 20_000
 _DETAIL_BYTES: Final = 8_000
 
 
-def staged(work: PartWork, reader: Reader, progress: Progress) -> Iterator[StagedPart]:
-    """Do all parts, on the cluster if one is set; yield them in the order of completion.
+def staged(
+    work: PartWork, reader: Reader, progress: Progress, remark: Callable[[Finding], None]
+) -> Iterator[StagedPart]:
+    """Do all parts, on the cluster if one is set; yield them in the order of completion. Workers may be worth a remark.
 
     Raises ClusterError, ConfigError, OutputError or SourceError.
     """
-    return remote(work, reader, progress, work.config.cluster) if work.config.cluster else local(work, reader, progress)
+    if work.config.cluster:
+        return remote(work, reader, progress, work.config.cluster)
+    return local(work, reader, progress, remark)
 
 
 def part_size(markets: int, workers: int) -> int:
@@ -62,7 +70,9 @@ def _range_of(part: Part) -> Range:
     return Range(part.within.ids[0]) if isinstance(part.within, Chosen) else part.within
 
 
-def local(work: PartWork, reader: Reader, progress: Progress) -> Iterator[StagedPart]:
+def local(
+    work: PartWork, reader: Reader, progress: Progress, remark: Callable[[Finding], None]
+) -> Iterator[StagedPart]:
     """Do all parts on this machine, in forked workers if these can see the same instant."""
     workers = min(WORKERS, worker_pool.available())
     parts = parts_of(work.survey, reader, part_size(len(work.survey.keys), workers))
@@ -71,7 +81,7 @@ def local(work: PartWork, reader: Reader, progress: Progress) -> Iterator[Staged
     if instant is None:
         return alone(work, parts, reader)
     progress.describe(f"{len(parts)} ranges, {counted(workers, 'worker')}")
-    return forked(work, parts, reader, instant)
+    return forked(work, parts, reader, instant, remark)
 
 
 def remote(work: PartWork, reader: Reader, progress: Progress, address: str) -> Iterator[StagedPart]:
@@ -120,8 +130,10 @@ def _done(work: PartWork, part: Part, reader: Reader) -> StagedPart:
     return work.stage(part, task, part_rendering.render(task, reader.reporting_to), reader.reporting_to)
 
 
-def forked(work: PartWork, parts: Sequence[Part], reader: Reader, instant: str) -> Iterator[StagedPart]:
-    """Do the parts in forked workers, and those that remain in this process if the database refuses connections."""
+def forked(
+    work: PartWork, parts: Sequence[Part], reader: Reader, instant: str, remark: Callable[[Finding], None]
+) -> Iterator[StagedPart]:
+    """Do the parts in forked workers, and those that remain in this process if these get no connections."""
     if work.histories:
         from generator.builder import collector  # noqa: F401, PLC0415 - once, and not in each worker
     worker = _Worker(work, instant)
@@ -131,6 +143,8 @@ def forked(work: PartWork, parts: Sequence[Part], reader: Reader, instant: str) 
         for staged in pool.results():
             remaining.remove(staged.part)
             yield staged
+    if pool.quits and not reader.is_file():
+        remark(notices.few_connections(len(pool.quits), count, pool.quits[0]))
     yield from alone(work, sorted(remaining, key=lambda part: part.first), reader)
 
 
@@ -144,13 +158,16 @@ class _Worker:
         self._opened = ExitStack()
 
     def done(self, part: Part) -> StagedPart:
-        """Do a part. Raises QuitError if the database refuses a connection."""
+        """Do a part. Raises QuitError if the database refuses a connection, or its pool has none left."""
         if self._reader is None:
+            reader = open_reader(self._work.config, Quarantine(), self._instant)
             try:
-                reader = open_reader(self._work.config, Quarantine(), self._instant)
-                self._reader = self._opened.enter_context(reader)
+                with ended_after(_CONNECTED_WITHIN_S):
+                    self._reader = self._opened.enter_context(reader)
             except SourceError as error:
-                raise QuitError from error
+                raise QuitError(str(error)) from error
+            except OverdueError as error:
+                raise QuitError(f"no answer within {_CONNECTED_WITHIN_S} seconds") from error
         return _done(self._work, part, self._reader)
 
     def close(self) -> None:

@@ -50,6 +50,7 @@ class Topic(StrEnum):
     NEW_SESSION = "new_session"
     NO_PRICES = "no_prices"
     ENDED_DAY = "ended_day"
+    FEW_CONNECTIONS = "few_connections"
 
 
 def _kind(topic: Topic, subject: str, text: str, effect: str) -> Finding:
@@ -149,6 +150,13 @@ _ENDED_DAY: Final = _kind(
     "is missing or damaged, so nobody can tell whom the day shows",
     "the archive goes on without this day; a publish brings it back, if the target still has it",
 )
+_FEW_CONNECTIONS: Final = _kind(
+    Topic.FEW_CONNECTIONS,
+    "worker",
+    "got no connection to the database",
+    "others read its part, so the build took longer: let the pool, or the limit of this user, hold one connection for "
+    "each worker and one more",
+)
 _NO_PRICES: Final = _kind(
     Topic.NO_PRICES,
     "file",
@@ -198,6 +206,11 @@ def damaged(damage: DamageError) -> Finding:
 def ended_day(date: str) -> Finding:
     """The remark about a day of the archive whose file cannot be read."""
     return _ENDED_DAY.about(keys.archived_day(date))
+
+
+def few_connections(quit_early: int, workers: int, cause: str) -> Finding:
+    """The remark about workers that had no connection, for this cause."""
+    return _FEW_CONNECTIONS.about(f"{quit_early} of {workers}", printable(cause))
 
 
 def empty_relations(names: Sequence[str]) -> str:

@@ -154,7 +154,9 @@ class Preparation:
             now = row_validation.timestamp(self.clock.as_of.isoformat())
             survey = reader.survey(last.earlier(now, sample, self.blocked, histories or LastHistories()))
         with self.stopwatch.stage("render"), self.folder.written_ahead() as ahead:
-            parts = executors.staged(self._work(survey, last, sample, histories), reader, self.progress)
+            parts = executors.staged(
+                self._work(survey, last, sample, histories), reader, self.progress, self.remarks.append
+            )
             found = collecting.collect(self._watched(parts, ahead), survey, last, times.instant(self.clock.as_of))
         if found.false_versions and not self.suspects:
             raise FalseVersionsError(found.false_versions)

@@ -11,9 +11,9 @@ from click.core import ParameterSource
 from generator.cli import logs
 from generator.cli.command import CommandWithoutSettings
 from generator.cli.progress_bar import progress_bar
-from generator.cli.time_limit import OverdueError, ended_after
 from generator.errors import VerifyError
 from generator.progress import Progress
+from generator.time_limit import OverdueError, ended_after
 from generator.verify.contract.run import MOST_REQUESTS, ContractVerification, verify_contract
 from generator.verify.mismatches import CONTRACT_MEANINGS, MEANINGS, Mismatch, Verdict
 from generator.verify.reader import NoEndError, SiteReader

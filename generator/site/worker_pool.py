@@ -30,7 +30,10 @@ def available() -> int:
 
 
 class QuitError(Exception):
-    """Raised by the work when this worker cannot do any unit; the one that it had taken is left to the caller."""
+    """Raised by the work when this worker cannot do any unit; the one that it had taken is left to the caller.
+
+    Its only argument is the reason, a text.
+    """
 
 
 class WorkerPool(Generic[Unit, Result]):
@@ -38,7 +41,8 @@ class WorkerPool(Generic[Unit, Result]):
 
     The costliest unit starts first, and an idle worker takes the next one, so the costs may be rough. The numbers of
     the units are in a pipe filled beforehand: a worker needs nothing from its parent, and ends by itself when the
-    parent is gone. Each worker calls `at_end` when it ends; work that raises QuitError ends its worker early.
+    parent is gone. Each worker calls `at_end` when it ends; work that raises QuitError ends its worker early,
+    and the reason is added to `quits`.
     """
 
     def __init__(
@@ -51,6 +55,7 @@ class WorkerPool(Generic[Unit, Result]):
     ) -> None:
         self._processes = []
         self._connections: list[Connection[Any, Any]] = []
+        self.quits = list[str]()
         waiting = sorted(units, key=cost, reverse=True)
         numbers = _filled_pipe(min(len(waiting), _NUMBERS))
         for _ in range(min(count, len(waiting))):
@@ -87,8 +92,9 @@ class WorkerPool(Generic[Unit, Result]):
                     message = connection.recv()
                 except EOFError:
                     raise OutputError("a worker process was killed, perhaps for lack of memory; run again") from None
-                if message is None:
+                if message is None or isinstance(message, QuitError):
                     open_ends.remove(connection)
+                    self.quits += [str(message)] if message else []
                 elif isinstance(message, BaseException):
                     raise message
                 else:
@@ -138,10 +144,18 @@ def _run(
         receiver.close()
     with suppress(BrokenPipeError):
         try:
-            with suppress(QuitError):
-                for unit in units:
-                    sender.send(work(unit))
+            last = _run_all(work, units, sender)
             at_end()
-            sender.send(None)
+            sender.send(last)
         except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - raised again in the parent
             sender.send(error)
+
+
+def _run_all(work: Callable[[Unit], Result], units: Iterator[Unit], sender: "Connection[Any, Any]") -> QuitError | None:
+    """Send the result of every unit; return why the work quit, if it did."""
+    try:
+        for unit in units:
+            sender.send(work(unit))
+    except QuitError as error:
+        return error
+    return None

@@ -131,8 +131,7 @@ class Reader:
 
     def row_counts(self) -> dict[str, int]:
         """How many rows every relation has that may be public, of whichever market, by its name. Raises ReadError."""
-        counts = {name: [*self._transaction.rows(self._statements.count_rows(name), name)] for name in RELATIONS}
-        return {name: rows[0][0] for name, rows in counts.items()}
+        return {name: self._transaction.number(self._statements.count_rows(name), name) for name in RELATIONS}
 
     def failures(self) -> list[str]:
         """Every column that the database fails to compute, as sentences. May take longer than a build."""

@@ -13,6 +13,7 @@ from generator.builder import executors
 from generator.builder.last_details import LastDetails, Sample
 from generator.builder.part_staging import PartWork, StagedPart
 from generator.config.settings import Config
+from generator.findings import Finding
 from generator.markets.quarantine import Quarantine
 from generator.progress import SILENT, Silent
 from generator.source.reader import Reader, open_reader
@@ -58,6 +59,10 @@ class Told(Silent):
         self.sentences.append(doing)
 
 
+def no_remark(remark: Finding) -> None:
+    pytest.fail(str(remark))
+
+
 KEYS = sorted(keys.detail(market_id(number)) for number in range(MARKETS))
 
 
@@ -86,7 +91,7 @@ def test_workers_read_the_database_only_while_nobody_can_write(
     database.execute(f"PRAGMA journal_mode = {mode}")
     told = Told()
     with working(make_config(markets_folder)) as (work, reader):
-        assert all_keys(executors.staged(work, reader, told)) == KEYS
+        assert all_keys(executors.staged(work, reader, told, no_remark)) == KEYS
     assert bool(told.sentences) == (mode != "wal")
 
 
@@ -95,14 +100,14 @@ def test_a_few_markets_are_not_worth_a_process(database: sqlite3.Connection, tmp
     database.commit()
     told = Told()
     with working(make_config(tmp_path)) as (work, reader):
-        assert len([*executors.staged(work, reader, told)]) == 1
+        assert len([*executors.staged(work, reader, told, no_remark)]) == 1
     assert told.sentences == []
 
 
 def test_parts_that_workers_cannot_read_are_read_by_the_parent(markets_folder: Path) -> None:
     with working(make_config(markets_folder)) as (work, reader):
         (markets_folder / "markets.db").rename(markets_folder / "gone.db")
-        assert all_keys(executors.staged(work, reader, SILENT)) == KEYS
+        assert all_keys(executors.staged(work, reader, SILENT, no_remark)) == KEYS
 
 
 def test_workers_do_not_read_a_file_that_replaced_the_database(markets_folder: Path) -> None:
@@ -113,6 +118,6 @@ def test_workers_do_not_read_a_file_that_replaced_the_database(markets_folder: P
         with closing(sqlite3.connect(markets_folder / "markets.db")) as later:
             later.execute("UPDATE markets SET question = 'later'")
             later.commit()
-        staged = [*executors.forked(work, parts, reader, reader.instant() or "")]
+        staged = [*executors.forked(work, parts, reader, reader.instant() or "", no_remark)]
         shown = {market.item.question for part in staged for market in part.markets.markets({})}
     assert shown == {f"Question {number}?" for number in range(MARKETS)}

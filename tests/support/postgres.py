@@ -91,29 +91,29 @@ def _program(name: str) -> Path:
     return programs.require(name, *folders, reason="install PostgreSQL's server to test with it")
 
 
-def _account() -> dict[str, Any]:
+def account() -> dict[str, Any]:
     """The user of the server: it refuses to run as root, so root runs it as nobody."""
     if os.geteuid() != 0:
         return {}
-    known = {account.pw_name: account for account in pwd.getpwall()}
-    account = known.get("postgres") or known.get("nobody")
-    if account is None:
+    known = {one.pw_name: one for one in pwd.getpwall()}
+    found = known.get("postgres") or known.get("nobody")
+    if found is None:
         programs.unavailable("neither the account postgres nor nobody exists, and PostgreSQL refuses to run as root")
-    return {"user": account.pw_uid, "group": account.pw_gid, "extra_groups": []}
+    return {"user": found.pw_uid, "group": found.pw_gid, "extra_groups": []}
 
 
 def _create_cluster(initdb: Path, folder: Path) -> None:
-    account = _account()
+    owner = account()
     password = folder / "password"
     password.write_text(PASSWORD + "\n")
     for path in (folder, password):
-        if account:
-            os.chown(path, account["user"], account["group"])
+        if owner:
+            os.chown(path, owner["user"], owner["group"])
     command: list[str | Path] = [
         *(initdb, "--pgdata", folder / "data", "--username", ADMIN, "--pwfile", password),
         *("--auth", "scram-sha-256", "--encoding", "UTF8", "--locale", "C", "--no-sync"),
     ]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, **account)
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, **owner)
     assert done.returncode == 0, f"initdb failed:\n{done.stdout}{done.stderr}"
     password.unlink()
 
@@ -144,7 +144,7 @@ def _start(program: Path, data: Path, port: int, log: Any) -> subprocess.Popen[b
     options = [argument for name, value in settings.items() for argument in ("-c", f"{name}={value}")]
     command: list[str | Path] = [program, "-D", data, "-p", str(port), *options]
     return subprocess.Popen(
-        command, cwd=data, stdin=subprocess.DEVNULL, stdout=log, stderr=log, text=False, **_account()
+        command, cwd=data, stdin=subprocess.DEVNULL, stdout=log, stderr=log, text=False, **account()
     )
 
 
