@@ -75,7 +75,7 @@ def details(settings: Config) -> list[dict[str, Any]]:
 
 def change_prices(settings: Config) -> None:
     with closing(sqlite3.connect(settings.output.parent / "markets.db")) as database, database:
-        database.execute("UPDATE markets SET prob = prob * 0.9, volume = volume + 1")
+        database.execute("UPDATE markets SET prob = prob * 0.9, trader_count = trader_count + 1")
 
 
 def republish(settings: Config) -> None:

@@ -11,7 +11,7 @@ from heapq import nsmallest
 from math import isclose
 from typing import Final, NamedTuple
 
-from pydantic import BaseModel, Field, TypeAdapter
+from pydantic import AwareDatetime, BaseModel, Field, TypeAdapter
 
 from generator.markets import detail
 from generator.markets.detail import RowCounts
@@ -35,7 +35,7 @@ _RESOLVED: Final = "resolved"
 
 
 class Interval(NamedTuple):
-    """From the last build to this: as-of of both, wire timestamps, and how many fills details show."""
+    """From shortly before the last build to this one, wire timestamps; and how many fills details show."""
 
     since: str
     now: str
@@ -151,7 +151,7 @@ class _Market(BaseModel):
     status: str
     volume: float
     resolution: str | None
-    close_time: datetime = Field(alias="closeTime")
+    close_time: AwareDatetime = Field(alias="closeTime")
     last_activity_at: str = Field(alias="lastActivityAt")
     family: _Family | None = Field(None, alias="fxFamilyMember")
     categories: tuple[str, ...] | None = None
@@ -169,6 +169,10 @@ class _Fill(BaseModel):
     price: float | None
     amount: float
     shares: float
+
+    def __str__(self) -> str:
+        price = "no price" if self.price is None else f"{self.price:.15g}"
+        return f"{self.amount:.15g} for {self.shares:.15g} shares at {price}, {self.timestamp}"
 
 
 _FILLS: Final = TypeAdapter(list[_Fill])
@@ -240,6 +244,8 @@ class _Pair(NamedTuple):
             found.jumps, found.mirrored = self._moved(self.then.market.prob, self.now.market.prob)
             if self.then.newest is not None and self.now.newest is not None:
                 found.ends, found.mirrored_ends = self._moved(self.then.newest, self.now.newest)
+                if abs(self.now.newest - self.then.market.prob) <= _NEAR:  # the point comes after its market
+                    found.ends.number, found.ends.examples = 0, []
         seconds = round((self.now.market.close_time - self.then.market.close_time).total_seconds())
         if seconds:
             times = (f"{one.market.close_time:%Y-%m-%d %H:%M:%S}" for one in (self.then, self.now))
@@ -259,9 +265,10 @@ class _Pair(NamedTuple):
 
     def _outcome(self) -> Differences:
         then, now = self.then.market, self.now.market
-        if not then.status == now.status == _RESOLVED:
+        if not then.status == now.status == _RESOLVED or then.resolution is None:
             return Differences()
-        return self._differences(1, then.resolution != now.resolution, 0, str(then.resolution), str(now.resolution))
+        is_other = then.resolution != now.resolution
+        return self._differences(1, is_other, 0, then.resolution, now.resolution or "no outcome")
 
     def _closed(self) -> Differences:
         if not self.then.is_open:
@@ -274,8 +281,11 @@ class _Pair(NamedTuple):
         then, now = self.then.market, self.now.market
         if self.trades.has_newer or then.last_activity_at != now.last_activity_at:
             return Differences()
+        is_other = not _is_same(then.volume, now.volume)
+        if is_other and self._unseen():
+            return Differences()
         by, texts = abs(now.volume - then.volume), (f"{one.volume:.15g}" for one in (then, now))
-        return self._differences(1, not _is_same(then.volume, now.volume), by, *texts)
+        return self._differences(1, is_other, by, *texts)
 
     def _altered(self) -> Differences:
         if self.then.fills == self.now.fills:
@@ -285,12 +295,12 @@ class _Pair(NamedTuple):
         altered = [(before[key], after[key]) for key in sorted(both) if not _are_same(before[key], after[key])]
         if not altered:
             return Differences(len(both))
-        texts = (f"fill {fill.id}: {fill.amount:.15g} at {fill.price}, {fill.timestamp}" for fill in altered[0])
-        return self._differences(len(both), len(altered), len(altered), *texts)
+        then, now = altered[0]
+        return self._differences(len(both), len(altered), len(altered), f"fill {then.id[:8]}, {then}", str(now))
 
     def _doubled(self) -> Differences:
         before = self.then.rows.fills
-        if before >= self.interval.most_fills:
+        if not 0 < before < self.interval.most_fills:
             return Differences()
         added = max(0, self.trades.older - before)
         older = counted(before + added, "fill", ",")
@@ -302,7 +312,7 @@ class _Pair(NamedTuple):
         distance = round(abs(after - before), 9)
         is_aside = round(abs(before - _MIDDLE), 9) > _ASIDE
         is_mirrored = is_aside and round(abs(after - (1 - before)), 9) <= _SAME
-        is_unexplained = not (distance and self._have_led(before, after))
+        is_unexplained = (distance > LEAP or is_mirrored) and not self._have_led(before, after)
         weight, texts = distance, (f"{before:.4g}", f"{after:.4g}")
         return (
             self._differences(1, is_unexplained and distance > LEAP, weight, *texts),
@@ -311,11 +321,21 @@ class _Pair(NamedTuple):
 
     def _have_led(self, before: float, after: float) -> bool:
         """Whether trades have led there: one has a price on the new side of the middle, and near `after` or beyond."""
+        prices = [self.trades.lowest, self.trades.highest, *(fill.price for fill in self._unseen())]
         if after > before:
-            highest, least = self.trades.highest, round(after - _NEAR, 9)
-            return highest is not None and highest >= (max(least, _MIDDLE) if after >= _MIDDLE else least)
-        lowest, most = self.trades.lowest, round(after + _NEAR, 9)
-        return lowest is not None and lowest <= (min(most, _MIDDLE) if after <= _MIDDLE else most)
+            least = round(after - _NEAR, 9)
+            least = max(least, _MIDDLE) if after >= _MIDDLE else least
+            return any(price is not None and price >= least for price in prices)
+        most = round(after + _NEAR, 9)
+        most = min(most, _MIDDLE) if after <= _MIDDLE else most
+        return any(price is not None and price <= most for price in prices)
+
+    def _unseen(self) -> list[_Fill]:
+        """The fills that are shown now and were not before, whenever they were made: some may have come late."""
+        if self.then.fills == self.now.fills:
+            return []
+        before = self.then.by_id()
+        return [fill for key, fill in self.now.by_id().items() if key not in before]
 
     def _differences(self, total: int, number: int, weight: float, before: str, after: str) -> Differences:
         if number <= 0:

@@ -24,7 +24,8 @@ _HALF: Final = 0.5
 #: So many of anything may change that never should, and this share of it.
 _FEW: Final = 5
 _MAX_CHANGED: Final = 0.05
-_MORE: Final = f"more than {_FEW} and more than {_MAX_CHANGED:.0%}"
+_ALLOWED: Final = f"(allowed are {_FEW}, or {_MAX_CHANGED:.0%})"
+_HOUR: Final = 3_600
 #: The settings that decide how many rows details show. If one changed, numbers of rows say nothing.
 _LEVELS, _FILLS, _POINTS = "detail.order_book", "detail.recent_fills", "detail.history_points"
 #: Characters of a question to show before the first one that changed.
@@ -137,8 +138,8 @@ class ContentGuards:
     def _outcomes(self) -> Iterator[str]:
         outcomes = _with(self.found.outcomes, sum(market.status == "resolved" for market in self.unchanged))
         if _are_many(outcomes):
-            changed = f"changed, although they were resolved before, {_MORE}"
-            yield _refusal(f"the outcomes of {_share(outcomes, 'market')}", changed, "they are", "outcomes", outcomes)
+            changed = f"have another outcome than before {_ALLOWED}"
+            yield _refusal(_share(outcomes, "resolved market"), changed, "the outcomes are", "outcomes", outcomes)
 
     def _closed(self) -> Iterator[str]:
         closed = _with(self.found.closed, sum(1 for _ in self._open()))
@@ -149,16 +150,17 @@ class ContentGuards:
     def _volumes(self) -> Iterator[str]:
         volumes = _with(self.found.volumes, len(self.unchanged))
         if _are_many(volumes):
-            changed = f"changed without a trade or other activity, {_MORE}"
-            yield _refusal(f"the volumes of {_share(volumes, 'market')}", changed, "they are", "volumes", volumes)
+            changed = f"changed without a trade or other activity {_ALLOWED}"
+            what = f"the volumes of {_share(volumes, 'market')}"
+            yield _refusal(what, changed, "the volumes are", "volumes", volumes)
 
     def _altered_fills(self) -> Iterator[str]:
         altered = self.found.altered
         if altered.number > _FEW:
             altered = self._with_unchanged(altered, self.unchanged, _MAX_CHANGED, lambda rows: rows.fills)
         if _are_many(altered):
-            changed = f"have other prices, amounts, shares or times than before, {_MORE}"
-            yield _refusal(_share(altered, "recent fill"), changed, "they are", "fills", altered)
+            changed = f"have another price, amount, number of shares or time than before {_ALLOWED}"
+            yield _refusal(_share(altered, "recent fill"), changed, "the fills are", "fills", altered)
 
     def _doubled_fills(self) -> Iterator[str]:
         limit, most = self.config.guards.max_shrink, self.config.detail.recent_fills
@@ -169,17 +171,23 @@ class ContentGuards:
             )
             if _exceeds(doubled, limit):
                 fills = counted(doubled.number, "fill", ",")
-                come = f"older than the last build would appear beside {doubled.total:,}, more than "
-                come += f"guards.max_shrink ({limit:g}) allows"
-                yield _refusal(fills, come, "they are", "fills", doubled)
+                come = f"from before the last build are new, beside {doubled.total:,}, more than guards.max_shrink"
+                come += f" ({limit:g}) allows"
+                yield _refusal(fills, come, "the fills are", "fills", doubled)
 
     def _moved_times(self) -> Iterator[str]:
         total = self.found.markets.total + len(self.unchanged)
         for seconds, moved in self.found.moved.items():
-            if total >= LEAST and moved.number > _HALF * total:
-                by = f"moved by {timedelta(seconds=abs(seconds))}{' back' if seconds < 0 else ''}, more than half"
-                times = f"the closing times of {_share(replace(moved, total=total), 'market')}"
-                yield _refusal(times, by, "they are", "times", moved)
+            alike = Differences(total=total)
+            alike.add(replace(moved, total=0))
+            # A zone with summer time moves some by an hour more.
+            if (other := self.found.moved.get(seconds + _HOUR)) and seconds * (seconds + _HOUR) > 0:
+                alike.add(replace(other, total=0))
+            if total >= LEAST and alike.number > _HALF * total:
+                back = "back " if seconds < 0 else ""
+                by = f"moved {back}by {timedelta(seconds=abs(seconds))}, or an hour more, more than half of them"
+                yield _refusal(f"the closing times of {_share(alike, 'market')}", by, "the times are", "times", alike)
+                return
 
     def _is_same(self, key: str) -> bool:
         """Whether a setting is as it was in the last build."""

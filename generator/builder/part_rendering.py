@@ -46,7 +46,7 @@ class Task:
     as the last build left them. `in_place` says what is in place, by market id: the bytes of such a detail are not
     returned. `blocked` markets (ids) get no detail. Times after `latest` count as in the future. `histories` says what
     the files of full histories hold of these markets; without it, the rows of histories are not collected. Fills later
-    than `since`, the wire timestamp of the last build, are new; it is empty if there was none.
+    than `since`, a wire timestamp shortly before the last build, are new; it is empty if there was none.
     """
 
     config: Config

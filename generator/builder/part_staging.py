@@ -92,7 +92,7 @@ class PartWork:
     """Makes the tasks of one build and stages their results.
 
     Times after `latest` count as in the future. `histories` are those in place, if new ones are to be made. `since` is
-    the wire timestamp of the last build, if there is one.
+    a wire timestamp shortly before the last build, if there was one.
     """
 
     config: Config

@@ -16,6 +16,7 @@ from generator.builder.collecting import Collected
 from generator.builder.content_guards import ContentGuards
 from generator.builder.guards import BuildOverrides
 from generator.builder.last_details import EVERY_DETAIL, LastDetails, Sample
+from generator.builder.notices import CLOCK_SKEW
 from generator.builder.part_staging import DetailCounts, PartWork, StagedPart
 from generator.builder.report_file import DownloadCounts, Excused
 from generator.config.settings import Config
@@ -216,7 +217,8 @@ class Preparation:
 
     def _work(self, survey: Survey, last: LastDetails, sample: Sample, histories: LastHistories | None) -> PartWork:
         latest, as_of = notices.latest_time(times.instant(self.clock.as_of)), self.clock.as_of
-        since = self.previous.as_of if self.previous else ""
+        # Rows that were written by then, by another clock, may have come later.
+        since = times.instant(datetime.fromisoformat(self.previous.as_of) - CLOCK_SKEW) if self.previous else ""
         return PartWork(self.config, self.folder, survey, last, sample, self.blocked, as_of, latest, histories, since)
 
     def _watched(self, parts: Iterable[StagedPart], ahead: WriteAhead) -> Iterator[StagedPart]:
@@ -293,8 +295,8 @@ class Preparation:
         shown = guards.visible(catalog, self.quarantine, self.blocked)
         if "growth" not in accepted:
             guards.refuse_growth(catalog, self.previous, self.excused(), shown)
-        for refusal in content.refusals(accepted):
-            raise GuardError(refusal, shown)
+        if refusals := [*content.refusals(accepted)]:
+            raise GuardError("\n".join(refusals), shown)
 
     def excused(self) -> Excused:
         """The markets that the last build left out for a reason that is known."""

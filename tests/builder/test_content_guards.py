@@ -20,7 +20,7 @@ from generator.demo.database import seed
 from generator.errors import BUILD_GUARDS, GuardError
 from generator.markets import detail, row_validation
 from generator.markets.detail import Book, Detail, Level
-from generator.markets.fills import Fill, TradeCounter
+from generator.markets.fills import Fill, TradeCounter, Trades
 from generator.markets.row_validation import ExtendedFields
 from generator.progress import SILENT
 from tests.builder.test_part_staging import QUICK as OF_DETAILS
@@ -54,7 +54,7 @@ INTERVAL: Final = Interval("2026-01-31T11:00:00.000Z", NOW, 50)
 GONE: Final = r"would disappear, more than guards\.max_shrink \(0\.2\) allows"
 MOVED: Final = r"moved by more than 30 points, more than guards\.max_jumps \(0\.1\) allows"
 MIRRORED: Final = {"prob": "1 - prob"}
-FEW: Final = r"more than 5 and more than 5%"
+FEW: Final = r"\(allowed are 5, or 5%\)"
 SWAPPED: Final = "CASE resolution WHEN 'YES' THEN 'NO' WHEN 'NO' THEN 'YES' ELSE resolution END"
 CLOSED: Final = "CASE status WHEN 'open' THEN 'closed' ELSE status END"
 LATER: Final = "strftime('%Y-%m-%d %H:%M:%f000', close_time, '+2 hours')"
@@ -72,13 +72,13 @@ BROKEN: Final = {
     "markets": ("1", MIRRORED, rf"\d+ of \d+ open markets {MOVED}", "jumps"),
     "probabilities mirrored": ("1", MIRRORED, rf"the newest points of \d+ of \d+ open markets {MOVED}", "jumps"),
     "markets reworded": ("1", {"question": "question || '!'"}, r"(\d+) of \1 questions changed, more", "questions"),
-    "markets swapped": ("1", {"resolution": SWAPPED}, rf"the outcomes of \d+ of \d+ .*{FEW}", "outcomes"),
+    "markets swapped": ("1", {"resolution": SWAPPED}, rf"\d+ of \d+ resolved markets have .*{FEW}", "outcomes"),
     "markets closed": ("1", {"status": CLOSED}, r"\d+ of \d+ open markets are no longer open, although", "closed"),
     "markets in cents": ("1", {"volume": "volume * 100"}, rf"the volumes of \d+ of \d+ markets .*{FEW}", "volumes"),
     "markets in another zone": ("1", {"close_time": LATER}, r"the closing times of (\d+) of \1 .* by 2:00:00", "times"),
-    "fills in cents": ("1", {"amount": "amount * 100"}, rf"[\d,]+ of [\d,]+ recent fills have other.*{FEW}", "fills"),
+    "fills in cents": ("1", {"amount": "amount * 100"}, rf"[\d,]+ of [\d,]+ recent fills have another.*{FEW}", "fills"),
     "fills in another zone": ("1", {"created_at": EARLIER}, rf"([\d,]+) of \1 recent fills have .*{FEW}", "fills"),
-    "fills doubled": (TWICE, {}, r"[\d,]+ fills older than the last build would appear beside", "fills"),
+    "fills doubled": (TWICE, {}, r"[\d,]+ fills from before the last build are new, beside", "fills"),
 }  # fmt: skip
 
 
@@ -417,8 +417,27 @@ def test_a_jump_counts_unless_a_trade_since_was_near_where_it_led(
 ) -> None:
     jumps = [(body(number, prob=then), body(number, prob=now)) for number in range(LEAST)]
     assert bool(refusals(*jumps, rows=traded(*prices))) != is_explained
-    ends = [(body(number, points=2, newest=then), body(number, points=2, newest=now)) for number in range(LEAST)]
+    ends = [(body(n, points=2, newest=then, prob=then), body(n, points=2, newest=now, prob=then)) for n in range(LEAST)]
     assert bool(refusals(*ends, rows=traded(*prices))) != is_explained
+
+
+def test_trades_that_arrive_late_or_in_batches_explain_a_jump_too() -> None:
+    jumps = [
+        (with_fills(number, prob=0.5), with_fills(number, FILL._replace(price=0.9), prob=0.9)) for number in range(20)
+    ]
+    assert refusals(*jumps) == [], "the fill was not shown before, whenever it was made"
+    old = FILL._replace(price=0.9)
+    assert refusals(*((with_fills(n, old, prob=0.5), with_fills(n, old, prob=0.9)) for n in range(20))) != []
+    counter = TradeCounter(INTERVAL.since, 100)
+    for price in (0.9, 0.1, None):
+        counter.add([(NOW, fill_id(1), 1.0, 2.0, price)])
+    assert counter.trades() == Trades(has_newer=True, lowest=0.1, highest=0.9)
+
+
+def test_a_point_that_follows_its_market_is_no_jump() -> None:
+    late = [(body(n, points=1, newest=0.5, prob=0.95), body(n, points=2, newest=0.9, prob=0.95)) for n in range(LEAST)]
+    assert refusals(*late) == []
+    assert refusals(*((before, body(n, points=2, newest=0.05, prob=0.95)) for n, (before, _) in enumerate(late))) != []
 
 
 def test_five_probabilities_mirrored_are_too_many_on_a_small_site() -> None:
@@ -478,14 +497,16 @@ def test_five_outcomes_or_a_twentieth_of_them_may_be_corrected() -> None:
     swapped = [(resolved(number, "YES"), resolved(number, "NO")) for number in range(6)]
     kept = [(resolved(number, "YES"), resolved(number, "YES")) for number in range(6, 120)]
     assert refusals(*swapped[:5]) == []
-    assert refusals(*swapped)[0].startswith(
-        "the outcomes of 6 of 6 markets changed, although they were resolved before"
-    )
+    assert refusals(*swapped)[0].startswith("6 of 6 resolved markets have another outcome than before")
     assert refusals(*swapped, accept="outcomes") == []
     assert refusals(*swapped, *kept) == [], "a twentieth of them"
     assert refusals(*swapped, *kept[1:]) != []
     settled = [(resolved(number, "YES", "closed"), resolved(number, "NO")) for number in range(6)]
-    assert refusals(*settled) == [], "they had no outcome before"
+    assert refusals(*settled) == [], "they were not resolved before"
+    late = [(body(number, status="resolved", close_time=PAST), resolved(number, "NO")) for number in range(6)]
+    assert refusals(*late) == [], "they had no outcome before"
+    gone = refusals(*((after, before) for before, after in late))[0]
+    assert gone.count("NO → no outcome") == 3
 
 
 def test_half_of_the_open_markets_may_close_early() -> None:
@@ -514,20 +535,28 @@ def test_volumes_change_only_with_trades_or_activity() -> None:
 
 def test_fills_that_were_shown_stay_as_they_were() -> None:
     def changed(**values: Any) -> list[tuple[bytes, bytes]]:
-        fill = Fill(id=fill_id(1), amount=1.0, shares=2.0, price=0.5, timestamp=NOW)
-        return [(with_fills(number, fill), with_fills(number, fill._replace(**values))) for number in range(6)]
+        return [(with_fills(number, FILL), with_fills(number, FILL._replace(**values))) for number in range(6)]
 
     for values in ({"amount": 100.0}, {"shares": 3.0}, {"price": 0.6}, {"price": None}, {"timestamp": INTERVAL.since}):
         pairs = changed(**values)
         assert refusals(*pairs[:5]) == []
-        assert refusals(*pairs)[0].startswith("6 of 6 recent fills have other prices, amounts, shares or times")
+        assert refusals(*pairs)[0].startswith(
+            "6 of 6 recent fills have another price, amount, number of shares or time"
+        )
         assert refusals(*pairs, accept="fills") == []
         assert refusals(*pairs, unchanged=[body(10, fills=50), body(11, fills=50), body(12, fills=14)]) == []
     assert refusals(*changed(id=fill_id(2))) == [], "another fill has other values"
+    same = [(with_fills(number, fill), with_fills(number, fill)) for number in range(10, 130) for fill in [FILL]]
+    assert refusals(*changed(amount=3.0), *same) == [], "a twentieth of them"
+    told = f": fill {fill_id(1)[:8]}, 1 for 2 shares at 0.5, {NOW} → 1 for 3 shares at no price, {NOW}"
+    assert refusals(*changed(shares=3.0, price=None))[0].count(told) == 3
 
 
-def with_fills(number: int, *fills: Fill) -> bytes:
-    shown = row_validation.market(market_row(number), fx=None, fills24h=0, as_of=NOW, extended=None)
+FILL: Final = Fill(id=fill_id(1), amount=1.0, shares=2.0, price=0.5, timestamp=NOW)
+
+
+def with_fills(number: int, *fills: Fill, **columns: Any) -> bytes:
+    shown = row_validation.market(market_row(number, **columns), fx=None, fills24h=0, as_of=NOW, extended=None)
     return Detail(market=shown, order_book=Book([], []), recent_fills=[*fills], points=[]).body()
 
 
@@ -535,13 +564,17 @@ def test_a_fifth_more_fills_may_come_late_where_all_were_shown() -> None:
     pair = body(fills=30), body(fills=36)
     assert refusals(pair, rows=traded(older=36)) == []
     (refusal,) = refusals(pair, rows=traded(older=37))
-    assert refusal.startswith("7 fills older than the last build would appear beside 30, more")
+    assert refusal.startswith("7 fills from before the last build are new, beside 30, more")
     assert refusals(pair, rows=traded(older=37), accept="fills") == []
     assert refusals(pair, rows=traded(older=37), unchanged=[body(2, fills=5)]) == []
     assert refusals(pair, rows=traded(*[0.5] * 9, older=30)) == [], "those are new"
     full = body(fills=50), body(fills=50)
     assert refusals(full, rows=traded(older=90)) == [], "it did not show all of its fills before"
     assert refusals((body(fills=5), body(fills=10)), rows=traded(older=10)) == [], "they are no more than five"
+    assert refusals((body(), body(fills=50)), rows=traded(older=90)) == [], "it showed none before"
+    other = Config.model_validate({"detail": {"recent_fills": 40}})
+    assert refusals(pair, rows=traded(older=37), last=other) == [], "it could not show as many before"
+    assert refusals(pair, rows=traded(older=37), unchanged=[body(2, fills=50)]) != [], "nor did that one"
 
 
 def test_half_of_the_closing_times_may_move_alike() -> None:
@@ -550,12 +583,15 @@ def test_half_of_the_closing_times_may_move_alike() -> None:
     assert refusals(*moved[1:]) == []
     assert refusals(*moved, unchanged=kept) == []
     (refusal,) = refusals(*moved, unchanged=kept[1:])
-    assert refusal.startswith("the closing times of 20 of 39 markets moved by 2:00:00, more than half")
+    assert refusal.startswith("the closing times of 20 of 39 markets moved by 2:00:00, or an hour more, more")
     assert "2046-06-30 23:59:59 → 2046-07-01 01:59:59" in refusal
-    assert refusals(*((after, before) for before, after in moved))[0].count("moved by 2:00:00 back") == 1
+    assert refusals(*((after, before) for before, after in moved))[0].count("moved back by 2:00:00, or") == 1
     assert refusals(*moved, accept="times") == []
     apart = [(body(number), body(number, close_time=f"2046-07-01 01:{number}:00.000000")) for number in range(10, 40)]
     assert refusals(*apart) == [], "each moved by another time"
+    hours = (("2046-07-01 00:59:59.000000", 20), ("2046-07-01 01:59:59.000000", 20))
+    summer = [(body(n), body(n, close_time=time)) for time, count in hours for n in range(count)]
+    assert refusals(*summer)[0].startswith("the closing times of 40 of 40 markets moved by 1:00:00, or an hour more")
 
 
 def test_a_setting_that_changed_how_many_rows_details_show_makes_their_numbers_say_nothing() -> None:
@@ -575,7 +611,8 @@ def test_a_history_that_is_thinned_anew_may_show_fewer_points() -> None:
 def test_a_detail_that_is_damaged_or_new_is_not_compared() -> None:
     after = body(prob=0.9, question="Other?")
     found = Comparison()
-    for before in (None, b"", b"{}", body(fills=50)[:300], contract.encode({"market": {}})):
+    local = body().replace(b'"closeTime":"2046-06-30T23:59:59.000Z"', b'"closeTime":"2046-06-30T23:59:59.000"')
+    for before in (None, b"", b"{}", body(fills=50)[:300], local, contract.encode({"market": {}})):
         found.compare(before, after, INTERVAL)
     assert found == Comparison()
     found.compare(body(), after, INTERVAL)

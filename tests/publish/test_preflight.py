@@ -43,7 +43,16 @@ def found(site: PublishedSite, code: int = 0, **settings: str) -> list[str]:
     """The findings about the store; without the clocks, which are years apart here."""
     result = site.run("check", **settings)
     assert result.exit_code == code, result.output
-    others = ("sqlite:", "rows:", "layout ", "output:", "base_url:", f"{NAME}: this machine's clock")
+    others = (
+        "sqlite:",
+        "rows:",
+        "fills:",
+        "probabilities:",
+        "layout ",
+        "output:",
+        "base_url:",
+        f"{NAME}: this machine's clock",
+    )
     lines = result.stdout.splitlines()
     return [line for line in lines if not line.partition(": ")[2].startswith(others) and not line.startswith("`")]
 

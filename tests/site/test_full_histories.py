@@ -335,14 +335,14 @@ def test_files_of_random_sites_are_those_of_the_database(
         tell_versions(database)
     fills, at = site(database), FIRST
     for _ in range(8):
-        build_now(settings, at, shrink=True)
+        build_now(settings, at, shrink=True, fills=True)
         check(settings, database, at)
         for change in chance.sample([change for change in CHANGES.values() if change is not last_month], 3):
             change(database, fills)
         for _ in range(3):
             traded(database, chance.randint(1, 5), at - timedelta(hours=chance.randint(0, 48)), next(fills))
         if chance.random() < 0.5:
-            build_now(settings, at + timedelta(hours=2), shrink=True)
+            build_now(settings, at + timedelta(hours=2), shrink=True, fills=True)
         at += chance.choice([DAY, 20 * DAY, 300 * DAY, -40 * DAY])
 
 

@@ -263,6 +263,8 @@ def test_rows_are_counted_and_trading_without_fills_or_points_is_told(
         "warning: fills: has no row", "warning: probabilities: has no row"
     ]  # fmt: skip
     assert len(warnings(folder, "--set=detail.recent_fills=0", "--set=detail.history_points=0")) == 0
+    database.execute("UPDATE markets SET volume = 1, trader_count = 0")
+    assert len(warnings(folder)) == 2
     insert_fill(database, 1)
     insert_point(database, "2026-01-01 00:00:00.000000")
     assert warnings(folder) == []
