@@ -9,8 +9,9 @@ from generator.wording import escaped
 
 
 class Verdict(IntEnum):
-    """How bad a mismatch is: also the exit code of a run whose worst one it is."""
+    """How bad a mismatch is: also the exit code of a run whose worst one it is. A note is none, and does not count."""
 
+    NOTE = 0
     STALE = 6
     WITHDRAWN = 7
     WRONG = 8
