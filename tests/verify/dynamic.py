@@ -1,19 +1,19 @@
 """A small live server of the read API, as somebody else might run one: right, or wrong in one named way.
 
-It answers every request from an in-memory database, and knows nothing of the generator.
+It answers every request from rows in memory, and knows nothing of the generator.
 """
 
 import base64
 import hashlib
 import json
 import re
-import sqlite3
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from operator import itemgetter
 from typing import Any, Final, Self, TypeAlias
 from urllib.parse import parse_qs
 
@@ -58,14 +58,6 @@ SORTS: Final[Mapping[str, tuple[str, ...]]] = {
     "new": ("createdAt",),
     "ended": ("ended",),
 }
-#: SQL for what the API may show, and for what its lists may.
-VISIBLE: Final = "approval = 'approved' AND is_listed"
-LISTED: Final = f"{VISIBLE} AND fxFamilyMember IS NULL"
-
-
-# ── the markets in memory ─────────────────────────────────────────────────────────────────────────────────────────────
-
-
 #: The fields of a market in lists, in its detail, and in the snapshot.
 ITEM_FIELDS: Final = (
     "id", "question", "status", "prob", "volume", "closeTime", "resolution", "createdAt", "resolvedAt",
@@ -77,64 +69,6 @@ SIGNAL_FIELDS: Final = (
 )  # fmt: skip
 #: What stands beside the market in its detail.
 PARTS: Final = ("orderBook", "recentFills", "probHistory")
-#: All that is stored of a market.
-COLUMNS: Final = ("approval", "is_listed", *DETAIL_FIELDS, *PARTS)
-#: Columns that hold JSON text.
-JSON_COLUMNS: Final = ("fxFamilyMember", *PARTS)
-
-
-class Database:
-    """One state of the markets."""
-
-    def __init__(self, rows: Iterable[Row] = ()) -> None:
-        self._connection = sqlite3.connect(":memory:", check_same_thread=False, isolation_level=None)
-        self._connection.row_factory = sqlite3.Row
-        self.write(f"CREATE TABLE markets ({', '.join(COLUMNS)}, ended AS (coalesce(resolvedAt, closeTime)))")
-        for row in rows:
-            self.insert(row)
-
-    def insert(self, row: Row) -> None:
-        values = row | {name: json.dumps(row[name]) for name in JSON_COLUMNS if row[name] is not None}
-        self.write(f"INSERT INTO markets VALUES ({marks(COLUMNS)})", [values[name] for name in COLUMNS])
-
-    def write(self, sql: str, values: Iterable[Any] = ()) -> None:
-        self._connection.execute(sql, tuple(values))
-
-    def rows(self, rest: str, values: Iterable[Any] = ()) -> list[Row]:
-        """The markets that the rest of a SELECT chooses, with `ended`, the time that the sort of that name compares."""
-        found = self._connection.execute(f"SELECT * FROM markets {rest}", tuple(values)).fetchall()
-        return [{name: _read_value(name, row[name]) for name in row.keys()} for row in found]  # noqa: SIM118 - no dict
-
-    def count(self, where: str, values: Iterable[Any]) -> int:
-        (number,) = self._connection.execute(f"SELECT count(*) FROM markets WHERE {where}", tuple(values)).fetchone()
-        return int(number)
-
-    def copy(self) -> "Database":
-        return Database(self.rows(""))
-
-    def close(self) -> None:
-        self._connection.close()
-
-
-def _read_value(name: str, value: Any) -> Any:
-    if name in JSON_COLUMNS and value is not None:
-        return json.loads(value)
-    return bool(value) if name in ("is_listed", "acceptingBets") else value
-
-
-def marks(values: Iterable[object]) -> str:
-    """A placeholder in SQL for each value."""
-    return ", ".join("?" for _ in values)
-
-
-def reached(order: Sequence[tuple[str, str]], position: list[Any]) -> tuple[str, list[Any]]:
-    """SQL, and the values in it, for what stands at a position of an order or before."""
-    parts, values = [], []
-    for depth, (column, direction) in enumerate(order):
-        sign = {"DESC": ">", "ASC": "<"}[direction] + ("=" if column == "id" else "")
-        parts.append(" AND ".join([*(f"{earlier} = ?" for earlier, _ in order[:depth]), f"{column} {sign} ?"]))
-        values += position[: depth + 1]
-    return f"({' OR '.join(parts)})", values
 
 
 # ── the server ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -157,6 +91,7 @@ class Answer:
     status: int
     body: bytes = b""
     headers: Mapping[str, str] = field(default_factory=dict)
+    lost: int = 0  # bytes of the body that are announced and not sent
 
 
 class InvalidError(Exception):
@@ -189,19 +124,20 @@ class Dynamic:
     changes: int = field(default=0, init=False)
     hidden_id: str = field(init=False)
     url: str = field(init=False)
+    accepted: str = field(default="", init=False)  # the latest Accept-Encoding
 
     def __post_init__(self) -> None:
         rows = demo_rows(self.count, as_of=self.as_of)
         self.hidden_id = next(row["id"] for row in rows if row["approval"] != "approved" or not row["is_listed"])
         self._lock = threading.RLock()
-        self._now = Database(rows)
-        self._before = self._now.copy()
+        self._now = [row | {"ended": row["resolvedAt"] or row["closeTime"]} for row in rows]
+        self._before = [*self._now]
         if self.fault == "stale page beside fresh ones":
             self.change()
         if self.fault == "mixed generations":
-            self._now.write(
-                "UPDATE markets SET status = 'closed', acceptingBets = 0 WHERE status = 'open' AND rowid % 3 = 0"
-            )
+            for place, row in enumerate(self._now):
+                if row["status"] == "open" and place % 3 == 0:
+                    self._now[place] = row | {"status": "closed", "acceptingBets": False}
 
     def __enter__(self) -> Self:
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, self))
@@ -214,20 +150,18 @@ class Dynamic:
         self._server.shutdown()
         self._thread.join()
         self._server.server_close()
-        with self._lock:
-            self._now.close()
-            self._before.close()
 
     def change(self) -> None:
         """A new market leads the sort `new`, and one that stood near its front is gone."""
         with self._lock:
             self.changes += 1
-            third = f"SELECT id FROM markets WHERE {LISTED} ORDER BY createdAt DESC, id LIMIT 1 OFFSET 2"
-            self._now.write(f"DELETE FROM markets WHERE id = ({third})")
+            newest = self._ordered(filter(_is_listed, self._now), "new")
+            self._now.remove(newest[2])
             (row,) = demo_rows(1, seed=1_000 + self.changes, as_of=self.as_of)
             moment = instant(self.as_of - timedelta(days=1) + timedelta(milliseconds=self.changes))
             started = {"createdAt": moment, "lastActivityAt": moment, "traderCount": 0, "volume": 0}
-            self._now.insert(row | started | {"probHistory": [{"timestamp": moment, "prob": row["prob"]}]})
+            history = [{"timestamp": moment, "prob": row["prob"]}]
+            self._now.append(row | started | {"probHistory": history, "ended": row["resolvedAt"] or row["closeTime"]})
 
     def respond(self, method: str, target: str, if_none_match: str | None) -> Answer:
         """The answer to one request. It counts, whatever it is."""
@@ -253,8 +187,6 @@ class Dynamic:
             return self.error(400, "invalid request", error.problems)
 
     def _found(self, path: str, query: str) -> Answer:
-        if self.fault == "slash is served":
-            path = path.removesuffix("/")
         if path == ROOT:
             return self._list(self._query(query))
         if path == f"{ROOT}/snapshot":
@@ -269,9 +201,8 @@ class Dynamic:
         if answer.status == 200:
             headers["ETag"] = f'"{hashlib.sha256(answer.body).hexdigest()[:32]}"'
             headers["Cache-Control"] = "public, max-age=0"
-        if not (answer.status >= 400 and self.fault == "missing CORS on errors"):
-            headers["Access-Control-Allow-Origin"] = "*"
-            headers["Access-Control-Expose-Headers"] = "ETag, Retry-After"
+        headers["Access-Control-Allow-Origin"] = "*"
+        headers["Access-Control-Expose-Headers"] = "ETag, Retry-After"
         if answer.status == 200 and if_none_match and self._matches(headers["ETag"], if_none_match):
             headers.pop("Content-Type")
             return Answer(304, headers=headers)
@@ -343,47 +274,55 @@ class Dynamic:
     def _list(self, query: Query) -> Answer:
         if self.fault == "gap at a page border" and query.position is not None:
             self.change()
-        state, order = self._state(query), self._order(query.sort)
-        statuses = STATUSES[query.status]
-        where = f"{LISTED} AND status IN ({marks(statuses)})"
-        start = self._start(state, query, where)
-        by = ", ".join(f"{column} {direction}" for column, direction in order)
-        rows = state.rows(f"WHERE {where} ORDER BY {by} LIMIT ? OFFSET ?", (*statuses, query.limit, start))
-        end = start + len(rows)
-        known = state.count(where, statuses)
-        if self.fault == "null cursor too early":
-            known = min(known, EARLY_END)
-        cursor = self._next(query, rows, end) if end < known else None
-        return _ok({"items": [self._item(row) for row in rows], "nextCursor": cursor})
+        rows = self._ordered(
+            (row for row in self._state(query) if _is_listed(row) and row["status"] in STATUSES[query.status]),
+            query.sort,
+        )
+        start = self._start(rows, query)
+        end = start + query.limit
+        last = min(len(rows), EARLY_END) if self.fault == "null cursor too early" else len(rows)
+        shown = rows[start:end]
+        cursor = self._next(query, shown, end) if end < last else None
+        return _ok({"items": [self._item(row) for row in shown], "nextCursor": cursor})
 
-    def _state(self, query: Query) -> Database:
+    def _state(self, query: Query) -> list[Row]:
         is_first = query.position is None
         is_stale = self.fault == "stale page beside fresh ones" and is_first and query.sort == "new"
         is_mixed = self.fault == "mixed generations" and not is_first
         return self._before if is_stale or is_mixed else self._now
 
-    def _order(self, sort: str) -> list[tuple[str, str]]:
-        main = "ASC" if self.fault == "wrong order" and sort == "volume" else "DESC"
-        last = "DESC" if self.fault == "wrong order among equals" else "ASC"
-        return [*((column, main) for column in SORTS[sort]), ("id", last)]
+    def _ordered(self, rows: Iterable[Row], sort: str) -> list[Row]:
+        return sorted(
+            sorted(rows, key=itemgetter("id")), key=partial(self._compared, sort), reverse=not self._is_wrong(sort)
+        )
 
-    def _start(self, state: Database, query: Query, where: str) -> int:
+    def _compared(self, sort: str, row: Row) -> list[Any]:
+        return [row[name] for name in SORTS[sort]]
+
+    def _is_wrong(self, sort: str) -> bool:
+        return self.fault == "wrong order" and sort == "volume"
+
+    def _start(self, rows: list[Row], query: Query) -> int:
         """How many items of the list stand at the position of its query or before."""
         if query.position is None:
             return 0
         if self.fault == "gap at a page border":
             return int(query.position[0])
-        statuses, (passed, values) = STATUSES[query.status], reached(self._order(query.sort), query.position)
-        start = state.count(f"{where} AND {passed}", (*statuses, *values))
+        passed = [row for row in rows if self._is_passed(row, query.sort, query.position)]
         if self.fault != "duplicate after a tie":
-            return start
-        tied, main = f"{where} AND {SORTS[query.sort][0]} = ?", query.position[0]
-        before = state.count(f"{tied} AND {passed}", (*statuses, main, *values))
-        crosses = state.count(tied, (*statuses, main)) > before
-        return start - min(before, query.limit - 1) if crosses else start
+            return len(passed)
+        main = SORTS[query.sort][0]
+        before, tied = (sum(row[main] == query.position[0] for row in some) for some in (passed, rows))
+        return len(passed) - min(before, query.limit - 1) if tied > before else len(passed)
+
+    def _is_passed(self, row: Row, sort: str, position: Position) -> bool:
+        *values, last = position
+        if self._compared(sort, row) == values:
+            return bool(row["id"] <= last)
+        return (self._compared(sort, row) > values) != self._is_wrong(sort)
 
     def _next(self, query: Query, rows: list[Row], end: int) -> str:
-        position: Position | None = [rows[-1][column] for column, _ in self._order(query.sort)]
+        position: Position | None = [*self._compared(query.sort, rows[-1]), rows[-1]["id"]]
         if self.fault == "gap at a page border":
             position = [end + SKIPPED]
         if self.fault == "stuck cursor":
@@ -401,14 +340,12 @@ class Dynamic:
         return item
 
     def _snapshot(self) -> Answer:
-        fresh = self._now.rows(
-            f"WHERE {LISTED} AND status = 'open' AND acceptingBets ORDER BY createdAt DESC, id LIMIT {SNAPSHOT_SIZE}"
+        opened = [row for row in self._now if _is_listed(row) and row["status"] == "open"]
+        fresh = self._ordered((row for row in opened if row["acceptingBets"]), "new")[:SNAPSHOT_SIZE]
+        closing = sorted(
+            (row for row in opened if row["closeTime"] > instant(self.as_of)), key=itemgetter("closeTime", "id")
         )
-        closing = self._now.rows(
-            f"WHERE {LISTED} AND status = 'open' AND closeTime > ? ORDER BY closeTime, id LIMIT {SNAPSHOT_SIZE}",
-            [instant(self.as_of)],
-        )
-        groups = {"freshMarkets": fresh, "closingSoonMarkets": closing}
+        groups = {"freshMarkets": fresh, "closingSoonMarkets": closing[:SNAPSHOT_SIZE]}
         return _ok({name: [_only(SIGNAL_FIELDS, row) for row in rows] for name, rows in groups.items()})
 
     def _detail(self, reference: str) -> Answer:
@@ -417,16 +354,15 @@ class Dynamic:
                 return self.error(404, "market not found")
             raise InvalidError({"marketId": "must be a UUID"})
         market_id = reference.lower()
-        rows = self._now.rows(f"WHERE {VISIBLE} AND id = ?", [market_id])
-        if not rows:
-            return self._missing(market_id)
+        rows = [row for row in self._now if row["id"] == market_id]
+        if not [*filter(_is_visible, rows)]:
+            return self._missing(is_hidden=bool(rows))
         market = _only(DETAIL_FIELDS, rows[0])
         if self.fault == "details differ":
             market["prob"] = round(1 - market["prob"] / 2, 4)
         return _ok({"market": market, **_only(PARTS, rows[0])})
 
-    def _missing(self, market_id: str) -> Answer:
-        is_hidden = self._now.count("id = ?", [market_id]) > 0
+    def _missing(self, *, is_hidden: bool) -> Answer:
         if is_hidden and self.fault == "hidden market as 403":
             return self.error(403, "forbidden")
         if is_hidden and self.fault == "hidden market tells":
@@ -453,6 +389,7 @@ class Handler(BaseHTTPRequestHandler):
     def answer(self) -> None:
         """Answer one request, whatever its method."""
         target = self.requestline.split()[1]  # `path` has lost a slash of two at its front
+        self.dynamic.accepted = self.headers["Accept-Encoding"] or ""
         self.send(self.dynamic.respond(self.command, target, self.headers["If-None-Match"]))
 
     def send(self, answer: Answer) -> None:
@@ -461,13 +398,22 @@ class Handler(BaseHTTPRequestHandler):
             self.send_header(name, value)
         if answer.status not in (204, 304):
             self.send_header("Content-Length", str(len(answer.body)))
+        self.close_connection = self.close_connection or answer.lost > 0
         if self.close_connection:
             self.send_header("Connection", "close")
         self.end_headers()
         if self.command != "HEAD" or self.dynamic.fault == "HEAD with a body":
-            self.wfile.write(answer.body)
+            self.wfile.write(answer.body[: len(answer.body) - answer.lost])
 
     def log_message(self, *_: object) -> None: ...
+
+
+def _is_visible(row: Row) -> bool:
+    return row["approval"] == "approved" and row["is_listed"]
+
+
+def _is_listed(row: Row) -> bool:
+    return _is_visible(row) and row["fxFamilyMember"] is None
 
 
 def _only(names: Iterable[str], row: Row) -> Row:

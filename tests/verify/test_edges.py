@@ -49,7 +49,8 @@ def require_nothing_wrong(url: str, sample: int = 4) -> None:
     found = verify_contract(SiteReader(url, 1e6, said.append, MOST_REQUESTS), (), SILENT)
     assert found.mismatches == []
     assert found.left_out == []
-    assert found.checks > 90
+    assert found.notes == []
+    assert found.checks > 80
     assert said == [], "no answer asked to wait"
 
 

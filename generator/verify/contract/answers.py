@@ -42,8 +42,7 @@ def faults(answer: SiteAnswer, method: str = "GET") -> Iterator[Mismatch]:
         yield (broken if method == "GET" else note)(target, answer.flaw)
         return
     if answer.headers.get("access-control-allow-origin") not in _ORIGINS:
-        text = f"{_named(answer)} has no Access-Control-Allow-Origin, so browsers on other sites cannot read it"
-        yield note(target, text)
+        yield note(target, "has no Access-Control-Allow-Origin, so browsers on other sites cannot read it")
     if answer.status == HTTPStatus.METHOD_NOT_ALLOWED and "allow" not in answer.headers:
         yield note(target, "the 405 has no Allow header")
     if answer.status >= HTTPStatus.BAD_REQUEST:

@@ -61,8 +61,8 @@ def verify_contract(reader: SiteReader, hidden: Sequence[str], progress: Progres
     told_at_once += _once(requests.refusals(reader.refusals))
     found = sorted([*confirmed, *told_at_once], key=lambda one: (-one.verdict, one.target))
     accusations = [one for one in found if one.verdict != Verdict.NOTE]
-    notes = [*_fewer((one for one in found if one.verdict == Verdict.NOTE), 1)]
-    return ContractVerification(len(first.seen), reader.requests, asked.left_out, accusations, notes)
+    notes = {one.text: one for one in reversed(found) if one.verdict == Verdict.NOTE}  # one of each is enough
+    return ContractVerification(len(first.seen), reader.requests, asked.left_out, accusations, [*notes.values()][::-1])
 
 
 class _Look:
@@ -139,7 +139,7 @@ def _confirmed(first: _Look, before: Subject) -> list[Mismatch]:
     said = {check: {_as_said(one) for one in found} for check, found in faulty.items()}
     seen_twice = [one for check, found in again.items() for one in found if _as_said(one) in said[check]]
     unconfirmed = [one for check, found in faulty.items() if check not in again for one in found]
-    return [*_fewer([*seen_twice, *unconfirmed], _ALIKE)]
+    return [*_fewer([*seen_twice, *unconfirmed])]
 
 
 def _second_look(
@@ -167,11 +167,11 @@ def _as_said(mismatch: Mismatch) -> tuple[str, str]:
     return mismatch.target.partition("&cursor=")[0], mismatch.text
 
 
-def _fewer(found: Iterable[Mismatch], most: int) -> Iterator[Mismatch]:
-    """So many at most of each target, and of all that say the same."""
+def _fewer(found: Iterable[Mismatch]) -> Iterator[Mismatch]:
+    """The first of each target, and of all that say the same."""
     counts = Counter[str]()
     for one in found:
         target = one.target.partition("&cursor=")[0]
-        if max(counts[target], counts[one.text]) < most:
+        if max(counts[target], counts[one.text]) < _ALIKE:
             yield one
         counts.update((target, one.text))
