@@ -3,7 +3,6 @@
 It answers every request from rows in memory, and knows nothing of the generator.
 """
 
-import base64
 import hashlib
 import json
 import re
@@ -21,17 +20,10 @@ from tests.verify.rows import Row, demo_rows, instant
 
 #: What one row is sorted by, its id last.
 Position: TypeAlias = list[Any]
+Headers: TypeAlias = dict[str, str]
 
-#: Characters of a cursor's check.
-CHECK_LENGTH: Final = 12
 #: Where the API is.
 ROOT: Final = "/v1/public/markets"
-#: The longest request target that is answered, in bytes.
-LONGEST_TARGET: Final = 4096
-#: Items of a page when no limit is given.
-DEFAULT_LIMIT: Final = 20
-#: Items of each group of the snapshot.
-SNAPSHOT_SIZE: Final = 6
 #: What the fault "null cursor too early" serves of a list.
 EARLY_END: Final = 50
 #: What "gap at a page border" steps over: one more than a change may push from one page into the next.
@@ -43,30 +35,22 @@ UUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORE
 
 #: The statuses that each filter lets through.
 STATUSES: Final[Mapping[str, tuple[str, ...]]] = {
-    "open": ("open",),
-    "archive": ("closed", "resolved", "cancelled"),
-    "closed": ("closed",),
-    "resolved": ("resolved",),
-    "cancelled": ("cancelled",),
-    "all": ("open", "closed", "resolved", "cancelled"),
-}
+    **{status: (status,) for status in ("open", "closed", "resolved", "cancelled")},
+    "archive": ("closed", "resolved", "cancelled"), "all": ("open", "closed", "resolved", "cancelled"),
+}  # fmt: skip
 #: What each sort compares, all descending; ties end with the id ascending.
 SORTS: Final[Mapping[str, tuple[str, ...]]] = {
-    "popular": ("traderCount", "volume"),
-    "activity": ("lastActivityAt",),
-    "volume": ("volume",),
-    "new": ("createdAt",),
-    "ended": ("ended",),
-}
+    "popular": ("traderCount", "volume"), "activity": ("lastActivityAt",), "volume": ("volume",),
+    "new": ("createdAt",), "ended": ("ended",),
+}  # fmt: skip
 #: The fields of a market in lists, in its detail, and in the snapshot.
 ITEM_FIELDS: Final = (
     "id", "question", "status", "prob", "volume", "closeTime", "resolution", "createdAt", "resolvedAt",
     "lastActivityAt", "traderCount", "fills24h", "acceptingBets",
 )  # fmt: skip
 DETAIL_FIELDS: Final = (*ITEM_FIELDS, "description", "poolYes", "poolNo", "tradingPauseReason", "fxFamilyMember")
-SIGNAL_FIELDS: Final = (
-    "id", "question", "prob", "volume", "closeTime", "createdAt", "lastActivityAt", "traderCount", "fills24h",
-)  # fmt: skip
+NO_SIGNAL: Final = frozenset({"status", "resolution", "resolvedAt", "acceptingBets"})
+SIGNAL_FIELDS: Final = tuple(name for name in ITEM_FIELDS if name not in NO_SIGNAL)
 #: What stands beside the market in its detail.
 PARTS: Final = ("orderBook", "recentFills", "probHistory")
 
@@ -90,7 +74,7 @@ class Answer:
 
     status: int
     body: bytes = b""
-    headers: Mapping[str, str] = field(default_factory=dict)
+    headers: Headers = field(default_factory=dict)
     lost: int = 0  # bytes of the body that are announced and not sent
 
 
@@ -102,22 +86,17 @@ class InvalidError(Exception):
         self.problems = problems
 
 
-def _json(content: object) -> bytes:
-    return json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode()
-
-
 @dataclass
 class Dynamic:
     """The server: a context manager that serves at `url` while it is entered.
 
-    `count` is at least 2, and `fault` one that test_contract.py names. After `limit_after` requests in all, the next
-    `limited` are refused; every `change_every` requests, the server changes by itself.
+    `count` is at least 2, and `fault` one that test_contract.py names. After `limit_after` requests in all, one
+    is refused; every `change_every` requests, the server changes by itself.
     """
 
     count: int = 120
     fault: str | None = None
     limit_after: int | None = None
-    limited: int = 3
     change_every: int | None = None
     as_of: datetime = field(default_factory=lambda: datetime.now(UTC).replace(microsecond=0))
     requests: int = field(default=0, init=False)
@@ -130,6 +109,7 @@ class Dynamic:
         rows = demo_rows(self.count, as_of=self.as_of)
         self.hidden_id = next(row["id"] for row in rows if row["approval"] != "approved" or not row["is_listed"])
         self._lock = threading.RLock()
+        self._cursors: dict[str, tuple[str, str, Position | None]] = {}
         self._now = [row | {"ended": row["resolvedAt"] or row["closeTime"]} for row in rows]
         self._before = [*self._now]
         if self.fault == "stale page beside fresh ones":
@@ -172,10 +152,8 @@ class Dynamic:
             return self._finished(self._answer(method, target), if_none_match)
 
     def _answer(self, method: str, target: str) -> Answer:
-        if self.limit_after is not None and 0 < self.requests - self.limit_after <= self.limited:
+        if self.limit_after is not None and self.requests == self.limit_after + 1:
             return self.error(429, "too many requests", headers={"Retry-After": "1"})
-        if len(target) > LONGEST_TARGET:
-            return self.error(414, "the request target is too long")
         if method == "OPTIONS":
             return Answer(204, headers={"Access-Control-Allow-Methods": METHODS, "Access-Control-Allow-Headers": "*"})
         if method not in ("GET", "HEAD") and not (method == "POST" and self.fault == "POST is served"):
@@ -197,37 +175,27 @@ class Dynamic:
         return self._detail(reference)
 
     def _finished(self, answer: Answer, if_none_match: str | None) -> Answer:
-        headers = dict(answer.headers)
-        if answer.status == 200:
-            headers["ETag"] = f'"{hashlib.sha256(answer.body).hexdigest()[:32]}"'
-            headers["Cache-Control"] = "public, max-age=0"
-        headers["Access-Control-Allow-Origin"] = "*"
-        headers["Access-Control-Expose-Headers"] = "ETag, Retry-After"
-        if answer.status == 200 and if_none_match and self._matches(headers["ETag"], if_none_match):
-            headers.pop("Content-Type")
-            return Answer(304, headers=headers)
-        return replace(answer, headers=headers)
-
-    def _matches(self, etag: str, if_none_match: str) -> bool:
-        tags = {tag.strip().removeprefix("W/") for tag in if_none_match.split(",")}
-        return self.fault == "weak 304" or etag in tags or "*" in tags
+        shared = {"Access-Control-Allow-Origin": "*", "Access-Control-Expose-Headers": "ETag, Retry-After"}
+        if answer.status != 200:
+            return replace(answer, headers={**answer.headers, **shared})
+        etag = f'"{hashlib.sha256(answer.body).hexdigest()[:32]}"'
+        shared |= {"ETag": etag, "Cache-Control": "public, max-age=0"}
+        tags = {tag.strip().removeprefix("W/") for tag in (if_none_match or "").split(",")}
+        if etag in tags or (if_none_match and self.fault == "weak 304"):
+            return Answer(304, headers=shared)
+        return replace(answer, headers={**answer.headers, **shared})
 
     def error(
-        self,
-        status: int,
-        message: str,
-        problems: Mapping[str, str] | None = None,
-        headers: Mapping[str, str] | None = None,
+        self, status: int, message: str, problems: Mapping[str, str] | None = None, headers: Headers | None = None
     ) -> Answer:
         """An ErrorResponse, with details if there are problems of parameters."""
-        kind, body = "application/json", {"error": message}
-        details = [{"path": [name], "message": text} for name, text in (problems or {}).items()]
-        content = _json(body | ({"details": details} if details and self.fault != "error without details" else {}))
         if self.fault == "plain text errors":
-            kind, content = "text/plain; charset=utf-8", message.encode()
+            return Answer(status, message.encode(), {"Content-Type": "text/plain; charset=utf-8"} | (headers or {}))
         if self.fault == "HTML 429" and status == 429:
-            kind, content = "text/html", f"<html><h1>{message}</h1></html>".encode()
-        return Answer(status, content, {"Content-Type": kind, **(headers or {})})
+            return Answer(status, f"<h1>{message}</h1>".encode(), {"Content-Type": "text/html"} | (headers or {}))
+        details = [{"path": [name], "message": text} for name, text in (problems or {}).items()]
+        is_told = details and self.fault != "error without details"
+        return _json({"error": message, **({"details": details} if is_told else {})}, status, headers)
 
     def _query(self, text: str) -> Query:
         given = parse_qs(text, keep_blank_values=True)
@@ -242,10 +210,10 @@ class Dynamic:
             problems["status"] = f"must be one of {', '.join(STATUSES)}"
         if sort not in SORTS:
             problems["sort"] = f"must be one of {', '.join(SORTS)}"
-        limit = self._limit(one.get("limit", str(DEFAULT_LIMIT)))
+        limit = self._limit(one.get("limit", "20"))
         if not limit:
             problems["limit"] = "must be a whole number from 1 to 100"
-        query = Query(status, sort, limit or DEFAULT_LIMIT, None)
+        query = Query(status, sort, limit or 20, None)
         if "cursor" in one:
             query = self._continued(query, one["cursor"], problems)
         if problems:
@@ -258,14 +226,13 @@ class Dynamic:
             return min(max(int(text), 1), 100)
         if not re.fullmatch(r"[1-9][0-9]?|100", text):
             return None
-        return DEFAULT_LIMIT if self.fault == "limit ignored" else int(text)
+        return 20 if self.fault == "limit ignored" else int(text)
 
     def _continued(self, query: Query, cursor: str, problems: dict[str, str]) -> Query:
-        try:
-            status, sort, position = read_cursor(cursor)
-        except ValueError:
+        if cursor not in self._cursors:
             problems["cursor"] = "is invalid; start again from the first page"
             return query
+        status, sort, position = self._cursors[cursor]
         any_sort = self.fault == "cursor accepted for another sort"
         if query.status != status or (query.sort != sort and not any_sort):
             problems["cursor"] = "belongs to another status or sort; start again from the first page"
@@ -274,16 +241,15 @@ class Dynamic:
     def _list(self, query: Query) -> Answer:
         if self.fault == "gap at a page border" and query.position is not None:
             self.change()
-        rows = self._ordered(
-            (row for row in self._state(query) if _is_listed(row) and row["status"] in STATUSES[query.status]),
-            query.sort,
-        )
+        statuses = STATUSES[query.status]
+        listed = (row for row in self._state(query) if _is_listed(row) and row["status"] in statuses)
+        rows = self._ordered(listed, query.sort)
         start = self._start(rows, query)
         end = start + query.limit
         last = min(len(rows), EARLY_END) if self.fault == "null cursor too early" else len(rows)
         shown = rows[start:end]
         cursor = self._next(query, shown, end) if end < last else None
-        return _ok({"items": [self._item(row) for row in shown], "nextCursor": cursor})
+        return _json({"items": [_only(ITEM_FIELDS, row) for row in shown], "nextCursor": cursor})
 
     def _state(self, query: Query) -> list[Row]:
         is_first = query.position is None
@@ -292,9 +258,8 @@ class Dynamic:
         return self._before if is_stale or is_mixed else self._now
 
     def _ordered(self, rows: Iterable[Row], sort: str) -> list[Row]:
-        return sorted(
-            sorted(rows, key=itemgetter("id")), key=partial(self._compared, sort), reverse=not self._is_wrong(sort)
-        )
+        by_id = sorted(rows, key=itemgetter("id"))
+        return sorted(by_id, key=partial(self._compared, sort), reverse=not self._is_wrong(sort))
 
     def _compared(self, sort: str, row: Row) -> list[Any]:
         return [row[name] for name in SORTS[sort]]
@@ -319,7 +284,7 @@ class Dynamic:
         *values, last = position
         if self._compared(sort, row) == values:
             return bool(row["id"] <= last)
-        return (self._compared(sort, row) > values) != self._is_wrong(sort)
+        return (self._compared(sort, row) > values) is not self._is_wrong(sort)
 
     def _next(self, query: Query, rows: list[Row], end: int) -> str:
         position: Position | None = [*self._compared(query.sort, rows[-1]), rows[-1]["id"]]
@@ -327,26 +292,16 @@ class Dynamic:
             position = [end + SKIPPED]
         if self.fault == "stuck cursor":
             position = query.position
-        return make_cursor(query.status, query.sort, position)
-
-    def _item(self, row: Row) -> Row:
-        item = _only(ITEM_FIELDS, row)
-        if self.fault == "dropped field":
-            del item["traderCount"]
-        if self.fault == "string for number":
-            item["volume"] = str(item["volume"])
-        if self.fault == "extra property":
-            item["moderationScore"] = 0.5
-        return item
+        cursor = hashlib.sha256(repr((query.status, query.sort, position)).encode()).hexdigest()[:20]
+        self._cursors[cursor] = query.status, query.sort, position
+        return cursor
 
     def _snapshot(self) -> Answer:
         opened = [row for row in self._now if _is_listed(row) and row["status"] == "open"]
-        fresh = self._ordered((row for row in opened if row["acceptingBets"]), "new")[:SNAPSHOT_SIZE]
-        closing = sorted(
-            (row for row in opened if row["closeTime"] > instant(self.as_of)), key=itemgetter("closeTime", "id")
-        )
-        groups = {"freshMarkets": fresh, "closingSoonMarkets": closing[:SNAPSHOT_SIZE]}
-        return _ok({name: [_only(SIGNAL_FIELDS, row) for row in rows] for name, rows in groups.items()})
+        closing = [row for row in opened if row["closeTime"] > instant(self.as_of)]
+        fresh = self._ordered((row for row in opened if row["acceptingBets"]), "new")[:6]
+        groups = {"freshMarkets": fresh, "closingSoonMarkets": sorted(closing, key=itemgetter("closeTime", "id"))[:6]}
+        return _json({name: [_only(SIGNAL_FIELDS, row) for row in rows] for name, rows in groups.items()})
 
     def _detail(self, reference: str) -> Answer:
         if not UUID.fullmatch(reference):
@@ -357,10 +312,7 @@ class Dynamic:
         rows = [row for row in self._now if row["id"] == market_id]
         if not [*filter(_is_visible, rows)]:
             return self._missing(is_hidden=bool(rows))
-        market = _only(DETAIL_FIELDS, rows[0])
-        if self.fault == "details differ":
-            market["prob"] = round(1 - market["prob"] / 2, 4)
-        return _ok({"market": market, **_only(PARTS, rows[0])})
+        return _json({"market": _only(DETAIL_FIELDS, rows[0]), **_only(PARTS, rows[0])})
 
     def _missing(self, *, is_hidden: bool) -> Answer:
         if is_hidden and self.fault == "hidden market as 403":
@@ -399,8 +351,6 @@ class Handler(BaseHTTPRequestHandler):
         if answer.status not in (204, 304):
             self.send_header("Content-Length", str(len(answer.body)))
         self.close_connection = self.close_connection or answer.lost > 0
-        if self.close_connection:
-            self.send_header("Connection", "close")
         self.end_headers()
         if self.command != "HEAD" or self.dynamic.fault == "HEAD with a body":
             self.wfile.write(answer.body[: len(answer.body) - answer.lost])
@@ -409,7 +359,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 def _is_visible(row: Row) -> bool:
-    return row["approval"] == "approved" and row["is_listed"]
+    return row["approval"] == "approved" and row["is_listed"] is True
 
 
 def _is_listed(row: Row) -> bool:
@@ -420,27 +370,6 @@ def _only(names: Iterable[str], row: Row) -> Row:
     return {name: row[name] for name in names}
 
 
-def _ok(content: object) -> Answer:
-    return Answer(200, _json(content), {"Content-Type": "application/json"})
-
-
-# Cursors: JSON with a check before it, so that an altered one is found out.
-
-
-def make_cursor(status: str, sort: str, position: Position | None) -> str:
-    """A cursor that goes on after a position of a list."""
-    return _checked(json.dumps([status, sort, position]))
-
-
-def read_cursor(cursor: str) -> tuple[str, str, Position | None]:
-    """Status, sort and position of a cursor. Raises ValueError for what is none."""
-    text = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode()[CHECK_LENGTH:]
-    if _checked(text) != cursor:
-        raise ValueError("the check of a cursor is wrong")
-    status, sort, position = json.loads(text)
-    return status, sort, position
-
-
-def _checked(text: str) -> str:
-    check = hashlib.sha256(text.encode()).hexdigest()[:CHECK_LENGTH]
-    return base64.urlsafe_b64encode((check + text).encode()).decode().rstrip("=")
+def _json(content: object, status: int = 200, headers: Headers | None = None) -> Answer:
+    text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
+    return Answer(status, text.encode(), {"Content-Type": "application/json"} | (headers or {}))

@@ -19,7 +19,7 @@ from generator.verify.mismatches import Verdict
 from generator.verify.reader import SiteAnswer, SiteReader
 from tests.support import commands
 from tests.verify.dynamic import ROOT, Answer, Dynamic
-from tests.verify.rows import Row
+from tests.verify.rows import FAMILY, Row
 
 #: What is said of each fault of a `Dynamic`: the verdict, and words of some mismatch.
 NAMED: Final[dict[str, tuple[Verdict, str]]] = {
@@ -28,9 +28,6 @@ NAMED: Final[dict[str, tuple[Verdict, str]]] = {
     "duplicate after a tie": (Verdict.WRONG, "shows market .* again: an earlier page has it"),
     "silent clamp of limit": (Verdict.BROKEN, r"limit=(0|101): is answered 200, not 400"),
     "HTML 429": (Verdict.BROKEN, "the 429 has the type 'text/html', not application/json"),
-    "dropped field": (Verdict.BROKEN, r"items\.0\.traderCount: Field required"),
-    "string for number": (Verdict.BROKEN, r"items\.0\.volume: Input should be a valid number"),
-    "extra property": (Verdict.BROKEN, "shows the property 'moderationScore' of markets"),
     "hidden market as 403": (Verdict.BROKEN, "a hidden market is answered 403, a missing one 404"),
     "hidden market tells": (Verdict.BROKEN, "the answer for a hidden market is not that for a missing one"),
     "stale page beside fresh ones": (Verdict.WRONG, "sort=new.* alone, .*: these are of different states"),
@@ -43,7 +40,6 @@ NAMED: Final[dict[str, tuple[Verdict, str]]] = {
     "404 for a bad id": (Verdict.BROKEN, "markets/0: is answered 404, not 400"),
     "null cursor too early": (Verdict.WRONG, "nextCursor is null too early in the walk through status=open&sort=new"),
     "limit ignored": (Verdict.BROKEN, "has 20 items of 100, yet a nextCursor: its limit is not kept"),
-    "details differ": (Verdict.WRONG, "its market has prob [0-9.]+ here, and [0-9.]+ in status="),
     "POST is served": (Verdict.BROKEN, "POST /v1/public/markets: is answered 200, not 405"),
     "error without details": (Verdict.BROKEN, "the details of the 400 do not name the parameter limit"),
 }
@@ -65,7 +61,7 @@ def told(found: ContractVerification) -> list[str]:
 @pytest.mark.parametrize("fault", NAMED)
 def test_a_fault_is_found_and_named(fault: str) -> None:
     verdict, words = NAMED[fault]
-    with Dynamic(fault=fault, limit_after=40 if fault == "HTML 429" else None, limited=1) as server:
+    with Dynamic(fault=fault, limit_after=40 if fault == "HTML 429" else None) as server:
         found = held(server.url, server.hidden_id)
         assert found.requests == server.requests <= MOST_REQUESTS
     named = [one for one in found.mismatches if one.verdict == verdict and re.search(words, str(one))]
@@ -103,31 +99,24 @@ def rewritten(pattern: str, other: str) -> Callable[[Answer], Answer]:
     return lambda answer: replace(answer, body=re.sub(pattern, other, answer.body.decode()).encode())
 
 
-def typed(kind: str) -> Callable[[Answer], Answer]:
-    return lambda answer: replace(answer, headers={**answer.headers, "Content-Type": kind})
-
-
 def packed_and_cut_off(answer: Answer) -> Answer:
     headers = {**answer.headers, "Content-Encoding": "gzip"}
     return replace(answer, body=gzip.compress(answer.body)[:-20], headers=headers)
 
 
-FAMILY: Final = (
-    '{"title":"","instrument":"","source":"","weekStart":"2026-01-05","weekEnd":"2026-01-09","thresholdValue":1,'
-    '"direction":"lte"}'
-)
 #: A part of targets, what is done to their answers, and what is said of it.
 DAMAGES: Final[dict[str, tuple[str, Callable[[Answer], Answer], Verdict, str]]] = {
-    "a body is cut off": ("limit=9", lambda answer: replace(answer, lost=7), Verdict.BROKEN, "is cut off before the end"),
+    "a body is cut off": ("limit=9", lambda answer: replace(answer, lost=7), Verdict.BROKEN, "cut off before the end"),
     "gzip is cut off": ("limit=100", packed_and_cut_off, Verdict.BROKEN, "is no gzip, .* but something shorter"),
     "a property comes twice": (
         "sort=volume", rewritten(r'("prob":[^,]*)', r"\1,\1"), Verdict.BROKEN, "the property 'prob' is given twice",
     ),
     "texts are garbled": (
-        "markets/", typed("application/json; charset=ISO-8859-1"), Verdict.BROKEN, "has the charset 'ISO-8859-1'",
+        "markets/", lambda answer: replace(answer, headers={"Content-Type": "application/json; charset=ISO-8859-1"}),
+        Verdict.BROKEN, "has the charset 'ISO-8859-1'",
     ),
     "lists show a family": (
-        f"{ROOT}/0", rewritten('"fxFamilyMember":null', f'"fxFamilyMember":{FAMILY}'), Verdict.WRONG,
+        f"{ROOT}/0", rewritten('("fxFamilyMember":)null', rf"\1{json.dumps(FAMILY)}"), Verdict.WRONG,
         "is a member of an FX family, which no list may show, yet status=",
     ),
     "bets after the closing": (
@@ -141,9 +130,14 @@ DAMAGES: Final[dict[str, tuple[str, Callable[[Answer], Answer], Verdict, str]]] 
     "a market twice in the snapshot": (
         "/snapshot", rewritten(r'("freshMarkets":\[)(.*?})', r"\1\2,\2"), Verdict.WRONG, "freshMarkets .* 2 times",
     ),
-    "an id of a person": (
+    "an id of a person is shown": (
         f"{ROOT}/", rewritten('("market":{)', r'\1"creatorUserId":7,'), Verdict.BROKEN, "'creatorUserId' .* be private",
     ),
+    "a field is dropped": (
+        "sort=new", rewritten('"traderCount":[0-9]+,', ""), Verdict.BROKEN, "items.0.traderCount: Field required",
+    ),
+    "a string for a number": ("sort=new", rewritten('"volume":0', '"volume":"0"'), Verdict.BROKEN, "volume: Input"),
+    "details differ": (f"{ROOT}/", rewritten('("volume":)', r"\g<1>1"), Verdict.WRONG, "its market has volume 1"),
 }  # fmt: skip
 
 
@@ -154,7 +148,6 @@ def test_damage_is_seen_and_named(damage: str) -> None:
         found = held(server.url)
         assert found.requests == server.requests <= MOST_REQUESTS
     assert any(one.verdict == verdict and re.search(words, str(one)) for one in found.mismatches), told(found)
-    assert {one.verdict for one in found.mismatches} <= {verdict, Verdict.WRONG}
 
 
 def test_a_run_in_which_all_bodies_are_cut_off_goes_on_to_its_end() -> None:
@@ -190,7 +183,7 @@ def test_nothing_is_wrong_with_a_server_that_changes(every: int) -> None:
 
 
 def test_a_refusal_that_is_right_is_waited_for() -> None:
-    with Dynamic(limit_after=40, limited=1) as server:
+    with Dynamic(limit_after=40) as server:
         found = held(server.url)
     assert told(found) == []
 
@@ -288,9 +281,7 @@ def test_what_could_not_be_asked_for_want_of_requests_is_told(most: int) -> None
     with Dynamic(fault="wrong order") as server:
         found = verify_contract(SiteReader(server.url, 1e6, print, most), (), SILENT)
         assert found.requests == server.requests == most
-    assert any(
-        re.fullmatch(r"\d+ checks of \d+ could not be made, for want of requests", one) for one in found.left_out
-    )
+    assert any(one.endswith("could not be made, for want of requests") for one in found.left_out)
 
 
 # ── the table of requests ─────────────────────────────────────────────────────────────────────────────────────────
@@ -317,8 +308,8 @@ def test_a_sample_is_spread() -> None:
 ITEM: Final = {
     "id": "3F2C1A90-5B7E-4D68-9C41-D2A7E8B06F15", "question": "?" * 3000, "status": "open", "prob": 1, "volume": 0,
     "closeTime": "2026-01-31T12:00:00+01:00", "resolution": None, "createdAt": "2026-01-31T12:00:00Z",
-    "resolvedAt": None, "lastActivityAt": "2026-01-31T12:00:00.123456Z", "traderCount": 0, "fills24h": 0,
-    "acceptingBets": True,
+    "resolvedAt": None, "lastActivityAt": "2026-01-31T12:00:00.123456Z", "traderCount": 2.0, "fills24h": 0,
+    "acceptingBets": True, "category": {"name": "Politics"},
 }  # fmt: skip
 
 
@@ -327,7 +318,7 @@ def page_of(*items: object) -> SiteAnswer:
     return SiteAnswer("/", 200, headers, json.dumps({"items": items, "nextCursor": None}).encode())
 
 
-def test_other_spellings_and_lengths_than_ours_keep_the_contract() -> None:
+def test_other_spellings_lengths_and_extras_than_ours_keep_the_contract() -> None:
     page, faults = answers.content(page_of(ITEM), PublicMarketList)
     assert faults == []
     assert page["items"] == [ITEM]
