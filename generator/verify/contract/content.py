@@ -63,7 +63,7 @@ def _snapshot(asked: Subject, shown: Mapping[str, tuple[WalkedItem, WalkPlan]]) 
 
 
 @dataclass(frozen=True)
-class DetailCheck:
+class ListedMarketCheck:
     """The detail of a market that a walk shows, beside its item."""
 
     market_id: str
@@ -87,9 +87,9 @@ class DetailCheck:
             yield wrong(answer.target, f"is a member of an FX family, which no list may show, yet {self.plan} does")
 
 
-def details(asked: Subject, most: int) -> list[DetailCheck]:
+def details(asked: Subject, most: int) -> list[ListedMarketCheck]:
     """Those of so many markets in every state, from first and later pages, the ends of walks first."""
     ends = {made.items[-1]["id"]: made.plan for made in asked.walked.values() if made.items}
     others = {market_id: plan for market_id, (_, plan) in listed(asked).items() if market_id not in ends}
     chosen = [*ends.items(), *spread([*others.items()], max(most - len(ends), 2))]
-    return [DetailCheck(market_id, plan) for market_id, plan in chosen[: max(most, 0)]]
+    return [ListedMarketCheck(market_id, plan) for market_id, plan in chosen[: max(most, 0)]]

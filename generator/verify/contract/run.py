@@ -103,7 +103,7 @@ class _Look:
 
     def again(self) -> int:
         """How many requests a second look takes at those that found something, as they did, and walks for details."""
-        plans = {check.plan for check in self.accusing() if isinstance(check, content.DetailCheck)}
+        plans = {check.plan for check in self.accusing() if isinstance(check, content.ListedMarketCheck)}
         return self._spent + len(plans) * walks.MOST_PAGES
 
     def accusing(self) -> dict[ContractCheck, list[Mismatch]]:

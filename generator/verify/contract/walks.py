@@ -103,11 +103,11 @@ def _late_bets(answer: SiteAnswer, items: Sequence[WalkedItem]) -> Iterator[Mism
     newest = max((one for one in map(answers.comparable, given) if one <= now), default=None)
     for item in late:
         closing = answers.comparable(item["closeTime"])
-        text = f"shows market {item['id']} with acceptingBets true after its closeTime {item['closeTime']}"
         if newest and closing < newest:
+            text = f"shows market {item['id']} with acceptingBets true after its closeTime {item['closeTime']}"
             yield wrong(answer.target, f"{text}: the same page has a time of {newest:%Y-%m-%dT%H:%M:%SZ}")
         elif closing < now:
-            yield note(answer.target, f"{text}, unless the page is older than that")
+            yield note(answer.target, "shows acceptingBets true after a closeTime, unless the page is older than that")
 
 
 def _date(answer: SiteAnswer) -> datetime | None:
