@@ -24,8 +24,6 @@ Headers: TypeAlias = dict[str, str]
 
 #: Where the API is.
 ROOT: Final = "/v1/public/markets"
-#: What the fault "null cursor too early" serves of a list.
-EARLY_END: Final = 50
 #: What "gap at a page border" steps over: one more than a change may push from one page into the next.
 SKIPPED: Final = 2
 #: What is allowed on every path.
@@ -79,19 +77,15 @@ class Answer:
 
 
 class InvalidError(Exception):
-    """A message for each parameter that is not as it must be."""
-
-    def __init__(self, problems: Mapping[str, str]) -> None:
-        super().__init__(", ".join(problems))
-        self.problems = problems
+    """Has a message for each parameter that is not as it must be."""
 
 
 @dataclass
 class Dynamic:
     """The server: a context manager that serves at `url` while it is entered.
 
-    `count` is at least 2, and `fault` one that test_contract.py names. After `limit_after` requests in all, one
-    is refused; every `change_every` requests, the server changes by itself.
+    `count` is at least 2, and `fault` one that test_contract.py names. After `limit_after` requests in all, one is
+    refused; every `change_every` requests, the server changes by itself.
     """
 
     count: int = 120
@@ -162,7 +156,7 @@ class Dynamic:
         try:
             return self._found(path, query)
         except InvalidError as error:
-            return self.error(400, "invalid request", error.problems)
+            return self.error(400, "invalid request", error.args[0])
 
     def _found(self, path: str, query: str) -> Answer:
         if path == ROOT:
@@ -246,7 +240,7 @@ class Dynamic:
         rows = self._ordered(listed, query.sort)
         start = self._start(rows, query)
         end = start + query.limit
-        last = min(len(rows), EARLY_END) if self.fault == "null cursor too early" else len(rows)
+        last = min(len(rows), 50) if self.fault == "null cursor too early" else len(rows)
         shown = rows[start:end]
         cursor = self._next(query, shown, end) if end < last else None
         return _json({"items": [_only(ITEM_FIELDS, row) for row in shown], "nextCursor": cursor})
@@ -308,8 +302,7 @@ class Dynamic:
             if self.fault == "404 for a bad id":
                 return self.error(404, "market not found")
             raise InvalidError({"marketId": "must be a UUID"})
-        market_id = reference.lower()
-        rows = [row for row in self._now if row["id"] == market_id]
+        rows = [row for row in self._now if row["id"] == reference.lower()]
         if not [*filter(_is_visible, rows)]:
             return self._missing(is_hidden=bool(rows))
         return _json({"market": _only(DETAIL_FIELDS, rows[0]), **_only(PARTS, rows[0])})
