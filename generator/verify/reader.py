@@ -1,6 +1,6 @@
 """Reads a site over HTTP as its readers do: gently, and asking only for what is new."""
 
-import math
+import sys
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -201,9 +201,9 @@ class SiteReader:
         return answer._replace(flaw=flaws[-1]) if flaws else answer
 
     @property
-    def left(self) -> float:
+    def left(self) -> int:
         """How many more requests may be made."""
-        return math.inf if self._most is None else self._most - self.requests
+        return sys.maxsize if self._most is None else self._most - self.requests
 
     def _keep(self, address: str, answer: SiteAnswer) -> None:
         size = len(answer.body) + sum(map(len, answer.headers.values()))

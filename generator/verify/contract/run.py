@@ -55,7 +55,9 @@ def verify_contract(reader: SiteReader, hidden: Sequence[str], progress: Progres
     if left:
         asked.left_out.append(f"{counted(left, 'check')} of {len(checks)} could not be made, {first.want}")
     else:
-        first.make(content.details(asked, int(reader.left - first.again() - _OF_DETAIL)), kept=_OF_DETAIL)
+        details = content.details(asked, reader.left - first.again() - _OF_DETAIL)
+        progress.expect(len(details))
+        first.make(details, kept=_OF_DETAIL)
     confirmed = _confirmed(first, asked)
     told_at_once = [one for seen in first.seen.values() for one in seen if one.verdict == Verdict.NOTE]
     told_at_once += _once(requests.refusals(reader.refusals))
