@@ -27,7 +27,7 @@ MEANINGS: Final = {
 }
 #: The same where a deployment was held to the contract alone.
 CONTRACT_MEANINGS: Final = {
-    Verdict.WRONG: "some answers contradict each other, or the published order; each line names where",
+    Verdict.WRONG: "some answers contradict each other, or the order of their sort; each line names where",
     Verdict.BROKEN: "some answers have not the form that the contract gives them; each line names what",
 }
 

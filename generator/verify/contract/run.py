@@ -64,7 +64,7 @@ def verify_contract(reader: SiteReader, hidden: Sequence[str], progress: Progres
     found = sorted([*confirmed, *told_at_once], key=lambda one: (-one.verdict, one.target))
     accusations = [one for one in found if one.verdict != Verdict.NOTE]
     notes = {one.text: one for one in reversed(found) if one.verdict == Verdict.NOTE}  # one of each is enough
-    return ContractVerification(len(first.seen), reader.requests, asked.left_out, accusations, [*notes.values()][::-1])
+    return ContractVerification(len(first.seen), reader.requests, asked.left_out, accusations, sorted(notes.values()))
 
 
 class _Look:
