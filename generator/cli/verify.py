@@ -88,9 +88,12 @@ def _hold_to_contract(url: str, reader: SiteReader, timeout_s: float, hidden: Se
     if isinstance(found, Mismatch):
         found = ContractVerification(0, reader.requests, [], [found])
     if not is_json:
-        for text in found.left_out:
+        for text in (*found.left_out, *map(str, found.notes)):
             logs.notice(text)
-    facts = {"url": url, "checks": found.checks, "requests": found.requests, "leftOut": found.left_out}
+    notes = [{"target": one.target, "text": one.text} for one in found.notes]
+    facts = {
+        "url": url, "checks": found.checks, "requests": found.requests, "leftOut": found.left_out, "notes": notes,
+    }  # fmt: skip
     _conclude(found, facts, "keeps the contract", CONTRACT_MEANINGS, is_json=is_json)
 
 

@@ -9,8 +9,9 @@ from generator.wording import escaped
 
 
 class Verdict(IntEnum):
-    """How bad a mismatch is: also the exit code of a run whose worst one it is."""
+    """How bad a mismatch is: also the exit code of a run whose worst one it is. A note is none, and does not count."""
 
+    NOTE = 0
     STALE = 6
     WITHDRAWN = 7
     WRONG = 8
@@ -26,7 +27,7 @@ MEANINGS: Final = {
 }
 #: The same where a deployment was held to the contract alone.
 CONTRACT_MEANINGS: Final = {
-    Verdict.WRONG: "some answers contradict each other, or the published order; each line names where",
+    Verdict.WRONG: "some answers contradict each other, or the order of their sort; each line names where",
     Verdict.BROKEN: "some answers have not the form that the contract gives them; each line names what",
 }
 

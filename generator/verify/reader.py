@@ -1,10 +1,11 @@
 """Reads a site over HTTP as its readers do: gently, and asking only for what is new."""
 
+import sys
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
 from http import HTTPStatus
-from http.client import HTTPException
+from http.client import HTTPException, IncompleteRead
 from typing import Final, NamedTuple
 from urllib.parse import quote, urlencode, urlsplit
 
@@ -60,12 +61,16 @@ class SpentError(VerifyError):
 
 
 class SiteAnswer(NamedTuple):
-    """An answer: its request's path and query, status, headers by name in lower case, and body as it was meant."""
+    """An answer: its request's path and query, status, headers by name in lower case, and body as it was meant.
+
+    `flaw` says why the body is empty if it did not come whole, or is not what its headers say.
+    """
 
     target: str
     status: int
     headers: Mapping[str, str]
     body: bytes
+    flaw: str | None = None
 
     @property
     def age(self) -> str:
@@ -179,9 +184,26 @@ class SiteReader:
     def ask(self, method: str, target: str, headers: Mapping[str, str] | None = None) -> SiteAnswer:
         """The answer to any request below the address, whatever its status but 429; `target` begins with a slash.
 
-        That of HEAD has the body that was sent, though none should be.
+        That of HEAD has the body that was sent, though none should be. A body that cannot be read is a `flaw`.
         """
-        return self._answered(method, f"{self.url}{target}", headers or {}, target, _whole)
+        flaws = list[str]()
+
+        def read(exchange: Exchange) -> bytes:
+            try:
+                return _whole(exchange)
+            except IncompleteRead:
+                flaws.append("is cut off before the end of its body")
+            except UnfitError as error:
+                flaws.append(str(error))
+            return b""
+
+        answer = self._answered(method, f"{self.url}{target}", headers or {}, target, read)
+        return answer._replace(flaw=flaws[-1]) if flaws else answer
+
+    @property
+    def left(self) -> int:
+        """How many more requests may be made."""
+        return sys.maxsize if self._most is None else self._most - self.requests
 
     def _keep(self, address: str, answer: SiteAnswer) -> None:
         size = len(answer.body) + sum(map(len, answer.headers.values()))

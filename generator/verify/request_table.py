@@ -1,34 +1,37 @@
 """The table of requests: what every edge must make of each, and which of them any deployment must answer so.
 
 It is data, in requests/: core.json, and extended.json with what the extended variant makes of other requests and of
-some of these. Rows come in blocks. A block with `contract` asks what the contract does, or the API's own documentation:
-`verify --contract` sends some rows of each. All other rows are about this program's router, and only its tests run
-them: `key` is the object that is read, `search` the list that a search filters, `server` the statuses of a server that
-reads a path before the router does, and `core_only` marks what no HTTP request can hold.
+some of these. Rows come in blocks, each of a kind. What is asked in one of the kind `contract` the contract answers; in
+one of the kind `habit` it is silent, and other servers may answer otherwise: `verify --contract` sends some rows of
+both. All other blocks are about this program's router, and only its tests run them: `key` is the object that is read,
+`search` the list that a search filters, `server` the statuses of a server that reads a path before the router does, and
+`core_only` marks what no HTTP request can hold.
 """
 
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, Literal, NamedTuple, TypeVar
 
 from generator.api.contract import Variant
 
 _Member = TypeVar("_Member")
 
 _FOLDER: Final = Path(__file__).with_name("requests")
-#: Rows of a block that are sent to any deployment, at most.
-_OF_BLOCK: Final = 6
+#: Rows of a block that are sent to any deployment, at most, by its kind.
+_OF_BLOCK: Final[Mapping[str, int]] = {"contract": 6, "habit": 3}
 
+#: Who must answer the rows of a block so: any deployment, this program's sites, or its router alone.
+BlockKind = Literal["contract", "habit", "router"]
 #: A request, the status of its answer, and what else is known of that.
 RequestRow = Mapping[str, Any]
 
 
 class RequestBlock(NamedTuple):
-    """Rows about one thing; `is_contract` tells whether any deployment must answer them so."""
+    """Rows about one thing."""
 
     about: str
-    is_contract: bool
+    kind: BlockKind
     rows: list[RequestRow]
 
 
@@ -37,17 +40,17 @@ def blocks(variant: Variant) -> list[RequestBlock]:
     found = list[RequestBlock]()
     for row in json.loads((_FOLDER / f"{variant}.json").read_text("utf-8")):
         if "about" in row:
-            found.append(RequestBlock(row["about"], row.get("contract", False), []))
+            found.append(RequestBlock(row["about"], row.get("kind", "router"), []))
         else:
             found[-1].rows.append(row)
     return found
 
 
-def of_any_deployment(variant: Variant) -> list[RequestRow]:
-    """Some rows of every block that asks for what the contract does: as many from its front as from its end."""
+def for_any_deployment(variant: Variant) -> list[RequestBlock]:
+    """The blocks that any deployment is asked, each with some of its rows: as many from its front as from its end."""
     tables: tuple[Variant, ...] = ("core", "extended") if variant == "extended" else ("core",)
-    chosen = [block.rows for table in tables for block in blocks(table) if block.is_contract]
-    return [row for rows in chosen for row in spread(rows, _OF_BLOCK)]
+    chosen = [block for table in tables for block in blocks(table) if block.kind in _OF_BLOCK]
+    return [block._replace(rows=spread(block.rows, _OF_BLOCK[block.kind])) for block in chosen]
 
 
 def spread(rows: list[_Member], most: int) -> list[_Member]:

@@ -1,19 +1,18 @@
 """A small live server of the read API, as somebody else might run one: right, or wrong in one named way.
 
-It answers every request from an in-memory database, and knows nothing of the generator.
+It answers every request from rows in memory, and knows nothing of the generator.
 """
 
-import base64
 import hashlib
 import json
 import re
-import sqlite3
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from operator import itemgetter
 from typing import Any, Final, Self, TypeAlias
 from urllib.parse import parse_qs
 
@@ -21,19 +20,10 @@ from tests.verify.rows import Row, demo_rows, instant
 
 #: What one row is sorted by, its id last.
 Position: TypeAlias = list[Any]
+Headers: TypeAlias = dict[str, str]
 
-#: Characters of a cursor's check.
-CHECK_LENGTH: Final = 12
 #: Where the API is.
 ROOT: Final = "/v1/public/markets"
-#: The longest request target that is answered, in bytes.
-LONGEST_TARGET: Final = 4096
-#: Items of a page when no limit is given.
-DEFAULT_LIMIT: Final = 20
-#: Items of each group of the snapshot.
-SNAPSHOT_SIZE: Final = 6
-#: What the fault "null cursor too early" serves of a list.
-EARLY_END: Final = 50
 #: What "gap at a page border" steps over: one more than a change may push from one page into the next.
 SKIPPED: Final = 2
 #: What is allowed on every path.
@@ -43,98 +33,24 @@ UUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORE
 
 #: The statuses that each filter lets through.
 STATUSES: Final[Mapping[str, tuple[str, ...]]] = {
-    "open": ("open",),
-    "archive": ("closed", "resolved", "cancelled"),
-    "closed": ("closed",),
-    "resolved": ("resolved",),
-    "cancelled": ("cancelled",),
-    "all": ("open", "closed", "resolved", "cancelled"),
-}
+    **{status: (status,) for status in ("open", "closed", "resolved", "cancelled")},
+    "archive": ("closed", "resolved", "cancelled"), "all": ("open", "closed", "resolved", "cancelled"),
+}  # fmt: skip
 #: What each sort compares, all descending; ties end with the id ascending.
 SORTS: Final[Mapping[str, tuple[str, ...]]] = {
-    "popular": ("traderCount", "volume"),
-    "activity": ("lastActivityAt",),
-    "volume": ("volume",),
-    "new": ("createdAt",),
-    "ended": ("ended",),
-}
-#: SQL for what the API may show, and for what its lists may.
-VISIBLE: Final = "approval = 'approved' AND is_listed"
-LISTED: Final = f"{VISIBLE} AND fxFamilyMember IS NULL"
-
-
-# ── the markets in memory ─────────────────────────────────────────────────────────────────────────────────────────────
-
-
+    "popular": ("traderCount", "volume"), "activity": ("lastActivityAt",), "volume": ("volume",),
+    "new": ("createdAt",), "ended": ("ended",),
+}  # fmt: skip
 #: The fields of a market in lists, in its detail, and in the snapshot.
 ITEM_FIELDS: Final = (
     "id", "question", "status", "prob", "volume", "closeTime", "resolution", "createdAt", "resolvedAt",
     "lastActivityAt", "traderCount", "fills24h", "acceptingBets",
 )  # fmt: skip
 DETAIL_FIELDS: Final = (*ITEM_FIELDS, "description", "poolYes", "poolNo", "tradingPauseReason", "fxFamilyMember")
-SIGNAL_FIELDS: Final = (
-    "id", "question", "prob", "volume", "closeTime", "createdAt", "lastActivityAt", "traderCount", "fills24h",
-)  # fmt: skip
+NO_SIGNAL: Final = frozenset({"status", "resolution", "resolvedAt", "acceptingBets"})
+SIGNAL_FIELDS: Final = tuple(name for name in ITEM_FIELDS if name not in NO_SIGNAL)
 #: What stands beside the market in its detail.
 PARTS: Final = ("orderBook", "recentFills", "probHistory")
-#: All that is stored of a market.
-COLUMNS: Final = ("approval", "is_listed", *DETAIL_FIELDS, *PARTS)
-#: Columns that hold JSON text.
-JSON_COLUMNS: Final = ("fxFamilyMember", *PARTS)
-
-
-class Database:
-    """One state of the markets."""
-
-    def __init__(self, rows: Iterable[Row] = ()) -> None:
-        self._connection = sqlite3.connect(":memory:", check_same_thread=False, isolation_level=None)
-        self._connection.row_factory = sqlite3.Row
-        self.write(f"CREATE TABLE markets ({', '.join(COLUMNS)}, ended AS (coalesce(resolvedAt, closeTime)))")
-        for row in rows:
-            self.insert(row)
-
-    def insert(self, row: Row) -> None:
-        values = row | {name: json.dumps(row[name]) for name in JSON_COLUMNS if row[name] is not None}
-        self.write(f"INSERT INTO markets VALUES ({marks(COLUMNS)})", [values[name] for name in COLUMNS])
-
-    def write(self, sql: str, values: Iterable[Any] = ()) -> None:
-        self._connection.execute(sql, tuple(values))
-
-    def rows(self, rest: str, values: Iterable[Any] = ()) -> list[Row]:
-        """The markets that the rest of a SELECT chooses, with `ended`, the time that the sort of that name compares."""
-        found = self._connection.execute(f"SELECT * FROM markets {rest}", tuple(values)).fetchall()
-        return [{name: _read_value(name, row[name]) for name in row.keys()} for row in found]  # noqa: SIM118 - no dict
-
-    def count(self, where: str, values: Iterable[Any]) -> int:
-        (number,) = self._connection.execute(f"SELECT count(*) FROM markets WHERE {where}", tuple(values)).fetchone()
-        return int(number)
-
-    def copy(self) -> "Database":
-        return Database(self.rows(""))
-
-    def close(self) -> None:
-        self._connection.close()
-
-
-def _read_value(name: str, value: Any) -> Any:
-    if name in JSON_COLUMNS and value is not None:
-        return json.loads(value)
-    return bool(value) if name in ("is_listed", "acceptingBets") else value
-
-
-def marks(values: Iterable[object]) -> str:
-    """A placeholder in SQL for each value."""
-    return ", ".join("?" for _ in values)
-
-
-def reached(order: Sequence[tuple[str, str]], position: list[Any]) -> tuple[str, list[Any]]:
-    """SQL, and the values in it, for what stands at a position of an order or before."""
-    parts, values = [], []
-    for depth, (column, direction) in enumerate(order):
-        sign = {"DESC": ">", "ASC": "<"}[direction] + ("=" if column == "id" else "")
-        parts.append(" AND ".join([*(f"{earlier} = ?" for earlier, _ in order[:depth]), f"{column} {sign} ?"]))
-        values += position[: depth + 1]
-    return f"({' OR '.join(parts)})", values
 
 
 # ── the server ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -156,52 +72,46 @@ class Answer:
 
     status: int
     body: bytes = b""
-    headers: Mapping[str, str] = field(default_factory=dict)
+    headers: Headers = field(default_factory=dict)
+    lost: int = 0  # bytes of the body that are announced and not sent
 
 
 class InvalidError(Exception):
-    """A message for each parameter that is not as it must be."""
-
-    def __init__(self, problems: Mapping[str, str]) -> None:
-        super().__init__(", ".join(problems))
-        self.problems = problems
-
-
-def _json(content: object) -> bytes:
-    return json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode()
+    """Has a message for each parameter that is not as it must be."""
 
 
 @dataclass
 class Dynamic:
     """The server: a context manager that serves at `url` while it is entered.
 
-    `count` is at least 2, and `fault` one that test_contract.py names. After `limit_after` requests in all, the next
-    `limited` are refused; every `change_every` requests, the server changes by itself.
+    `count` is at least 2, and `fault` one that test_contract.py names. After `limit_after` requests in all, one is
+    refused; every `change_every` requests, the server changes by itself.
     """
 
     count: int = 120
     fault: str | None = None
     limit_after: int | None = None
-    limited: int = 3
     change_every: int | None = None
     as_of: datetime = field(default_factory=lambda: datetime.now(UTC).replace(microsecond=0))
     requests: int = field(default=0, init=False)
     changes: int = field(default=0, init=False)
     hidden_id: str = field(init=False)
     url: str = field(init=False)
+    accepted: str = field(default="", init=False)  # the latest Accept-Encoding
 
     def __post_init__(self) -> None:
         rows = demo_rows(self.count, as_of=self.as_of)
         self.hidden_id = next(row["id"] for row in rows if row["approval"] != "approved" or not row["is_listed"])
         self._lock = threading.RLock()
-        self._now = Database(rows)
-        self._before = self._now.copy()
+        self._cursors: dict[str, tuple[str, str, Position | None]] = {}
+        self._now = [row | {"ended": row["resolvedAt"] or row["closeTime"]} for row in rows]
+        self._before = [*self._now]
         if self.fault == "stale page beside fresh ones":
             self.change()
         if self.fault == "mixed generations":
-            self._now.write(
-                "UPDATE markets SET status = 'closed', acceptingBets = 0 WHERE status = 'open' AND rowid % 3 = 0"
-            )
+            for place, row in enumerate(self._now):
+                if row["status"] == "open" and place % 3 == 0:
+                    self._now[place] = row | {"status": "closed", "acceptingBets": False}
 
     def __enter__(self) -> Self:
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, self))
@@ -214,20 +124,18 @@ class Dynamic:
         self._server.shutdown()
         self._thread.join()
         self._server.server_close()
-        with self._lock:
-            self._now.close()
-            self._before.close()
 
     def change(self) -> None:
         """A new market leads the sort `new`, and one that stood near its front is gone."""
         with self._lock:
             self.changes += 1
-            third = f"SELECT id FROM markets WHERE {LISTED} ORDER BY createdAt DESC, id LIMIT 1 OFFSET 2"
-            self._now.write(f"DELETE FROM markets WHERE id = ({third})")
+            newest = self._ordered(filter(_is_listed, self._now), "new")
+            self._now.remove(newest[2])
             (row,) = demo_rows(1, seed=1_000 + self.changes, as_of=self.as_of)
             moment = instant(self.as_of - timedelta(days=1) + timedelta(milliseconds=self.changes))
             started = {"createdAt": moment, "lastActivityAt": moment, "traderCount": 0, "volume": 0}
-            self._now.insert(row | started | {"probHistory": [{"timestamp": moment, "prob": row["prob"]}]})
+            history = [{"timestamp": moment, "prob": row["prob"]}]
+            self._now.append(row | started | {"probHistory": history, "ended": row["resolvedAt"] or row["closeTime"]})
 
     def respond(self, method: str, target: str, if_none_match: str | None) -> Answer:
         """The answer to one request. It counts, whatever it is."""
@@ -238,10 +146,8 @@ class Dynamic:
             return self._finished(self._answer(method, target), if_none_match)
 
     def _answer(self, method: str, target: str) -> Answer:
-        if self.limit_after is not None and 0 < self.requests - self.limit_after <= self.limited:
+        if self.limit_after is not None and self.requests == self.limit_after + 1:
             return self.error(429, "too many requests", headers={"Retry-After": "1"})
-        if len(target) > LONGEST_TARGET:
-            return self.error(414, "the request target is too long")
         if method == "OPTIONS":
             return Answer(204, headers={"Access-Control-Allow-Methods": METHODS, "Access-Control-Allow-Headers": "*"})
         if method not in ("GET", "HEAD") and not (method == "POST" and self.fault == "POST is served"):
@@ -250,11 +156,9 @@ class Dynamic:
         try:
             return self._found(path, query)
         except InvalidError as error:
-            return self.error(400, "invalid request", error.problems)
+            return self.error(400, "invalid request", error.args[0])
 
     def _found(self, path: str, query: str) -> Answer:
-        if self.fault == "slash is served":
-            path = path.removesuffix("/")
         if path == ROOT:
             return self._list(self._query(query))
         if path == f"{ROOT}/snapshot":
@@ -265,38 +169,27 @@ class Dynamic:
         return self._detail(reference)
 
     def _finished(self, answer: Answer, if_none_match: str | None) -> Answer:
-        headers = dict(answer.headers)
-        if answer.status == 200:
-            headers["ETag"] = f'"{hashlib.sha256(answer.body).hexdigest()[:32]}"'
-            headers["Cache-Control"] = "public, max-age=0"
-        if not (answer.status >= 400 and self.fault == "missing CORS on errors"):
-            headers["Access-Control-Allow-Origin"] = "*"
-            headers["Access-Control-Expose-Headers"] = "ETag, Retry-After"
-        if answer.status == 200 and if_none_match and self._matches(headers["ETag"], if_none_match):
-            headers.pop("Content-Type")
-            return Answer(304, headers=headers)
-        return replace(answer, headers=headers)
-
-    def _matches(self, etag: str, if_none_match: str) -> bool:
-        tags = {tag.strip().removeprefix("W/") for tag in if_none_match.split(",")}
-        return self.fault == "weak 304" or etag in tags or "*" in tags
+        shared = {"Access-Control-Allow-Origin": "*", "Access-Control-Expose-Headers": "ETag, Retry-After"}
+        if answer.status != 200:
+            return replace(answer, headers={**answer.headers, **shared})
+        etag = f'"{hashlib.sha256(answer.body).hexdigest()[:32]}"'
+        shared |= {"ETag": etag, "Cache-Control": "public, max-age=0"}
+        tags = {tag.strip().removeprefix("W/") for tag in (if_none_match or "").split(",")}
+        if etag in tags or (if_none_match and self.fault == "weak 304"):
+            return Answer(304, headers=shared)
+        return replace(answer, headers={**answer.headers, **shared})
 
     def error(
-        self,
-        status: int,
-        message: str,
-        problems: Mapping[str, str] | None = None,
-        headers: Mapping[str, str] | None = None,
+        self, status: int, message: str, problems: Mapping[str, str] | None = None, headers: Headers | None = None
     ) -> Answer:
         """An ErrorResponse, with details if there are problems of parameters."""
-        kind, body = "application/json", {"error": message}
-        details = [{"path": [name], "message": text} for name, text in (problems or {}).items()]
-        content = _json(body | ({"details": details} if details and self.fault != "error without details" else {}))
         if self.fault == "plain text errors":
-            kind, content = "text/plain; charset=utf-8", message.encode()
+            return Answer(status, message.encode(), {"Content-Type": "text/plain; charset=utf-8"} | (headers or {}))
         if self.fault == "HTML 429" and status == 429:
-            kind, content = "text/html", f"<html><h1>{message}</h1></html>".encode()
-        return Answer(status, content, {"Content-Type": kind, **(headers or {})})
+            return Answer(status, f"<h1>{message}</h1>".encode(), {"Content-Type": "text/html"} | (headers or {}))
+        details = [{"path": [name], "message": text} for name, text in (problems or {}).items()]
+        is_told = details and self.fault != "error without details"
+        return _json({"error": message, **({"details": details} if is_told else {})}, status, headers)
 
     def _query(self, text: str) -> Query:
         given = parse_qs(text, keep_blank_values=True)
@@ -311,10 +204,10 @@ class Dynamic:
             problems["status"] = f"must be one of {', '.join(STATUSES)}"
         if sort not in SORTS:
             problems["sort"] = f"must be one of {', '.join(SORTS)}"
-        limit = self._limit(one.get("limit", str(DEFAULT_LIMIT)))
+        limit = self._limit(one.get("limit", "20"))
         if not limit:
             problems["limit"] = "must be a whole number from 1 to 100"
-        query = Query(status, sort, limit or DEFAULT_LIMIT, None)
+        query = Query(status, sort, limit or 20, None)
         if "cursor" in one:
             query = self._continued(query, one["cursor"], problems)
         if problems:
@@ -327,14 +220,13 @@ class Dynamic:
             return min(max(int(text), 1), 100)
         if not re.fullmatch(r"[1-9][0-9]?|100", text):
             return None
-        return DEFAULT_LIMIT if self.fault == "limit ignored" else int(text)
+        return 20 if self.fault == "limit ignored" else int(text)
 
     def _continued(self, query: Query, cursor: str, problems: dict[str, str]) -> Query:
-        try:
-            status, sort, position = read_cursor(cursor)
-        except ValueError:
+        if cursor not in self._cursors:
             problems["cursor"] = "is invalid; start again from the first page"
             return query
+        status, sort, position = self._cursors[cursor]
         any_sort = self.fault == "cursor accepted for another sort"
         if query.status != status or (query.sort != sort and not any_sort):
             problems["cursor"] = "belongs to another status or sort; start again from the first page"
@@ -343,90 +235,79 @@ class Dynamic:
     def _list(self, query: Query) -> Answer:
         if self.fault == "gap at a page border" and query.position is not None:
             self.change()
-        state, order = self._state(query), self._order(query.sort)
         statuses = STATUSES[query.status]
-        where = f"{LISTED} AND status IN ({marks(statuses)})"
-        start = self._start(state, query, where)
-        by = ", ".join(f"{column} {direction}" for column, direction in order)
-        rows = state.rows(f"WHERE {where} ORDER BY {by} LIMIT ? OFFSET ?", (*statuses, query.limit, start))
-        end = start + len(rows)
-        known = state.count(where, statuses)
-        if self.fault == "null cursor too early":
-            known = min(known, EARLY_END)
-        cursor = self._next(query, rows, end) if end < known else None
-        return _ok({"items": [self._item(row) for row in rows], "nextCursor": cursor})
+        listed = (row for row in self._state(query) if _is_listed(row) and row["status"] in statuses)
+        rows = self._ordered(listed, query.sort)
+        start = self._start(rows, query)
+        end = start + query.limit
+        last = min(len(rows), 50) if self.fault == "null cursor too early" else len(rows)
+        shown = rows[start:end]
+        cursor = self._next(query, shown, end) if end < last else None
+        return _json({"items": [_only(ITEM_FIELDS, row) for row in shown], "nextCursor": cursor})
 
-    def _state(self, query: Query) -> Database:
+    def _state(self, query: Query) -> list[Row]:
         is_first = query.position is None
         is_stale = self.fault == "stale page beside fresh ones" and is_first and query.sort == "new"
         is_mixed = self.fault == "mixed generations" and not is_first
         return self._before if is_stale or is_mixed else self._now
 
-    def _order(self, sort: str) -> list[tuple[str, str]]:
-        main = "ASC" if self.fault == "wrong order" and sort == "volume" else "DESC"
-        last = "DESC" if self.fault == "wrong order among equals" else "ASC"
-        return [*((column, main) for column in SORTS[sort]), ("id", last)]
+    def _ordered(self, rows: Iterable[Row], sort: str) -> list[Row]:
+        by_id = sorted(rows, key=itemgetter("id"))
+        return sorted(by_id, key=partial(self._compared, sort), reverse=not self._is_wrong(sort))
 
-    def _start(self, state: Database, query: Query, where: str) -> int:
+    def _compared(self, sort: str, row: Row) -> list[Any]:
+        return [row[name] for name in SORTS[sort]]
+
+    def _is_wrong(self, sort: str) -> bool:
+        return self.fault == "wrong order" and sort == "volume"
+
+    def _start(self, rows: list[Row], query: Query) -> int:
         """How many items of the list stand at the position of its query or before."""
         if query.position is None:
             return 0
         if self.fault == "gap at a page border":
             return int(query.position[0])
-        statuses, (passed, values) = STATUSES[query.status], reached(self._order(query.sort), query.position)
-        start = state.count(f"{where} AND {passed}", (*statuses, *values))
+        passed = [row for row in rows if self._is_passed(row, query.sort, query.position)]
         if self.fault != "duplicate after a tie":
-            return start
-        tied, main = f"{where} AND {SORTS[query.sort][0]} = ?", query.position[0]
-        before = state.count(f"{tied} AND {passed}", (*statuses, main, *values))
-        crosses = state.count(tied, (*statuses, main)) > before
-        return start - min(before, query.limit - 1) if crosses else start
+            return len(passed)
+        main = SORTS[query.sort][0]
+        before, tied = (sum(row[main] == query.position[0] for row in some) for some in (passed, rows))
+        return len(passed) - min(before, query.limit - 1) if tied > before else len(passed)
+
+    def _is_passed(self, row: Row, sort: str, position: Position) -> bool:
+        *values, last = position
+        if self._compared(sort, row) == values:
+            return bool(row["id"] <= last)
+        return (self._compared(sort, row) > values) is not self._is_wrong(sort)
 
     def _next(self, query: Query, rows: list[Row], end: int) -> str:
-        position: Position | None = [rows[-1][column] for column, _ in self._order(query.sort)]
+        position: Position | None = [*self._compared(query.sort, rows[-1]), rows[-1]["id"]]
         if self.fault == "gap at a page border":
             position = [end + SKIPPED]
         if self.fault == "stuck cursor":
             position = query.position
-        return make_cursor(query.status, query.sort, position)
-
-    def _item(self, row: Row) -> Row:
-        item = _only(ITEM_FIELDS, row)
-        if self.fault == "dropped field":
-            del item["traderCount"]
-        if self.fault == "string for number":
-            item["volume"] = str(item["volume"])
-        if self.fault == "extra property":
-            item["moderationScore"] = 0.5
-        return item
+        cursor = hashlib.sha256(repr((query.status, query.sort, position)).encode()).hexdigest()[:20]
+        self._cursors[cursor] = query.status, query.sort, position
+        return cursor
 
     def _snapshot(self) -> Answer:
-        fresh = self._now.rows(
-            f"WHERE {LISTED} AND status = 'open' AND acceptingBets ORDER BY createdAt DESC, id LIMIT {SNAPSHOT_SIZE}"
-        )
-        closing = self._now.rows(
-            f"WHERE {LISTED} AND status = 'open' AND closeTime > ? ORDER BY closeTime, id LIMIT {SNAPSHOT_SIZE}",
-            [instant(self.as_of)],
-        )
-        groups = {"freshMarkets": fresh, "closingSoonMarkets": closing}
-        return _ok({name: [_only(SIGNAL_FIELDS, row) for row in rows] for name, rows in groups.items()})
+        opened = [row for row in self._now if _is_listed(row) and row["status"] == "open"]
+        closing = [row for row in opened if row["closeTime"] > instant(self.as_of)]
+        fresh = self._ordered((row for row in opened if row["acceptingBets"]), "new")[:6]
+        groups = {"freshMarkets": fresh, "closingSoonMarkets": sorted(closing, key=itemgetter("closeTime", "id"))[:6]}
+        return _json({name: [_only(SIGNAL_FIELDS, row) for row in rows] for name, rows in groups.items()})
 
     def _detail(self, reference: str) -> Answer:
         if not UUID.fullmatch(reference):
             if self.fault == "404 for a bad id":
                 return self.error(404, "market not found")
             raise InvalidError({"marketId": "must be a UUID"})
-        market_id = reference.lower()
-        rows = self._now.rows(f"WHERE {VISIBLE} AND id = ?", [market_id])
-        if not rows:
-            return self._missing(market_id)
-        market = _only(DETAIL_FIELDS, rows[0])
-        if self.fault == "details differ":
-            market["prob"] = round(1 - market["prob"] / 2, 4)
-        return _ok({"market": market, **_only(PARTS, rows[0])})
+        rows = [row for row in self._now if row["id"] == reference.lower()]
+        if not [*filter(_is_visible, rows)]:
+            return self._missing(is_hidden=bool(rows))
+        return _json({"market": _only(DETAIL_FIELDS, rows[0]), **_only(PARTS, rows[0])})
 
-    def _missing(self, market_id: str) -> Answer:
-        is_hidden = self._now.count("id = ?", [market_id]) > 0
+    def _missing(self, *, is_hidden: bool) -> Answer:
         if is_hidden and self.fault == "hidden market as 403":
             return self.error(403, "forbidden")
         if is_hidden and self.fault == "hidden market tells":
@@ -453,6 +334,7 @@ class Handler(BaseHTTPRequestHandler):
     def answer(self) -> None:
         """Answer one request, whatever its method."""
         target = self.requestline.split()[1]  # `path` has lost a slash of two at its front
+        self.dynamic.accepted = self.headers["Accept-Encoding"] or ""
         self.send(self.dynamic.respond(self.command, target, self.headers["If-None-Match"]))
 
     def send(self, answer: Answer) -> None:
@@ -461,40 +343,26 @@ class Handler(BaseHTTPRequestHandler):
             self.send_header(name, value)
         if answer.status not in (204, 304):
             self.send_header("Content-Length", str(len(answer.body)))
-        if self.close_connection:
-            self.send_header("Connection", "close")
+        self.close_connection = self.close_connection or answer.lost > 0
         self.end_headers()
         if self.command != "HEAD" or self.dynamic.fault == "HEAD with a body":
-            self.wfile.write(answer.body)
+            self.wfile.write(answer.body[: len(answer.body) - answer.lost])
 
     def log_message(self, *_: object) -> None: ...
+
+
+def _is_visible(row: Row) -> bool:
+    return row["approval"] == "approved" and row["is_listed"] is True
+
+
+def _is_listed(row: Row) -> bool:
+    return _is_visible(row) and row["fxFamilyMember"] is None
 
 
 def _only(names: Iterable[str], row: Row) -> Row:
     return {name: row[name] for name in names}
 
 
-def _ok(content: object) -> Answer:
-    return Answer(200, _json(content), {"Content-Type": "application/json"})
-
-
-# Cursors: JSON with a check before it, so that an altered one is found out.
-
-
-def make_cursor(status: str, sort: str, position: Position | None) -> str:
-    """A cursor that goes on after a position of a list."""
-    return _checked(json.dumps([status, sort, position]))
-
-
-def read_cursor(cursor: str) -> tuple[str, str, Position | None]:
-    """Status, sort and position of a cursor. Raises ValueError for what is none."""
-    text = base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode()[CHECK_LENGTH:]
-    if _checked(text) != cursor:
-        raise ValueError("the check of a cursor is wrong")
-    status, sort, position = json.loads(text)
-    return status, sort, position
-
-
-def _checked(text: str) -> str:
-    check = hashlib.sha256(text.encode()).hexdigest()[:CHECK_LENGTH]
-    return base64.urlsafe_b64encode((check + text).encode()).decode().rstrip("=")
+def _json(content: object, status: int = 200, headers: Headers | None = None) -> Answer:
+    text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
+    return Answer(status, text.encode(), {"Content-Type": "application/json"} | (headers or {}))

@@ -2,14 +2,17 @@
 
 import random
 import uuid
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any, Final, TypeAlias
 
 #: The columns of a market by name: the contract's fields, and `approval` and `is_listed`.
 Row: TypeAlias = dict[str, Any]
 
-#: The clock of rows that are made without one.
-AS_OF: Final = datetime(2026, 1, 31, 12, tzinfo=UTC)
+#: Membership of a public FX family.
+FAMILY: Final = {
+    "title": "EUR/USD over 1.10", "instrument": "EURUSD", "source": "ECB", "weekStart": "2026-01-05",
+    "weekEnd": "2026-01-09", "thresholdValue": 1.1, "direction": "gte",
+}  # fmt: skip
 
 
 def instant(moment: datetime) -> str:
@@ -17,16 +20,14 @@ def instant(moment: datetime) -> str:
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def demo_rows(count: int, seed: int = 1, as_of: datetime = AS_OF) -> list[Row]:
+def demo_rows(count: int, as_of: datetime, seed: int = 1) -> list[Row]:
     """Varied markets: all statuses, many ties, the second and third and others hidden, some in an FX family."""
     draws = random.Random(seed)  # noqa: S311 - no secret
     return [_demo_row(number, draws, as_of) for number in range(count)]
 
 
 def _demo_row(number: int, draws: random.Random, as_of: datetime) -> Row:
-    status = ("open", "closed", "open", "resolved", "open", "cancelled", "open", "resolved", "open", "open")[
-        number % 10
-    ]
+    status = ("open", {1: "closed", 5: "cancelled"}.get(number % 10, "resolved"))[number % 10 in (1, 3, 5, 7)]
     prob = round(draws.uniform(0.05, 0.95), 3)
     ago = timedelta(hours=draws.choice((24, 48, 96))) if status != "open" or number % 15 == 4 else None
     close = as_of - ago if ago else as_of + timedelta(hours=draws.choice((6, 24, 168, 720)))
@@ -55,8 +56,8 @@ def _demo_row(number: int, draws: random.Random, as_of: datetime) -> Row:
         "poolYes": round(1000 * (1 - prob), 2),
         "poolNo": round(1000 * prob, 2),
         "tradingPauseReason": pause,
-        "fxFamilyMember": _fx_family_member(as_of) if number % 24 == 6 else None,
-        "orderBook": _order_book(prob) if status == "open" else {"bids": [], "asks": []},
+        "fxFamilyMember": FAMILY if number % 24 == 6 else None,
+        "orderBook": {"bids": [{"price": 0.01, "amount": 7.5}], "asks": [{"price": prob, "amount": 5}]},
         "recentFills": fills,
         "probHistory": [{"timestamp": instant(created), "prob": 0.5}, {"timestamp": instant(active), "prob": prob}],
     }
@@ -69,23 +70,3 @@ def _uuid(draws: random.Random) -> str:
 def _fill(draws: random.Random, price: float, moment: datetime) -> Row:
     shown = price if draws.random() < 0.8 else None
     return {"id": _uuid(draws), "amount": 10 * price, "shares": 10, "price": shown, "timestamp": instant(moment)}
-
-
-def _order_book(prob: float) -> Row:
-    bids, asks = ([max(prob - 0.02, 0.01), 0.01], [min(prob + 0.02, 0.99), 0.99])
-    return {
-        side: [{"price": round(price, 3), "amount": 5 + 2.5 * depth} for depth, price in enumerate(prices)]
-        for side, prices in (("bids", bids), ("asks", asks))
-    }
-
-
-def _fx_family_member(as_of: datetime) -> Row:
-    return {
-        "title": "EUR/USD über 1,10",
-        "instrument": "EURUSD",
-        "source": "ECB",
-        "weekStart": as_of.date().isoformat(),
-        "weekEnd": (as_of + timedelta(days=6)).date().isoformat(),
-        "thresholdValue": 1.1,
-        "direction": "gte",
-    }

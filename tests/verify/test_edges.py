@@ -47,9 +47,9 @@ def require_nothing_wrong(url: str, sample: int = 4) -> None:
     said = list[str]()
     assert verify(SiteReader(url, 1e6, said.append), sample, SILENT, patience_s=0).mismatches == []
     found = verify_contract(SiteReader(url, 1e6, said.append, MOST_REQUESTS), (), SILENT)
-    assert found.mismatches == []
-    assert found.left_out == []
-    assert found.checks > 90
+    assert (found.mismatches, found.left_out) == ([], [])
+    assert all("closeTime, unless the page is older" in one.text for one in found.notes), found.notes
+    assert found.checks > 80
     assert said == [], "no answer asked to wait"
 
 

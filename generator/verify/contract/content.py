@@ -1,70 +1,51 @@
 """Whether lists, details and snapshot say the same of the same markets: everything that is seen at about one time."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from http import HTTPStatus
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Final
 
 from generator.api import keys
 from generator.api.contract import PublicMarketDetail, PublicMarketSnapshot
 from generator.verify.contract import answers, walks
-from generator.verify.contract.subject import LIST, Subject, broken, wrong
-from generator.verify.contract.walks import ContractWalk, WalkedItem, WalkPlan
+from generator.verify.contract.findings import broken, wrong
+from generator.verify.contract.plans import LIST, PLANS, WalkedItem, WalkPlan
+from generator.verify.contract.subject import Subject
 from generator.verify.mismatches import Mismatch
 from generator.verify.request_table import spread
 
-#: How many markets' details are looked at.
-_DETAILS: Final = 6
+#: What the extended variant may leave out of details: of these, the contract says both (§4.3).
+_MAY_LACK: Final = frozenset({"orderBook", "recentFills"})
 
 
 def compared(asked: Subject) -> Iterator[Mismatch]:
-    """Everything that is wrong with walks, details and snapshot, alone and beside each other."""
-    made = [walks.walk(asked, plan) for plan in walks.PLANS]
+    """Everything that is wrong with walks and snapshot, alone and beside each other."""
+    made = [walks.walk(asked, plan) for plan in PLANS]
     hidden = {market_id.lower() for market_id in asked.hidden}
     for one in made:
         yield from one.found
         yield from (
-            broken(one.plan.target, f"shows market {found}, which is hidden")
-            for found in sorted({one_id for one_id in one.ids if one_id.lower() in hidden})
+            broken(one.plan.target, f"shows market {shown}, which is hidden")
+            for shown in sorted({one_id for one_id in one.ids if one_id.lower() in hidden})
         )
     yield from walks.differences(made)
-    shown = {item["id"]: (item, one.plan) for one in reversed(made) for item in one.items}
-    for item, plan in _chosen(made):
-        yield from _detail(asked, item, plan)
-    yield from _snapshot(asked, shown)
+    yield from _snapshot(asked, listed(asked))
 
 
-def _chosen(made: Sequence[ContractWalk]) -> list[tuple[WalkedItem, WalkPlan]]:
-    """Markets in every state, from first and later pages."""
-    ended = [(one.items[-1], one.plan) for one in made if one.items]
-    chosen = {item["id"]: (item, plan) for item, plan in ended}
-    return spread([*chosen.values()], _DETAILS)
-
-
-def _detail(asked: Subject, item: WalkedItem, plan: WalkPlan) -> Iterator[Mismatch]:
-    """A market's detail, by its id in both cases, and its item in a list."""
-    answer = asked.ask(f"{LIST}/{item['id']}")
-    detail, faults = answers.content(answer, PublicMarketDetail)
-    yield from (broken(answer.target, text) for text in faults)
-    if detail is None:
-        return
-    text = walks.unlike(detail["market"], item)
-    if text:
-        yield wrong(answer.target, f"its market has {text} in {plan}")
-    if detail["market"]["fxFamilyMember"] is not None:
-        yield wrong(answer.target, f"is a member of an FX family, which no list may show, yet {plan} does")
-    if item["id"] != item["id"].upper():
-        upper = asked.ask(f"{LIST}/{item['id'].upper()}")
-        if upper.status != HTTPStatus.OK:
-            yield broken(upper.target, f"is answered {upper.status}, though a UUID may be in either case")
+def listed(asked: Subject) -> dict[str, tuple[WalkedItem, WalkPlan]]:
+    """The markets that were walked past, by id, with the first walk that shows them."""
+    return {item["id"]: (item, made.plan) for made in reversed(asked.walked.values()) for item in made.items}
 
 
 def _snapshot(asked: Subject, shown: Mapping[str, tuple[WalkedItem, WalkPlan]]) -> Iterator[Mismatch]:
     """The groups of the landing page."""
     answer = asked.ask(f"/{keys.SNAPSHOT.removesuffix('.json')}")
     groups, faults = answers.content(answer, PublicMarketSnapshot)
-    yield from (broken(answer.target, text) for text in faults)
+    yield from faults
     hidden = {market_id.lower() for market_id in asked.hidden}
     for group, signals in (groups or {}).items():
+        ids = [signal["id"].lower() for signal in signals]
+        for repeated in sorted({one_id for one_id in ids if ids.count(one_id) > 1}):
+            yield wrong(answer.target, f"{group} shows market {repeated} {ids.count(repeated)} times")
         for signal in signals:
             if signal["id"].lower() in hidden:
                 yield broken(answer.target, f"{group} shows market {signal['id']}, which is hidden")
@@ -76,3 +57,39 @@ def _snapshot(asked: Subject, shown: Mapping[str, tuple[WalkedItem, WalkPlan]]) 
                 yield wrong(answer.target, f"{group} shows market {signal['id']}, which is {item['status']} in {plan}")
             elif text:
                 yield wrong(answer.target, f"{group}: market {signal['id']} has {text} in {plan}")
+
+
+# ── details ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True)
+class ListedMarketCheck:
+    """The detail of a market that a walk shows, beside its item."""
+
+    market_id: str
+    plan: WalkPlan
+
+    def __call__(self, asked: Subject) -> Iterator[Mismatch]:
+        """Look for the market in the walk again, if this look has not made it yet."""
+        item = next((item for item in walks.walk(asked, self.plan).items if item["id"] == self.market_id), None)
+        if item is None:  # it has left the list
+            return
+        answer = asked.ask(f"{LIST}/{self.market_id}")
+        may_lack = _MAY_LACK if asked.variant == "extended" else ()
+        detail, faults = answers.content(answer, PublicMarketDetail, may_lack)
+        yield from faults
+        if detail is None:
+            return
+        text = walks.unlike(detail["market"], item)
+        if text:
+            yield wrong(answer.target, f"its market has {text} in {self.plan}")
+        if detail["market"]["fxFamilyMember"] is not None:
+            yield wrong(answer.target, f"is a member of an FX family, which no list may show, yet {self.plan} does")
+
+
+def details(asked: Subject, most: int) -> list[ListedMarketCheck]:
+    """Those of so many markets in every state, from first and later pages, the ends of walks first."""
+    ends = {made.items[-1]["id"]: made.plan for made in asked.walked.values() if made.items}
+    others = {market_id: plan for market_id, (_, plan) in listed(asked).items() if market_id not in ends}
+    chosen = [*ends.items(), *spread([*others.items()], max(most - len(ends), 2))]
+    return [ListedMarketCheck(market_id, plan) for market_id, plan in chosen[: max(most, 0)]]

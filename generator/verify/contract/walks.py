@@ -2,22 +2,22 @@
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from datetime import datetime
+from email.utils import parsedate_to_datetime
 from typing import Any, Final
-from urllib.parse import quote
 
 from generator.api import contract
-from generator.api.contract import PublicMarketList, PublicMarketListItem, Sort, StatusFilter
+from generator.api.contract import PublicMarketList, PublicMarketListItem, Sort
 from generator.site.catalog import RANKS
 from generator.verify.contract import answers
-from generator.verify.contract.subject import LIST, Subject, broken, wrong
+from generator.verify.contract.findings import broken, note, wrong
+from generator.verify.contract.plans import ContractWalk, WalkedItem, WalkPlan
+from generator.verify.contract.subject import Subject
 from generator.verify.mismatches import Mismatch
-
-#: An item of a list, parsed.
-WalkedItem = Mapping[str, Any]
+from generator.verify.reader import SiteAnswer
 
 #: The most pages of a walk.
-_MOST_PAGES: Final = 6
+MOST_PAGES: Final = 6
 #: What the published order of each sort compares.
 _COMPARED: Final[Mapping[Sort, tuple[str, ...]]] = {
     "popular": ("traderCount", "volume"),
@@ -26,76 +26,20 @@ _COMPARED: Final[Mapping[Sort, tuple[str, ...]]] = {
     "new": ("createdAt",),
     "ended": ("resolvedAt", "closeTime"),
 }
-
-
-@dataclass(frozen=True)
-class WalkPlan:
-    """A list, and the limits of its pages in turn."""
-
-    status: StatusFilter
-    sort: Sort
-    limits: tuple[int, ...]
-
-    @property
-    def target(self) -> str:
-        """That of its first page."""
-        return self.page(0, None)
-
-    def page(self, number: int, cursor: str | None) -> str:
-        """The target of a page, by its number from 0."""
-        limit = self.limits[number % len(self.limits)]
-        following = "" if cursor is None else f"&cursor={quote(cursor, safe='')}"
-        return f"{LIST}?status={self.status}&sort={self.sort}&limit={limit}{following}"
-
-    def __str__(self) -> str:
-        return f"status={self.status}&sort={self.sort}&limit={','.join(map(str, self.limits))}"
-
-
-#: Each sort, each filter, the same list in different pages, and limits that change in mid-walk.
-PLANS: Final = (
-    WalkPlan("open", "popular", (100,)),
-    WalkPlan("open", "popular", (20, 7, 50, 1, 33, 100)),
-    WalkPlan("open", "popular", (9,)),
-    WalkPlan("open", "new", (20,)),
-    WalkPlan("open", "activity", (33,)),
-    WalkPlan("open", "volume", (20,)),
-    WalkPlan("open", "ended", (50,)),
-    WalkPlan("all", "new", (100,)),
-    WalkPlan("all", "popular", (50,)),
-    WalkPlan("archive", "ended", (20,)),
-    WalkPlan("closed", "volume", (7,)),
-    WalkPlan("resolved", "activity", (20,)),
-    WalkPlan("cancelled", "new", (7,)),
-)
-
-
-@dataclass
-class ContractWalk:
-    """What a walk found: the items in order, whether it came to the end, and what is wrong with its pages.
-
-    It `is_comparable` unless something is so wrong that nobody can tell what else it should have.
-    """
-
-    plan: WalkPlan
-    items: list[WalkedItem] = field(default_factory=list)
-    is_whole: bool = False
-    is_comparable: bool = True
-    found: list[Mismatch] = field(default_factory=list)
-
-    @property
-    def ids(self) -> set[str]:
-        """The ids of its items."""
-        return {item["id"] for item in self.items}
+#: The sorts whose names say what they compare; what is popular or has ended, the contract leaves open.
+_PLAIN: Final[frozenset[Sort]] = frozenset({"activity", "volume", "new"})
 
 
 def walk(asked: Subject, plan: WalkPlan) -> ContractWalk:
-    """Walk through a list, over some pages at most, up to what cannot be gone on from."""
-    made = ContractWalk(plan)
+    """Walk through a list, over some pages at most, up to what cannot be gone on from; once in a look."""
+    if plan in asked.walked:
+        return asked.walked[plan]
+    made = asked.walked[plan] = ContractWalk(plan)
     cursor, cursors = None, set[str]()
-    for number in range(_MOST_PAGES):
+    for number in range(MOST_PAGES):
         answer = asked.ask(plan.page(number, cursor))
         page, faults = answers.content(answer, PublicMarketList)
-        made.found += [broken(answer.target, text) for text in faults]
+        made.found += faults
         if page is None:
             made.is_comparable = False
             return made
@@ -108,9 +52,9 @@ def walk(asked: Subject, plan: WalkPlan) -> ContractWalk:
             made.found.append(wrong(answer.target, "the nextCursor leads to the same page again"))
             made.is_comparable = False
             return made
-        disorder = [*_order_faults([*made.items[-1:], *page["items"]], plan.sort)]
-        made.is_comparable = made.is_comparable and not disorder
-        made.found += [wrong(answer.target, text) for text in (*disorder, *_item_faults(made, page["items"]))]
+        made.found += _order_faults(made, answer.target, page["items"])
+        made.found += [wrong(answer.target, text) for text in _item_faults(made, page["items"])]
+        made.found += _late_bets(answer, page["items"])
         made.items += page["items"]
         if following is None or not page["items"]:
             made.is_whole = following is None
@@ -132,34 +76,66 @@ def _size_faults(page: Mapping[str, Any], limit: int, *, may_be_short: bool) -> 
 
 def _item_faults(made: ContractWalk, items: Sequence[WalkedItem]) -> Iterator[str]:
     """What is wrong with the items of a page, seen alone and after those before it."""
-    plan, known = made.plan, made.ids
+    plan, seen = made.plan, {one_id.lower() for one_id in made.ids}
     for item in items:
         if item["status"] not in contract.STATES_OF_FILTER[plan.status]:
             yield f"shows market {item['id']}, which is {item['status']}, under status={plan.status}"
         if item["status"] in contract.UNSETTLED and item["resolution"] is not None:
             yield f"shows market {item['id']}, which is {item['status']}, with a resolution"
-        if item["id"] in known:
-            yield f"shows market {item['id']} again: an earlier page has it"
-        known.add(item["id"])
+        if item["status"] != "open" and item["acceptingBets"]:
+            yield f"shows market {item['id']}, which is {item['status']}, with acceptingBets true"
+        if item["id"].lower() in seen:
+            yield f"shows market {item['id']} again: an earlier page has it, or this one"
+        seen.add(item["id"].lower())
 
 
-def _order_faults(items: Sequence[WalkedItem], sort: Sort) -> Iterator[str]:
-    """The first two neighbours that stand in another order than the published one."""
-    for before, after in itertools.pairwise(items):
+def _late_bets(answer: SiteAnswer, items: Sequence[WalkedItem]) -> Iterator[Mismatch]:
+    """Open markets that accept bets after their closing.
+
+    A page may be as old as its newest activity, whatever the clock says: only that shows that it is not of a state
+    before the closing. Rows may be dated later than now, so times after the answer's own date show nothing.
+    """
+    late = [item for item in items if item["status"] == "open" and item["acceptingBets"]]
+    now = _date(answer)
+    if not late or now is None:
+        return
+    given = [item[name] for item in items for name in ("lastActivityAt", "createdAt", "resolvedAt") if item[name]]
+    newest = max((one for one in map(answers.comparable, given) if one <= now), default=None)
+    for item in late:
+        closing = answers.comparable(item["closeTime"])
+        if newest and closing < newest:
+            text = f"shows market {item['id']} with acceptingBets true after its closeTime {item['closeTime']}"
+            yield wrong(answer.target, f"{text}: the same page has a time of {newest:%Y-%m-%dT%H:%M:%SZ}")
+        elif closing < now:
+            yield note(answer.target, "shows acceptingBets true after a closeTime, unless the page is older than that")
+
+
+def _date(answer: SiteAnswer) -> datetime | None:
+    """When the answer was made, as its header says."""
+    try:
+        given = parsedate_to_datetime(answer.headers["date"])
+    except (KeyError, ValueError, OverflowError):
+        return None
+    return given if given.tzinfo else None
+
+
+def _order_faults(made: ContractWalk, target: str, items: Sequence[WalkedItem]) -> Iterator[Mismatch]:
+    """The first two neighbours that stand in another order than the published one; of ties, the contract is silent."""
+    sort = made.plan.sort
+    for before, after in itertools.pairwise([*made.items[-1:], *items]):
         if before["id"] == after["id"]:
             continue
         one, other = rank(sort, before), rank(sort, after)
         if one < other:
-            yield (
-                f"is not in the order of sort={sort}: market {after['id']} with {_shown(sort, after)} comes after "
-                f"{before['id']} with {_shown(sort, before)}"
-            )
+            made.is_ordered = False
+            if sort in _PLAIN:
+                text = f"market {after['id']} with {_shown(sort, after)} comes after {before['id']} with "
+                yield wrong(target, f"is not in the order of sort={sort}: {text}{_shown(sort, before)}")
+            else:
+                yield note(target, f"sort={sort} does not compare {' and '.join(_COMPARED[sort])}, greatest first")
             return
         if one == other and before["id"].lower() > after["id"].lower():
-            yield (
-                f"equal markets are not in the order of their ids: {after['id']} comes after {before['id']}, both with "
-                f"{_shown(sort, after)}"
-            )
+            yield note(target, "equal markets are not in the order of their ids")
             return
 
 
@@ -201,7 +177,12 @@ def unlike(shown: WalkedItem, other: WalkedItem) -> str | None:
 
 def _absences(walks: Sequence[ContractWalk], market_id: str, item: WalkedItem, plan: WalkPlan) -> Iterator[Mismatch]:
     """Walks that lack a market which `plan` shows; or that one, if nobody else shows it where several should."""
-    lacking = [(made, end) for made in walks if market_id not in made.ids and (end := _is_missed(made, item))]
+    disordered = {made.plan.sort for made in walks if not made.is_ordered}
+    lacking = [
+        (made, end)
+        for made in walks
+        if market_id not in made.ids and (end := _is_missed(made, item, is_ordered=made.plan.sort not in disordered))
+    ]
     showing = [made for made in walks if market_id in made.ids]
     if len(showing) == 1 and len(lacking) > 1:
         text = f"market {market_id} is in {plan} alone, and not in {lacking[0][0].plan}: these are of different states"
@@ -212,11 +193,11 @@ def _absences(walks: Sequence[ContractWalk], market_id: str, item: WalkedItem, p
         yield wrong(made.plan.target, f"{end}: it lacks {what}")
 
 
-def _is_missed(made: ContractWalk, item: WalkedItem) -> str | None:
+def _is_missed(made: ContractWalk, item: WalkedItem, *, is_ordered: bool) -> str | None:
     """What is wrong with a walk that lacks an item, if it must have it: all before the last that it has, or all."""
     if not made.is_comparable or item["status"] not in contract.STATES_OF_FILTER[made.plan.status]:
         return None
     sort = made.plan.sort
-    if made.items and rank(sort, item) > rank(sort, made.items[-1]):
+    if is_ordered and made.items and rank(sort, item) > rank(sort, made.items[-1]):
         return f"the walk through {made.plan} has a gap"
     return f"nextCursor is null too early in the walk through {made.plan}" if made.is_whole else None
