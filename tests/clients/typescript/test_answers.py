@@ -80,7 +80,7 @@ def test_an_expired_walk_goes_on_in_the_new_list_without_what_came_already(run: 
 def test_an_expired_walk_ends_with_the_error_if_that_is_asked(run: Program, site: ScriptedSite) -> None:
     site.put(FIRST_PAGE, page("a", cursor="1"))
     site.put(following("1"), EXPIRED)
-    walked = run(WALK, url=site.url, options={"onExpired": "throw"})
+    walked = run(WALK, url=site.url, options={"onExpired": "error"})
     assert walked["found"] == ["a"]
     failed = walked["failed"]
     assert (failed["name"], failed["status"], failed["path"]) == ("ApiError", 400, ["cursor"])

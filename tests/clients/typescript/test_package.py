@@ -49,7 +49,7 @@ export const stores = (database: Database): Store[] =>
   [new MemoryStore(), new FileStore("x"), new SqliteStore(database)];
 export const kinds: Same<Change["kind"], "added" | "changed" | "gone"> = true;
 export const walk = new Client("").markets({ status: "open", category: "a", q: "b" });
-export const begun = new Client("").markets({}, { onExpired: "throw" });
+export const begun = new Client("").markets({}, { onExpired: "error" });
 """
 #: What @types/node has since Node 22, as far as it matters.
 NODE_SQLITE: Final = """
@@ -148,7 +148,7 @@ def test_its_types_are_those_of_the_contract_where_it_is_installed(place: Path) 
     known = {"SORTS": contract.SORTS, "STATES": contract.MARKET_STATUSES}
     text = re.sub("SORTS|STATES", lambda found: " | ".join(map(json.dumps, known[found[0]])), TYPES)
     (place / "node.d.ts").write_text(NODE_SQLITE, "utf-8")
-    wrong = [('"open", category', '"opne", category'), ('"throw"', '"stop"'), ('{ error: "" }', "{ error: 4 }")]
+    wrong = [('"open", category', '"opne", category'), ('"error"', '"stop"'), ('{ error: "" }', "{ error: 4 }")]
     mistaken = text
     for right, mistake in wrong:
         assert right in mistaken
