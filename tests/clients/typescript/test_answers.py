@@ -12,6 +12,7 @@ from tests.clients.typescript.programs import Program
 from tests.clients.typescript.scripted_site import Scripted, ScriptedSite
 from tests.downloads import states
 from tests.downloads.states import IDS
+from tests.support.edges.servers import free_port
 
 FIRST_PAGE: Final = "/v1/public/markets?limit=100"
 EXPIRED: Final = Scripted(
@@ -129,7 +130,7 @@ def test_a_refused_parameter_is_named_at_once(run: Program, site: ScriptedSite) 
     "bad",
     [
         Scripted({"error": "down"}, 503), Scripted(b"<html>", 502), Scripted(b"", 500), Scripted(AS_OF, cut=3),
-        Scripted(b"<html>"), Scripted(b""), Scripted([]), Scripted({}), Scripted(None), Scripted({"asOf": 7}),
+        Scripted(b"<html>"), Scripted(b""),
         Scripted({"error": "slow down"}, 429), Scripted(b"", 304),
     ],
     ids=str,
@@ -150,7 +151,8 @@ def test_what_does_not_pass_is_an_error_that_says_what_it_was(run: Program, site
     site.put(BUILD, Scripted({"error": "down"}, 503))
     failed = run(FAIL, url=site.url, name="build", arguments=[])
     assert (failed["status"], failed["message"]) == (503, f"{site.url}{BUILD} answers 503: down")
-    assert run(FAIL, url="http://127.0.0.1:1", name="build", arguments=[])["message"].endswith("cannot be read")
+    failed = run(FAIL, url=f"http://127.0.0.1:{free_port()}", name="build", arguments=[])
+    assert failed["message"].endswith("cannot be read (ECONNREFUSED)")
 
 
 def test_a_site_that_asks_to_wait_is_not_asked_before(run: Program, site: ScriptedSite) -> None:
