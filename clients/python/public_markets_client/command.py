@@ -22,7 +22,7 @@ from public_markets_client.requester import site_address
 
 _STORES: dict[str, Any] = {"sqlite": api.SqliteStore, "ndjson": api.NdjsonStore, "duckdb": api.DuckDbStore}
 #: How many rows there are in all, if that is known; asked only if not all are shown.
-Size = Callable[[], int | None]
+Size = Callable[[], int | str | None]
 _DEFAULT_ROWS, _ALL, _PAGE = 20, 1 << 40, 100
 _FAILED, _TRY_LATER, _INTERRUPTED = 1, 3, 130
 
@@ -104,11 +104,11 @@ def _list(client: api.Client, given: Namespace) -> None:
     words, sort = " ".join(getattr(given, "q", ())) or None, None if given.sort == "prob" else given.sort
     markets = client.markets(status=given.status, sort=sort, category=given.category, q=words)
 
-    def size() -> int | None:
+    def size() -> int | str | None:
         if words:
             # Of a search no site says it: as many as a page more are counted.
-            more = len([*islice(markets, _PAGE)])
-            return None if more == _PAGE else (given.limit or _DEFAULT_ROWS) + 1 + more
+            many = (given.limit or _DEFAULT_ROWS) + 1 + (more := len([*islice(markets, _PAGE)]))
+            return many if more < _PAGE else f"at least {many}"
         name = ".".join(filter(None, [given.status, given.category]))
         return next((many for one, many in client.build().lists.items() if one.startswith(f"{name}/")), None)
 

@@ -17,7 +17,7 @@ from public_markets_client.decoding import T, decoded
 #: The largest answer that is kept in memory, in bytes, and all that are kept to ask whether they have changed; dumps
 #: and steps are written to files.
 MOST_BYTES = 16 << 20
-OK, NOT_MODIFIED = 200, 304
+OK, NOT_MODIFIED, NOT_FOUND = 200, 304, 404
 #: 304 among them, where nobody asked whether anything has changed.
 _TEMPORARY = frozenset({NOT_MODIFIED, 408, 425, 429, 500, 502, 503, 504})
 #: What goes wrong when JSON is not what it should be.
@@ -192,11 +192,12 @@ class Requester:
             pause = retry_after(answer.headers.get("retry-after"))
             message = f"{message or 'no reason given'}; try again {'later' if pause is None else f'in {pause:g} s'}"
             raise errors.UnavailableError(message, status=answer.status, retry_after=pause)
-        if not (message or self._is_site):
+        is_within = answer.status == NOT_FOUND and "/v1/" in self._base
+        if not self._is_site and (is_within or not message):
             raise errors.NoSiteError(self._base, answer.status)
         # Cursors come from the site: one that it refuses was good once.
         refused = errors.ExpiredCursorError if path == "cursor" else errors.ApiError
-        kind = errors.NotFoundError if answer.status in {404, 410} else refused
+        kind = errors.NotFoundError if answer.status in {NOT_FOUND, 410} else refused
         raise kind(message or "no reason given", status=answer.status, path=path)
 
 

@@ -30,10 +30,8 @@ export interface Change {
 type WhenExpired = "restart" | "error";
 type Check = (found: any) => unknown;
 
-/** How often something is begun anew that gets no further; pages of a walk without a market that is new. */
-const [TRIES, MOST_IDLE] = [3, 100];
-/** Sites take no more letters in an address. */
-const LONGEST_CURSOR = 4_000;
+/** How often something is begun anew that gets no further; pages without a market that is new; a cursor's letters. */
+const [TRIES, MOST_IDLE, LONGEST_CURSOR] = [3, 100, 4_000];
 /** The bytes of steps that are applied; the dump costs hardly more than so many. */
 const MOST_APPLIED = 256 << 20;
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;

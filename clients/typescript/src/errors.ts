@@ -45,7 +45,8 @@ export function noSite(address: string, status = 0): ApiError {
 export function refusal(url: string, response: Response, body: string, address: string | null): ApiError {
   const { error, details } = said(body);
   const isTemporary = TEMPORARY.has(response.status);
-  if (address !== null && error === "" && !isTemporary) return noSite(address, response.status);
+  const isWithin = response.status === 404 && address?.includes("/v1/");
+  if (address !== null && !isTemporary && (error === "" || isWithin)) return noSite(address, response.status);
   const reasons = details.map(({ path, message }) => `${path.join(".")} ${message}`).join("; ");
   return new ApiError(url, [`answers ${response.status}`, error, reasons].filter(Boolean).join(": "), {
     status: response.status,
