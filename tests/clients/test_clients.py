@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import socket
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from email.utils import format_datetime
@@ -20,6 +21,7 @@ from public_markets_client import (
     ClientError,
     ExpiredCursorError,
     Market,
+    NoSiteError,
     NotFoundError,
     Options,
     UnavailableError,
@@ -360,3 +362,52 @@ def test_what_will_not_help_is_not_tried_again() -> None:
     for status in (400, 401, 403, 404, 405, 410, 501):
         (said,) = Played().asked(Answer(status, body=b'{"error":"no"}'))
         assert said == f"{BASE}: {status}: no"
+
+
+@pytest.mark.parametrize(("number", "asked"), [(socket.EAI_NONAME, 1), (socket.EAI_AGAIN, 3)])
+def test_a_name_that_nobody_has_is_not_looked_up_again(number: int, asked: int) -> None:
+    """Unlike one that nobody answers for."""
+
+    def unnamed(request: httpx.Request) -> httpx.Response:
+        urls.append(str(request.url))
+        raise httpx.ConnectError("no address") from socket.gaierror(number, "no address")
+
+    urls = list[str]()
+    http = httpx.Client(transport=httpx.MockTransport(unnamed))
+    with pytest.raises(NoSiteError if asked == 1 else UnavailableError, match="no address"):
+        Client(BASE, Options(tries=3, pause=0), http).build()
+    assert len(urls) == asked
+
+
+# ── what the clients give ─────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_client_that_was_closed_says_so_and_no_other_is_closed_with_it(demo_site: DemoSite) -> None:
+    async def closed() -> None:
+        client = AsyncClient(demo_site.url)
+        await client.build()
+        await client.aclose()
+        await client.build()
+
+    with pytest.raises(ClientError, match="the client was closed; make another"):
+        asyncio.run(closed())
+    with httpx.Client() as http, Client(demo_site.url, http=http) as client:
+        walk = client.markets(limit=1)
+        next(walk)
+        client.close()
+        for ask in (lambda: next(walk), client.prices):
+            with pytest.raises(ClientError, match="the client was closed; make another"):
+                ask()
+        assert http.get(f"{demo_site.url}/v1/build.json").status_code == 200
+
+
+def test_objects_hash_and_become_dictionaries(demo_site: DemoSite) -> None:
+    with Client(demo_site.url) as client:
+        markets, build = [*client.markets()], client.build()
+        detail = client.market(markets[0].id)
+    assert len({*markets, *markets, build, build, detail, detail}) == len(markets) + 2
+    told = detail.to_dict()
+    assert told["market"]["close_time"] == markets[0].close_time
+    assert told["prob_history"][0] == detail.prob_history[0].to_dict()
+    assert "json" not in {*told, *told["market"]}
+    assert build.to_dict()["lists"] == build.lists

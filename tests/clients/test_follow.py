@@ -25,7 +25,6 @@ from hypothesis import given, settings
 
 from public_markets_client import (
     AnswerError,
-    ApiError,
     Client,
     ClientError,
     DuckDbStore,

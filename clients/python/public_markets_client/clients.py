@@ -52,8 +52,8 @@ class _HttpSite(Site):
     def _failure(self, error: Exception) -> ClientError:
         """What a request without an answer comes to; a wrong address stays so, and so does a certificate."""
         cause: BaseException = error
-        while cause.__context__:
-            cause = cause.__context__
+        while deeper := cause.__cause__ or cause.__context__:
+            cause = deeper
         is_unnamed = isinstance(cause, socket.gaierror) and cause.errno != socket.EAI_AGAIN
         # Other errors of TLS are of connections that have ended.
         is_untrusted = type(cause) in {ssl.SSLError, ssl.SSLCertVerificationError}

@@ -133,11 +133,11 @@ def _changes(client: api.Client, given: Namespace) -> None:
 
 
 def _questioned(client: api.Client, status: Any, row: Any, shown: list[Any]) -> Iterator[tables.Row]:
-    """Rows with the questions of these markets: from their details, or of many from the list of a status."""
+    """Rows with the questions of these markets, from their details or, if that takes fewer requests, from a list."""
     values = [getattr(one, "json", one) for one in shown]
     questions = {one["id"]: one.get("question") for one in values if "id" in one}
     missing = [one for one, question in questions.items() if question is None]
-    if len(missing) > _PAGE:
+    if missing and len(missing) * _PAGE > client.build().markets:
         questions |= {one.id: one.question for one in client.markets(status=status) if one.id in questions}
     else:
         for one in missing:
