@@ -787,27 +787,6 @@ def test_databases_have_columns_with_the_values_of_markets(change_feed_site: Cha
             assert rows == [("Snow?", 0.1, 1e22, None)] * 9
 
 
-def test_who_follows_goes_on_until_it_ends(run: Program, change_feed_site: ChangeFeedSite) -> None:
-    script = """
-    const store = new MemoryStore();
-    const site = new Client(given.url, { wait: async (ms) => { waits.push(ms); } });
-    let count = 0;
-    for await (const change of site.follow(store, { interval: 5000 })) {
-      count += 1;
-      if (count === given.first) await fetch(given.url + "/move");
-      if (change.kind === "gone") break;
-    }
-    return { count, serial: store.copy.serial, waits: [...waits] };
-    """
-
-    def moves() -> None:
-        change_feed_site.answers = {**change_feed_site.answers}
-        change_feed_site.move(SECOND)
-
-    change_feed_site.answers = Interposed(change_feed_site, "/move", moves)
-    assert run(script, url=change_feed_site.url, first=9) == {"count": 10, "serial": 2, "waits": [5000]}
-
-
 @pytest.mark.campaign
 @settings(max_examples=rounds(8, 30))
 @given(history=states.histories)

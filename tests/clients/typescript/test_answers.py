@@ -4,7 +4,7 @@ import hashlib
 import json
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
-from typing import Any, Final
+from typing import Final
 
 import pytest
 
@@ -286,19 +286,6 @@ def test_a_market_is_the_one_that_was_asked_for(run: Program, site: ScriptedSite
         assert found == {"market": {"id": IDS[0]}}
     failed = run(FAIL, url=site.url, name="market", arguments=[IDS[1]])
     assert failed["message"].endswith("is not what was asked for")
-
-
-def test_a_market_that_is_not_public_is_a_404(run: Program, site: ScriptedSite) -> None:
-    failed = run(FAIL, url=site.url, name="market", arguments=["x"])
-    assert (failed["status"], failed["path"], failed["waits"]) == (404, [], [])
-
-
-def test_the_snapshot_and_prices_are_read(run: Program, site: ScriptedSite) -> None:
-    snapshot: dict[str, Any] = {"freshMarkets": [], "closingSoonMarkets": []}
-    site.put("/v1/public/markets/snapshot", Scripted(snapshot))
-    site.put("/v1/prices.json", Scripted({**AS_OF, "markets": []}))
-    script = "const site = new Client(given.url); return [await site.snapshot(), await site.prices()];"
-    assert run(script, url=site.url) == [snapshot, {**AS_OF, "markets": []}]
 
 
 def test_a_dump_is_checked_before_its_first_market_comes(run: Program, site: ScriptedSite) -> None:
