@@ -1,7 +1,7 @@
 """The command `pm`: a site's markets for people, programs and language models.
 
-Exit codes: 0 done; 1 refused, or the copy cannot be updated, and trying again will hardly help; 2 wrong usage; 3 the
-site did not answer, try again later.
+Exit codes: 0 done; 1 refused, no site there, or the copy cannot be updated, and trying again will hardly help; 2 wrong
+usage; 3 the site did not answer, try again later; 130 interrupted.
 """
 
 import json
