@@ -49,7 +49,7 @@ class Pm:
 
 
 #: The command as a program of its own.
-PM: Final = [sys.executable, "-c", "import sys; from public_markets_client import command; sys.exit(command.main())"]
+PM: Final = [sys.executable, "-c", "import sys; from public_markets_pm import main; sys.exit(main())"]
 ENVIRON: Final = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT / "clients/python")}
 
 
@@ -334,7 +334,11 @@ def test_its_version_is_told(pm: Pm, capsys: pytest.CaptureFixture[str]) -> None
     assert capsys.readouterr().out == f"pm {__version__}\n"
 
 
-def test_who_interrupts_it_sees_no_traceback(demo_site: DemoSite) -> None:
+def test_who_interrupts_it_sees_no_traceback(demo_site: DemoSite, tmp_path: Path) -> None:
+    (tmp_path / "httpx.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n")
+    environ = {**ENVIRON, "PYTHONPATH": f"{tmp_path}:{ENVIRON['PYTHONPATH']}"}
+    soon = subprocess.run([*PM, demo_site.url, "list"], env=environ, capture_output=True, check=False)
+    assert (soon.returncode, soon.stderr) == (130, b""), "while modules are read"
     always = Fate(("stall",), seed=1, share=1, in_a_row=99)
     with running(FaultingProxy(demo_site.url, always)) as proxy:
         process = subprocess.Popen([*PM, proxy.url, "list"], stderr=subprocess.PIPE, env=ENVIRON)

@@ -9,7 +9,4 @@ from public_markets_client.clients import Client as Client
 from public_markets_client.errors import *  # noqa: F403 - all of them
 from public_markets_client.models import *  # noqa: F403
 from public_markets_client.requester import Options as Options
-from public_markets_client.stores import DuckDbStore as DuckDbStore
-from public_markets_client.stores import NdjsonStore as NdjsonStore
-from public_markets_client.stores import SqliteStore as SqliteStore
-from public_markets_client.stores import Store as Store
+from public_markets_client.stores import *  # noqa: F403

@@ -24,7 +24,7 @@ _STORES: dict[str, Any] = {"sqlite": api.SqliteStore, "ndjson": api.NdjsonStore,
 #: How many rows there are in all, if that is known; asked only if not all are shown.
 Size = Callable[[], int | str | None]
 _DEFAULT_ROWS, _ALL, _PAGE = 20, 1 << 40, 100
-_FAILED, _TRY_LATER, _INTERRUPTED = 1, 3, 130
+_FAILED, _TRY_LATER = 1, 3
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -48,8 +48,6 @@ def main(arguments: list[str] | None = None) -> int:
         is_about_id = isinstance(error, api.NotFoundError) and given.run is _market
         _say(f"{error}; to find its id: pm URL search WORDS" if is_about_id else str(error))
         return _TRY_LATER if isinstance(error, api.UnavailableError) else _FAILED
-    except KeyboardInterrupt:
-        return _INTERRUPTED
     return 0
 
 
@@ -204,5 +202,4 @@ def _counted(found: Iterable[Any]) -> Iterator[Any]:
 
 def _show_bytes(now: int, most: int) -> None:
     """Show how much of a file has come."""
-    end = "\n" if now >= most else ""
-    print(f"\r{now / 1e6:.1f} of {most / 1e6:.1f} MB", end=end, file=sys.stderr, flush=True)
+    print(f"\r{now / 1e6:.1f} of {most / 1e6:.1f} MB", end="\n" if now >= most else "", file=sys.stderr, flush=True)

@@ -192,8 +192,7 @@ class Requester:
             pause = retry_after(answer.headers.get("retry-after"))
             message = f"{message or 'no reason given'}; try again {'later' if pause is None else f'in {pause:g} s'}"
             raise errors.UnavailableError(message, status=answer.status, retry_after=pause)
-        is_within = answer.status == NOT_FOUND and "/v1/" in self._base
-        if not self._is_site and (is_within or not message):
+        if not self._is_site and (not message or (answer.status == NOT_FOUND and "/v1/" in self._base)):
             raise errors.NoSiteError(self._base, answer.status)
         # Cursors come from the site: one that it refuses was good once.
         refused = errors.ExpiredCursorError if path == "cursor" else errors.ApiError

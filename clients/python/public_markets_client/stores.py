@@ -19,6 +19,7 @@ from public_markets_client.errors import AnswerError, StartAgainError, StoreErro
 from public_markets_client.models import FullMarket
 from public_markets_client.requester import parsed
 
+__all__ = ["DuckDbStore", "NdjsonStore", "SqliteStore", "Store"]
 _BATCH = 5_000
 #: Of columns that are not text. SQLite keeps times as text and truth values as numbers.
 _SQL_TYPES = {float: "DOUBLE", int: "BIGINT", bool: "BOOLEAN", datetime: "TIMESTAMP", datetime | None: "TIMESTAMP"}
