@@ -133,7 +133,7 @@ def _changes(client: api.Client, given: Namespace) -> None:
 def _questioned(client: api.Client, status: Any, row: Any, shown: list[Any]) -> Iterator[tables.Row]:
     """Rows with the questions of these markets, from their details or, if that takes fewer requests, from a list."""
     values = [getattr(one, "json", one) for one in shown]
-    questions = {one["id"]: one.get("question") for one in values if "id" in one}
+    questions = {str(one["id"]): one.get("question") for one in values if "id" in one}
     missing = [one for one, question in questions.items() if question is None]
     if missing and len(missing) * _PAGE > client.build().markets:
         questions |= {one.id: one.question for one in client.markets(status=status) if one.id in questions}
@@ -141,7 +141,7 @@ def _questioned(client: api.Client, status: Any, row: Any, shown: list[Any]) -> 
         for one in missing:
             with suppress(api.NotFoundError):
                 questions[one] = client.market(one).market.question
-    return (row(one, questions.get(value.get("id")) or "-") for one, value in zip(shown, values, strict=True))
+    return map(row, shown, (str(questions.get(str(value.get("id"))) or "-") for value in values))
 
 
 def _mirror(client: api.Client, given: Namespace) -> None:

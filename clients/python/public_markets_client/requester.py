@@ -180,13 +180,13 @@ class Requester:
         """What `read` makes of the answer, if it is no error."""
         if answer.status == OK or (answer.status == NOT_MODIFIED and "If-None-Match" in call.headers):
             try:
-                found = read(answer)
+                value = read(answer)
             except errors.DamagedError:
                 if self._is_site or "json" in answer.headers.get("content-type", "json"):
                     raise
                 raise errors.NoSiteError(self._base, answer.status) from None
             self._is_site = True
-            return found
+            return value
         path, message = _said(answer)
         if answer.status in _TEMPORARY:
             pause = retry_after(answer.headers.get("retry-after"))

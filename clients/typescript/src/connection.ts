@@ -46,7 +46,7 @@ const IS_BROWSER = !new Request("http://localhost", { headers: GZIP }).headers.h
 /** In browsers, it would have other sites asked for their permission. */
 const AGENT = IS_BROWSER ? {} : { "User-Agent": `public-markets-client/${VERSION}` };
 /** What Node and Deno say of an address or a certificate that is wrong, and will stay so. */
-const HOPELESS = /^(bad port|ENOTFOUND|ERR_SSL|ERR_TLS|CERT_|DEPTH_|SELF_|UNABLE_)|name .*not known|peer certificate/i;
+const HOPELESS = /^(bad port|ENOTFOUND|ERR_(SSL|TLS)|CERT_|DEPTH_|SELF_|UNABLE_)|not known|peer cert|ContentType/i;
 const CODING = IS_BROWSER ? /^[\w-]*$/ : /^(identity|gzip|x-gzip)?$/i;
 
 /** Sends each request until it is answered. While the site asks to wait, none is sent. */
