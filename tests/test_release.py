@@ -18,6 +18,7 @@ from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any, Final
 from urllib.request import Request, urlopen
+from zipfile import ZipFile
 
 import pytest
 import yaml
@@ -32,6 +33,7 @@ from tests.support.waiting import wait_until
 
 JOBS: Final[dict[str, Any]] = yaml.safe_load((ROOT / ".github/workflows/release.yml").read_text("utf-8"))["jobs"]
 GIVEN: Final = {"GITHUB_REPOSITORY": "Some/Public-Markets", "GITHUB_REF_NAME": f"v{__version__}"}
+FROM: Final = "Say in the packages of the clients where they come from"
 LIST: Final = "application/vnd.docker.distribution.manifest.list.v2+json, application/vnd.oci.image.index.v1+json"
 
 
@@ -127,8 +129,8 @@ def checkout(tmp_path: Path) -> Path:
 
 
 def test_packages_reach_an_index_from_which_they_can_be_installed(checkout: Path, tmp_path: Path) -> None:
-    for name in ("The changelog's section of the version that the tag names", "Build wheels and sdists"):
-        run("packages", name, checkout, {})
+    for name in ("The changelog's section of the version that the tag names", FROM, "Build wheels and sdists"):
+        run("packages", name, checkout, {"GITHUB_SERVER_URL": "https://git.example"})
     assert (checkout / "notes/notes.md").read_text("utf-8")
     packages = {path.name for path in (checkout / "dist").iterdir()}
     assert packages == {
@@ -153,6 +155,10 @@ def test_packages_reach_an_index_from_which_they_can_be_installed(checkout: Path
     wheels = [*(tmp_path / "got").iterdir()]
     assert len(wheels) == 2
     assert all(wheel.read_bytes() == (checkout / "dist" / wheel.name).read_bytes() for wheel in wheels)
+    (client,) = (wheel for wheel in wheels if wheel.name.startswith("public_markets_client"))
+    told = ZipFile(client).read(f"public_markets_client-{__version__}.dist-info/METADATA").decode()
+    assert "Project-URL: Source, https://git.example/Some/Public-Markets\n" in told
+    assert "git.example.com" not in told
 
 
 @pytest.mark.campaign(short=0)
@@ -169,7 +175,8 @@ def test_the_typescript_client_reaches_a_registry(checkout: Path, tmp_path: Path
     (modules / "ready").unlink(missing_ok=True)
     (modules / "ready").touch()
     given = {"GITHUB_SERVER_URL": "https://git.example", "PATH": f"{npm.parent}:{os.environ['PATH']}"}
-    run("packages", "Build the package of the TypeScript client, which says where it comes from", checkout, given)
+    for name in (FROM, "Build the package of the TypeScript client"):
+        run("packages", name, checkout, given)
     (packed,) = (checkout / "clients/typescript/packed").iterdir()
     (tmp_path / "npm").mkdir()
     shutil.copy(packed, tmp_path / "npm")

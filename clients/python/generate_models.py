@@ -42,7 +42,7 @@ States, outcomes and other enumerations are plain text: a value that is new is n
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date, datetime
 from typing import Literal
 
@@ -123,7 +123,8 @@ def _definition(name: str, schemas: _Schemas, fields: Mapping[str, _Fields]) -> 
 
 def _line(key: str, annotation: str, description: str) -> str:
     """A field and its description: beside it, or above it where that is too long."""
-    code = f"    {snake_case(key)}: {annotation}"
+    # What is a mapping has no hash.
+    code = f"    {snake_case(key)}: {annotation}{' = field(hash=False)' if 'Mapping' in annotation else ''}"
     beside = f"{code}  # {description}"
     return f"{beside}\n" if len(beside) <= _WIDTH else f"{_wrapped(description, '    # ')}\n{code}\n"
 

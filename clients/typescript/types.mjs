@@ -1,4 +1,4 @@
-// Makes the types of the API from its OpenAPI document: `node types.mjs openapi.json api.ts`.
+// Makes the types of the API from its OpenAPI document, and the version: `node types.mjs openapi.json api.ts`.
 import { readFileSync, writeFileSync } from "node:fs";
 import openapiTS, { astToString } from "openapi-typescript";
 import ts from "typescript";
@@ -19,4 +19,5 @@ function transform(schema, { path }) {
 }
 
 const tree = await openapiTS(JSON.parse(readFileSync(document, "utf-8")), { immutable: true, transform });
-writeFileSync(target, astToString(tree));
+const { version } = JSON.parse(readFileSync("package.json", "utf-8"));
+writeFileSync(target, `${astToString(tree)}export const VERSION = ${JSON.stringify(version)};\n`);

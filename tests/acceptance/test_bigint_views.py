@@ -64,12 +64,9 @@ def test_check_finds_nothing_to_mend(existing_site: ExistingSite, tmp_path: Path
 def test_each_contract_of_a_question_is_a_market_that_says_which(published: Path) -> None:
     resolutions = {question: detail["market"]["resolution"] for question, detail in shown(published).items()}
     assert resolutions == {
-        "Who wins? Ada": None,
-        "Who wins? Ben": None,
-        "Rain?": "YES",
-        "Which month? May": "NO",
+        "Who wins? Ada": None, "Who wins? Ben": None, "Rain?": "YES", "Which month? May": "NO",
         "Which month? June": "YES",
-    }
+    }  # fmt: skip
 
 
 def test_a_blank_label_and_a_winner_that_was_not_entered_say_nothing(existing_site: ExistingSite) -> None:

@@ -28,12 +28,9 @@ TRADING, HALTED, SETTLED, VOIDED, CURRENCY, ENDLESS = (f"0000000{n}-0000-4000-80
 EARLY: Final = ("0000000a-0000-4000-8000-000000000000", "0000000b-0000-4000-8000-000000000000")
 BETS: Final = [f"0000000{n}-0000-4000-9000-000000000000" for n in range(1, 5)]
 HIDDEN: Final = {
-    "draft": "'draft', true, NULL",
-    "deleted": "'trading', true, '2026-01-01Z'",
-    "unlisted": "'trading', false, NULL",
-    "queued": "'trading', true, NULL",
-    "refused": "'trading', true, NULL",
-}
+    "draft": "'draft', true, NULL", "deleted": "'trading', true, '2026-01-01Z'",
+    "unlisted": "'trading', false, NULL", "queued": "'trading', true, NULL", "refused": "'trading', true, NULL",
+}  # fmt: skip
 DATA: Final = f"""
 INSERT INTO app.users (email, password_hash)
 VALUES ('{CANARY}@one.test', '{CANARY}'), ('{CANARY}@two.test', '{CANARY}');
@@ -120,25 +117,12 @@ def shown(published: Path, market_id: str) -> Any:
 def test_cents_basis_points_and_enums_reach_the_reader_in_our_units_and_words(published: Path) -> None:
     detail = shown(published, TRADING)
     assert detail["market"] == {
-        "id": TRADING,
-        "question": "Rain?",
-        "status": "open",
-        "prob": 0.625,
-        "volume": 1234.56,
-        "closeTime": "2026-06-30T23:59:59.000Z",
-        "resolution": None,
-        "createdAt": "2026-01-01T08:00:00.000Z",
-        "resolvedAt": None,
-        "lastActivityAt": "2026-01-31T11:00:00.000Z",
-        "traderCount": 2,
-        "fills24h": 1,
-        "acceptingBets": True,
-        "description": "If it rains.",
-        "poolYes": 10.5,
-        "poolNo": 9.99,
-        "tradingPauseReason": None,
-        "fxFamilyMember": None,
-    }
+        "id": TRADING, "question": "Rain?", "status": "open", "prob": 0.625, "volume": 1234.56,
+        "closeTime": "2026-06-30T23:59:59.000Z", "resolution": None, "createdAt": "2026-01-01T08:00:00.000Z",
+        "resolvedAt": None, "lastActivityAt": "2026-01-31T11:00:00.000Z", "traderCount": 2, "fills24h": 1,
+        "acceptingBets": True, "description": "If it rains.", "poolYes": 10.5, "poolNo": 9.99,
+        "tradingPauseReason": None, "fxFamilyMember": None,
+    }  # fmt: skip
     assert detail["orderBook"] == {
         "bids": [{"price": 0.6, "amount": 11.0}, {"price": 0.55, "amount": 0.01}],
         "asks": [{"price": 0.65, "amount": 7.0}],
@@ -264,14 +248,9 @@ def test_a_contract_without_an_end_closes_at_the_end_of_the_calendar(published: 
 
 def test_a_published_series_is_a_family_whose_week_ends_on_its_last_day(published: Path) -> None:
     assert shown(published, CURRENCY)["market"]["fxFamilyMember"] == {
-        "title": "EUR/USD weekly",
-        "instrument": "EURUSD",
-        "source": "ECB",
-        "weekStart": "2026-02-02",
-        "weekEnd": "2026-02-06",
-        "thresholdValue": 1.08,
-        "direction": "gte",
-    }
+        "title": "EUR/USD weekly", "instrument": "EURUSD", "source": "ECB", "weekStart": "2026-02-02",
+        "weekEnd": "2026-02-06", "thresholdValue": 1.08, "direction": "gte",
+    }  # fmt: skip
     assert shown(published, TRADING)["market"]["fxFamilyMember"] is None, "that series is not published"
 
 
@@ -307,52 +286,27 @@ def test_the_reader_holds_select_on_the_six_views_and_nothing_else(existing_site
 @pytest.mark.parametrize(
     "statement",
     [
-        "SELECT email FROM app.users",
-        "SELECT note FROM app.moderation",
-        "SELECT owner_id FROM app.contracts",
-        "SELECT user_id FROM app.order_book_entries",
-        "SELECT matched_bet_id FROM app.bets",
-        "SELECT * FROM app.price_history",
-        "SELECT app.secrets()",
-        "SELECT public.secrets()",
-        "SELECT * FROM public.notes",
-        "SELECT * FROM public_api.visible_contracts",
-        "SELECT * FROM public_api.fill_id_key",
-        "TABLE pg_catalog.pg_authid",
-        "SELECT passwd FROM pg_catalog.pg_shadow",
-        "TABLE pg_catalog.pg_largeobject",
-        "SELECT pg_read_file('/etc/hostname')",
-        "SELECT pg_read_binary_file('postgresql.conf')",
-        "SELECT pg_ls_dir('.')",
-        "SELECT pg_current_logfile()",
-        "SELECT lo_import('/etc/hostname')",
-        "SELECT pg_reload_conf()",
-        "COPY (SELECT 1) TO PROGRAM 'true'",
-        "COPY (SELECT 1) TO '/tmp/leak'",
-        "COPY public_api.markets FROM PROGRAM 'true'",
-        "SET ROLE admin",
-        "SET SESSION AUTHORIZATION admin",
-        "ALTER ROLE admin PASSWORD 'mine'",
-        "ALTER SYSTEM SET log_statement = 'all'",
-        f"GRANT pg_read_all_data TO {READER}",
-        f"GRANT SELECT ON app.users TO {READER}",
-        "UPDATE app.contracts SET title = 'mine'",
-        "DELETE FROM app.bets",
-        "INSERT INTO app.price_history VALUES (1, now(), 5000)",
-        "TRUNCATE app.users",
-        "DROP VIEW public_api.markets",
-        "CREATE OR REPLACE VIEW public_api.markets AS SELECT 1 AS id",
-        "ALTER VIEW public_api.markets SET (security_invoker = true)",
-        "CREATE TABLE public_api.mine (id int)",
-        "CREATE TABLE public.mine (id int)",
-        "CREATE TEMPORARY TABLE mine (id int)",
-        "CREATE SCHEMA mine",
-        "CREATE DATABASE mine",
-        "CREATE ROLE mine",
-        "CREATE EXTENSION dblink",
+        "SELECT email FROM app.users", "SELECT note FROM app.moderation", "SELECT owner_id FROM app.contracts",
+        "SELECT user_id FROM app.order_book_entries", "SELECT matched_bet_id FROM app.bets",
+        "SELECT * FROM app.price_history", "SELECT app.secrets()", "SELECT public.secrets()",
+        "SELECT * FROM public.notes", "SELECT * FROM public_api.visible_contracts",
+        "SELECT * FROM public_api.fill_id_key", "TABLE pg_catalog.pg_authid",
+        "SELECT passwd FROM pg_catalog.pg_shadow", "TABLE pg_catalog.pg_largeobject",
+        "SELECT pg_read_file('/etc/hostname')", "SELECT pg_read_binary_file('postgresql.conf')",
+        "SELECT pg_ls_dir('.')", "SELECT pg_current_logfile()", "SELECT lo_import('/etc/hostname')",
+        "SELECT pg_reload_conf()", "COPY (SELECT 1) TO PROGRAM 'true'", "COPY (SELECT 1) TO '/tmp/leak'",
+        "COPY public_api.markets FROM PROGRAM 'true'", "SET ROLE admin", "SET SESSION AUTHORIZATION admin",
+        "ALTER ROLE admin PASSWORD 'mine'", "ALTER SYSTEM SET log_statement = 'all'",
+        f"GRANT pg_read_all_data TO {READER}", f"GRANT SELECT ON app.users TO {READER}",
+        "UPDATE app.contracts SET title = 'mine'", "DELETE FROM app.bets",
+        "INSERT INTO app.price_history VALUES (1, now(), 5000)", "TRUNCATE app.users",
+        "DROP VIEW public_api.markets", "CREATE OR REPLACE VIEW public_api.markets AS SELECT 1 AS id",
+        "ALTER VIEW public_api.markets SET (security_invoker = true)", "CREATE TABLE public_api.mine (id int)",
+        "CREATE TABLE public.mine (id int)", "CREATE TEMPORARY TABLE mine (id int)", "CREATE SCHEMA mine",
+        "CREATE DATABASE mine", "CREATE ROLE mine", "CREATE EXTENSION dblink",
         "CREATE FUNCTION public_api.mine() RETURNS int LANGUAGE sql AS 'SELECT 1'",
     ],
-)
+)  # fmt: skip
 def test_the_reader_is_refused(reader: Any, statement: str) -> None:
     # Read-only is a default that the role can change: the privileges must refuse.
     reader.execute("SET default_transaction_read_only = off")

@@ -76,13 +76,9 @@ def model_of(key: str) -> type[BaseModel] | None:
         if key.startswith(f"{keys.list_prefix(name)}/"):
             return model
     documents: dict[str, type[BaseModel] | None] = {
-        keys.SNAPSHOT: contract.PublicMarketSnapshot,
-        keys.PRICES: Prices,
-        keys.BUILD: BuildRecord,
-        keys.SITE_INDEX: SiteIndex,
-        keys.CHANGELOG: Changelog,
-        keys.OPENAPI: None,
-    }
+        keys.SNAPSHOT: contract.PublicMarketSnapshot, keys.PRICES: Prices, keys.BUILD: BuildRecord,
+        keys.SITE_INDEX: SiteIndex, keys.CHANGELOG: Changelog, keys.OPENAPI: None,
+    }  # fmt: skip
     return documents[key]
 
 
@@ -261,11 +257,8 @@ def test_as_of_alone_changes_nothing_but_the_record_of_the_build(forty: Path) ->
     after = identities(forty / "output")
     replaced = {name for name in before_.keys() | after.keys() if before_.get(name) != after.get(name)}
     assert {name for name in replaced if (forty / "output" / name).is_file()} == {
-        "v1/build.json",
-        "manifest.json",
-        "report.json",
-        "index.html",
-    }
+        "v1/build.json", "manifest.json", "report.json", "index.html",
+    }  # fmt: skip
     assert {name for name in replaced if (forty / "output" / name).is_dir()} <= {"v1"}
 
 

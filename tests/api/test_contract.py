@@ -12,25 +12,14 @@ from tests.support.sites.rows import FX_MEMBER, fill_id, market_id
 TIME = "2026-01-31T12:00:00.000Z"
 SIGNAL: dict[str, Any] = {
     "id": market_id(1),
-    "question": "Question?",
-    "prob": 0.5,
-    "volume": 1.0,
-    "closeTime": TIME,
-    "createdAt": TIME,
-    "lastActivityAt": TIME,
-    "traderCount": 3,
-    "fills24h": 1,
-}
+    "question": "Question?", "prob": 0.5, "volume": 1.0, "closeTime": TIME, "createdAt": TIME,
+    "lastActivityAt": TIME, "traderCount": 3, "fills24h": 1,
+}  # fmt: skip
 ITEM = SIGNAL | {"status": "open", "resolution": None, "resolvedAt": None, "acceptingBets": True}
 FX = {
-    "title": "EUR/USD weekly",
-    "instrument": "EURUSD",
-    "source": "ECB reference rates",
-    "weekStart": "2026-01-26",
-    "weekEnd": "2026-01-30",
-    "thresholdValue": 1.08,
-    "direction": "gte",
-}
+    "title": "EUR/USD weekly", "instrument": "EURUSD", "source": "ECB reference rates", "weekStart": "2026-01-26",
+    "weekEnd": "2026-01-30", "thresholdValue": 1.08, "direction": "gte",
+}  # fmt: skip
 MARKET = ITEM | {"description": None, "poolYes": 1.0, "poolNo": 1.0, "tradingPauseReason": None, "fxFamilyMember": FX}
 LEVEL = {"price": 0.5, "amount": 1.0}
 BOOK = {"bids": [LEVEL], "asks": [LEVEL]}
@@ -94,13 +83,9 @@ def test_archive_is_what_is_closed_resolved_or_cancelled() -> None:
 
 def test_open_and_all_are_sorted_by_popularity_and_the_archive_by_end() -> None:
     assert contract.DEFAULT_SORT == {
-        "open": "popular",
-        "archive": "ended",
-        "closed": "ended",
-        "resolved": "ended",
-        "cancelled": "ended",
+        "open": "popular", "archive": "ended", "closed": "ended", "resolved": "ended", "cancelled": "ended",
         "all": "popular",
-    }
+    }  # fmt: skip
 
 
 @resources

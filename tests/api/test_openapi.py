@@ -184,12 +184,9 @@ def test_files_of_downloads_are_described_where_they_are_served(tmp_path: Path) 
 def test_parameters_are_the_contracts(document: dict[str, Any], variant: Variant) -> None:
     parameters = {parameter["name"]: parameter for parameter in operations(document)["listMarkets"]["parameters"]}
     assert list(parameters) == [
-        "status",
-        "sort",
-        "limit",
-        "cursor",
+        "status", "sort", "limit", "cursor",
         *(["category", "q"] if variant == "extended" else []),
-    ]
+    ]  # fmt: skip
     assert not any(parameter["required"] for parameter in parameters.values())
     schemas = document["components"]["schemas"]
     assert schemas["StatusFilter"]["enum"] == list(contract.STATUS_FILTERS)
@@ -477,14 +474,11 @@ def body_name(key: str) -> str:
     if key.startswith(keys.FEEDS):
         return "Feed"
     return {
-        keys.SNAPSHOT: "PublicMarketSnapshot",
-        keys.PRICES: "Prices",
-        keys.BUILD: "BuildRecord",
-        keys.SITE_INDEX: "SiteIndex",
-        keys.CHANGELOG: "Changelog",
+        keys.SNAPSHOT: "PublicMarketSnapshot", keys.PRICES: "Prices", keys.BUILD: "BuildRecord",
+        keys.SITE_INDEX: "SiteIndex", keys.CHANGELOG: "Changelog",
         keys.head(keys.DUMPS): "DumpHead",
         keys.head(keys.CHANGES): "ChangesHead",
-    }[key]
+    }[key]  # fmt: skip
 
 
 def is_described(key: str) -> bool:

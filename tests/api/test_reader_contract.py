@@ -153,15 +153,10 @@ def test_a_change_that_was_announced_or_that_could_not_wait_is_accepted_if_it_is
         ([entry("removed", "2028-04-01"), entry("changed", "2027-04-01"), ANNOUNCED], 2),
     ],
     ids=[
-        "no entry",
-        "announced only",
-        "not announced",
-        "too early",
-        "announced with the change itself",
-        "an entry of an earlier change",
-        "announced for another",
+        "no entry", "announced only", "not announced", "too early", "announced with the change itself",
+        "an entry of an earlier change", "announced for another",
     ],
-)
+)  # fmt: skip
 def test_any_other_is_refused_with_what_to_write_and_where(entries: list[ChangelogEntry], accepted: int) -> None:
     other = Break("getLlmsText", "was removed")
     sentence, same_of_other = complaints([BREAK, other], entries, accepted)

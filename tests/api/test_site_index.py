@@ -37,20 +37,15 @@ def addresses(value: object) -> set[str]:
 
 def test_the_index_has_the_address_of_everything(tmp_path: Path) -> None:
     assert index_of(tmp_path) == {
-        "markets": f"{BASE}/v1/public/markets",
-        "snapshot": f"{BASE}/v1/public/markets/snapshot",
-        "prices": f"{BASE}/v1/prices.json",
-        "build": f"{BASE}/v1/build.json",
-        "openapi": f"{BASE}/v1/openapi.json",
-        "llms": f"{BASE}/v1/llms.txt",
-        "changelog": f"{BASE}/v1/changelog.json",
-        "dumps": f"{BASE}/v1/dumps/head.json",
-        "changes": f"{BASE}/v1/changes/head.json",
+        "markets": f"{BASE}/v1/public/markets", "snapshot": f"{BASE}/v1/public/markets/snapshot",
+        "prices": f"{BASE}/v1/prices.json", "build": f"{BASE}/v1/build.json", "openapi": f"{BASE}/v1/openapi.json",
+        "llms": f"{BASE}/v1/llms.txt", "changelog": f"{BASE}/v1/changelog.json",
+        "dumps": f"{BASE}/v1/dumps/head.json", "changes": f"{BASE}/v1/changes/head.json",
         "feeds": [
             {"name": name, "jsonFeed": f"{BASE}/v1/feeds/{name}.json", "atom": f"{BASE}/v1/feeds/{name}.atom"}
             for name in ("new", "resolved")
         ],
-    }
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(("settings", "absent"), WITHOUT)

@@ -17,13 +17,13 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 #: What can be injected: an error of the server; a run of 429s; a body that ends early; one in single bytes; one that
-#: stops in its midst until it is released or the client goes; a body that is not the JSON it should be; a connection
+#: stops in its midst until it is released or the client goes; a body that is no JSON although it says so; a connection
 #: that is reset before or in an answer.
 FAULTS: Final = ("5xx", "429", "cut", "slow", "stall", "json", "reset")
 #: Headers that are of one connection only.
 _HOP_BY_HOP: Final = {"connection", "keep-alive", "transfer-encoding", "content-length", "host"}
 _NO_BODY: Final = {204, 304}
-_NOT_THE_JSON: Final = (b"", b"<html>Sign in</html>", b"null", b"[]", b"{}", b'"', b'{"items":null,"nextCursor":7}')
+_NO_JSON: Final = (b"", b"<html>Sign in</html>", b'"', b'{"items":[],"nextCursor"')
 _LONGEST_STORM: Final = 4
 #: How much of a body comes in single bytes: each is a write of its own.
 _SLOW_BYTES: Final = 300
@@ -190,7 +190,7 @@ class _Handler(BaseHTTPRequestHandler):
         status, headers, _ = self._asked()
         named = {"content-encoding", "etag", "x-proxied-length"}
         kept = {name: value for name, value in headers.items() if name.lower() not in named}
-        self._send(status, kept, self.server.fate.choose(_NOT_THE_JSON))
+        self._send(status, kept, self.server.fate.choose(_NO_JSON))
 
     def _reset(self) -> None:
         if self.server.fate.choose((True, False)):

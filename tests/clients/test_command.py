@@ -1,21 +1,35 @@
 """The command `pm`: answers for people, programs and language models."""
 
+import fcntl
+import hashlib
 import json
+import os
+import pty
 import re
+import shlex
+import signal
 import sqlite3
-from contextlib import closing
+import struct
+import subprocess
+import sys
+import termios
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
 from generator.api import keys
-from public_markets_client import command, models, tables
+from public_markets_client import __version__, command, models, tables
 from public_markets_client.decoding import decoded
 from tests.clients.conftest import DemoSite
 from tests.clients.encoding import encoded
+from tests.clients.faulting_proxy import Fate, FaultingProxy, running
+from tests.downloads import states
+from tests.downloads.states import IDS
 from tests.support.project import ROOT
 from tests.support.readers.change_feed import Answer, serving
+from tests.support.waiting import wait_until
 
 #: Four bytes a token.
 MOST_BYTES: Final = 1_500 * 4
@@ -32,6 +46,25 @@ class Pm:
         assert command.main([self.url, *words]) == code
         out, self.err = self._capsys.readouterr()
         return out
+
+
+#: The command as a program of its own.
+PM: Final = [sys.executable, "-c", "import sys; from public_markets_pm import main; sys.exit(main())"]
+ENVIRON: Final = {"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT / "clients/python")}
+
+
+def on_a_terminal(columns: int, *words: str) -> str:
+    """What it prints on one that is so wide."""
+    ours, its = pty.openpty()
+    fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    with subprocess.Popen([*PM, *words], stdout=its, stderr=its, env=ENVIRON):
+        os.close(its)
+        said = b""
+        with suppress(OSError):  # as Linux says that nobody writes any more
+            while part := os.read(ours, 1 << 16):
+                said += part
+    os.close(ours)
+    return said.decode().replace("\r\n", "\n")
 
 
 @pytest.fixture
@@ -149,7 +182,72 @@ def test_a_long_answer_is_cut_and_says_so(demo_site: DemoSite, pm: Pm, capsys: p
         site.answers = _AnyPage([{**item, "id": str(at)} for at in range(50)])
         said = Pm(site.url, capsys)("search", "x")
     assert 2_000 < len(said.encode()) < MOST_BYTES
-    assert re.search(r"\(\d+, and there are more; --limit N or --all shows more\)\n$", said)
+    assert said.endswith(" of 50; --limit N or --all shows more)\n")
+
+
+def test_a_search_says_how_many_there_are_as_far_as_it_asks(pm: Pm) -> None:
+    many = len(pm("search", "will", "--all", "--ndjson").splitlines())
+    assert many > 50
+    assert pm("search", "will", "--limit", "3").endswith(
+        f"(3 of {many if many < 104 else 'at least 104'}; --limit N or --all shows more)\n"
+    )
+    few = len(pm("search", "will", "--category", "politics", "--all", "--ndjson").splitlines())
+    assert pm("search", "will", "--category", "politics", "--limit", "1").endswith(
+        f"(1 of {few}; --limit N or --all shows more)\n"
+    )
+
+
+@pytest.mark.parametrize("words", [["list"], ["list", "--status", "all"], ["search", "will"]])
+def test_markets_are_sorted_by_probability(pm: Pm, words: list[str]) -> None:
+    usual = [json.loads(line) for line in pm(*words, "--all", "--ndjson").splitlines()]
+    told = [json.loads(line) for line in pm(*words, "--sort", "prob", "--all", "--ndjson").splitlines()]
+    assert told == sorted(usual, key=lambda one: one["prob"], reverse=True) != usual
+    assert f" of {len(usual)};" in pm(*words, "--sort", "prob", "--limit", "2")
+
+
+@pytest.mark.parametrize("few", [["--limit", "3"], ["--all"]])
+def test_prices_have_the_questions_of_their_markets(pm: Pm, demo_site: DemoSite, few: list[str]) -> None:
+    questions = {one["market"]["id"]: one["market"]["question"] for one in details_of(demo_site.folder / "output")}
+    _, *rows, _ = pm("prices", *few).splitlines()
+    assert [row for row in rows if not row.endswith(f" {tables.cut(questions[row.split()[0]])}")] == []
+    assert len(rows) == (3 if few != ["--all"] else len(pm("prices", "--ndjson", "--all").splitlines())) > 2
+
+
+@pytest.mark.parametrize("many", [1, 1_000])
+def test_changes_have_the_questions_of_their_markets(
+    capsys: pytest.CaptureFixture[str], demo_site: DemoSite, many: int
+) -> None:
+    """They are in the lists of a small site, and else in details."""
+    detail = details_of(demo_site.folder / "output")[0]
+    market_id, question = detail["market"]["id"], tables.cut(detail["market"]["question"])
+    with serving() as site:
+        site.begin(states.state({one: [("prob", "0.1")] for one in (IDS[1], market_id)}))
+        site.move(states.state({IDS[0]: [("question", '"Snow?"')], market_id: [("prob", "0.2")]}))
+        build = {**json.loads((demo_site.folder / "output" / keys.BUILD).read_bytes()), "markets": many}
+        site.answers["/v1/build.json"] = Answer(json.dumps(build).encode())
+        page = {"items": [details_of(demo_site.folder / "output")[1]["market"], detail["market"]], "nextCursor": None}
+        path, body = ("?status=all&limit=100", page) if many == 1 else (f"/{market_id}", detail)
+        site.answers[f"/v1/public/markets{path}"] = Answer(json.dumps(body).encode())
+        told = Pm(site.url, capsys)("changes")
+    gone = f"gone: a market whose id has the SHA-256 digest {hashlib.sha256(IDS[1].encode()).hexdigest()}"
+    rows = sorted([f"{market_id} prob=0.2 {question}", f"{IDS[0]} Snow?"])
+    assert told.splitlines() == ["id changes question", gone, *rows, "(3, all)"]
+
+
+@pytest.mark.parametrize("columns", [20, 60, 80, 100, 132])
+def test_rows_fit_the_terminal(demo_site: DemoSite, pm: Pm, columns: int) -> None:
+    """Wide letters, too."""
+    whole = pm("list", "--limit", "40").splitlines()
+    with serving() as site:
+        site.answers = _AnyPage([{**_item(demo_site), "question": "木" * 99}])
+        wide = on_a_terminal(columns, site.url, "list").splitlines()
+    *rows, _ = on_a_terminal(columns, demo_site.url, "list", "--limit", "40").splitlines()
+    assert max(map(len, rows)) <= columns < max(map(len, whole))
+    assert 2 * wide[1].count("木") + len(wide[1].replace("木", "")) <= columns
+    assert len(rows) == 41
+    assert rows[0] == {132: whole[0], 100: "id prob volume trader_count fills24h question"}.get(
+        columns, "id prob question"
+    )
 
 
 class _AnyPage(dict[str, Answer]):
@@ -204,8 +302,8 @@ def test_what_goes_wrong_is_one_sentence_with_an_exit_code(
     pm: Pm, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert pm("market", "00000000-0000-4000-8000-000000000000", code=1) == ""
-    assert pm.err.startswith(f"pm: {pm.url}/v1/public/markets/00000000-0000-4000-8000-000000000000: 404: not found\n")
-    assert "search for words" in pm.err
+    address = f"{pm.url}/v1/public/markets/00000000-0000-4000-8000-000000000000"
+    assert pm.err == f"pm: {address}: 404: not found; to find its id: pm URL search WORDS\n"
     pm("search", "x" * 101, code=1)
     assert re.fullmatch(r"pm: .*: 400: q: must have a letter or a digit, and at most 100 characters.*\n", pm.err)
     (tmp_path / "file").touch()
@@ -214,14 +312,46 @@ def test_what_goes_wrong_is_one_sentence_with_an_exit_code(
     with serving() as site:
         elsewhere = Pm(site.url, capsys)
         elsewhere("list", code=1)
-        assert elsewhere.err.endswith(
-            "404: the site answers 404\npm: search for words of the question to find an id: pm URL search WORDS\n"
-        )
+        assert elsewhere.err == f"pm: no Public Markets site answers at {site.url}; give the address before /v1\n"
+        elsewhere("prices", code=1)
+        assert elsewhere.err == f"pm: {site.url}/v1/prices.json: 404: not found\n"
     for wrong in (["list", "--status", "bad"], ["list", "--limit", "0"], ["nothing"], []):
         with pytest.raises(SystemExit) as ended:
             pm(*wrong)
         assert ended.value.code == 2
-    assert command.main(["file:///etc", "list"]) == 1
+    capsys.readouterr()
+    for words in (["file:///etc", "list"], ["list"], ["search", "will", "win"], ["list", "--limit", "5"]):
+        assert command.main(words) == 1
+        said = (
+            f"pm: no Public Markets site answers at {words[0]}; give the address before /v1, with https:// or http://"
+        )
+        assert capsys.readouterr().err == f"{said}\n"
+
+
+def test_its_version_is_told(pm: Pm, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        pm("--version")
+    assert capsys.readouterr().out == f"pm {__version__}\n"
+
+
+def test_who_interrupts_it_sees_no_traceback(demo_site: DemoSite, tmp_path: Path) -> None:
+    (tmp_path / "httpx.py").write_text("import os, signal\nos.kill(os.getpid(), signal.SIGINT)\n")
+    environ = {**ENVIRON, "PYTHONPATH": f"{tmp_path}:{ENVIRON['PYTHONPATH']}"}
+    soon = subprocess.run([*PM, demo_site.url, "list"], env=environ, capture_output=True, check=False)
+    assert (soon.returncode, soon.stderr) == (130, b""), "while modules are read"
+    always = Fate(("stall",), seed=1, share=1, in_a_row=99)
+    with running(FaultingProxy(demo_site.url, always)) as proxy:
+        process = subprocess.Popen([*PM, proxy.url, "list"], stderr=subprocess.PIPE, env=ENVIRON)
+        wait_until(lambda: always.injected["stall"] > 0)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate()
+    assert (process.returncode, said) == (130, b"")
+
+
+def test_who_reads_no_further_hears_no_complaint(demo_site: DemoSite) -> None:
+    command = f"{shlex.join(PM)} {demo_site.url} list --all --status all --json | head -c 9"
+    done = subprocess.run(["bash", "-o", "pipefail", "-c", command], env=ENVIRON, capture_output=True, check=False)
+    assert (done.returncode, len(done.stdout), done.stderr) == (0, 9, b"")
 
 
 def test_no_control_character_of_a_site_reaches_the_terminal(

@@ -23,9 +23,10 @@ from tests.support.readers.pages import PAGES, scripts, section
 from tests.test_wheel import ENVIRON, built, done
 
 FOLDER: Final = ROOT / "clients/python"
-MODULES: Final = sorted((FOLDER / "public_markets_client").glob("*.py"))
+MODULES: Final = [*sorted((FOLDER / "public_markets_client").glob("*.py")), FOLDER / "public_markets_pm.py"]
 #: What may be imported besides Python and the package, by module.
 LIBRARIES: Final = {"clients.py": {"httpx"}, "stores.py": {"duckdb"}}
+METADATA: Final = "^(?:Project-URL: Source|Keywords: |Classifier: Typing :: Typed)"
 #: Tokens that are not code.
 SILENT: Final = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
 
@@ -47,7 +48,7 @@ def test_it_has_at_most_1050_lines_of_code() -> None:
     generated = [name for name, text in texts.items() if text.startswith(generate_models.HEADER)]
     assert generated == ["models.py"]
     counted = {name: code_lines(text) for name, text in texts.items() if name not in generated}
-    assert len(counted) == 10
+    assert len(counted) == 11
     assert 500 < sum(counted.values()) <= 1050, counted
 
 
@@ -111,18 +112,8 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
         f"public_markets_client-{__version__}-py3-none-any.whl", f"public_markets_client-{__version__}.tar.gz",
     ]  # fmt: skip
     done(sys.executable, "-m", "venv", "--without-pip", folder / "env", cwd=folder)
-    pip = (
-        sys.executable,
-        "-m",
-        "pip",
-        "--quiet",
-        "--python",
-        folder / "env/bin/python",
-        "install",
-        "--no-index",
-        "--no-deps",
-    )
-    done(*pip, *(folder / "dist").glob("*.whl"), cwd=folder)
+    pip = f"{sys.executable} -m pip --quiet --python {folder}/env/bin/python install --no-index --no-deps"
+    done(*pip.split(), *(folder / "dist").glob("*.whl"), cwd=folder)
     (site,) = (folder / "env/lib").glob("python*/site-packages")
     libraries = Path(sysconfig.get_path("purelib"))
     for name in ("httpx", "httpcore", "h11", "anyio", "certifi", "idna", "typing_extensions.py"):
@@ -134,8 +125,12 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_it_works_where_only_its_files_are_installed(installed: Path, demo_site: DemoSite, tmp_path: Path) -> None:
     assert "mirror" in done(installed / "pm", "--help", cwd=tmp_path)
     assert done(installed / "pm", demo_site.url, "list", "--limit", "1", cwd=tmp_path).count("\n") == 3
-    where = done(installed / "python", "-c", "import public_markets_client as p; print(p.__file__)", cwd=tmp_path)
-    assert where.startswith(str(installed.parent))
+    (package,) = installed.parent.glob("lib/python*/site-packages/public_markets_client")
+    assert (package / "SKILL.md").read_bytes() == (FOLDER / "SKILL.md").read_bytes()
+    about = package.with_name(f"public_markets_client-{__version__}.dist-info").joinpath("METADATA").read_text("utf-8")
+    assert {"Project-URL: Source", "Keywords: ", "Classifier: Typing :: Typed"} <= {
+        *re.findall(METADATA, about, re.MULTILINE)
+    }
     for text in EXAMPLES:
         assert done(installed / "python", "-c", text.replace("http://127.0.0.1:8000", demo_site.url), cwd=tmp_path)
     told = subprocess.run(
@@ -149,17 +144,8 @@ def test_it_works_where_only_its_files_are_installed(installed: Path, demo_site:
 def test_programs_that_use_it_are_checked_strictly_for_its_oldest_python(installed: Path, tmp_path: Path) -> None:
     for number, text in enumerate(EXAMPLES):
         (tmp_path / f"example{number}.py").write_text(text)
-    options = (
-        "--strict",
-        "--python-version",
-        "3.10",
-        "--python-executable",
-        installed / "python",
-        "--cache-dir",
-        tmp_path,
-    )
-    command = (sys.executable, "-m", "mypy", "--config-file", "/dev/null", *options)
+    options = f"--strict --python-version 3.10 --python-executable {installed}/python --cache-dir {tmp_path}"
+    command = (sys.executable, "-m", "mypy", "--config-file", "/dev/null", *options.split())
     assert done(*command, *tmp_path.glob("*.py"), cwd=tmp_path).startswith("Success")
-    assert done(*command, FOLDER / "public_markets_client", "--ignore-missing-imports", cwd=tmp_path).startswith(
-        "Success"
-    )
+    said = done(*command, FOLDER / "public_markets_client", "--ignore-missing-imports", cwd=tmp_path)
+    assert said.startswith("Success")

@@ -267,20 +267,8 @@ SYNTAX = [
     *("\n  ", ": ", "\n- ", "---\n", "...\n", "<<: ", "&a ", "*a"),
 ]
 VALUES = [
-    "null",
-    "true",
-    "on",
-    "1",
-    "-1",
-    "1e9",
-    "0x1",
-    ".inf",
-    "2026-01-31",
-    "6 h",
-    "PT6H",
-    "s3://bucket/x",
-    "http://x",
-]
+    "null", "true", "on", "1", "-1", "1e9", "0x1", ".inf", "2026-01-31", "6 h", "PT6H", "s3://bucket/x", "http://x",
+]  # fmt: skip
 TRAPS = ["!!int ", "!!python/name:os.system ", '"\\U0011', "%YAML 9", "sqlite:///x"]
 SECTIONS = {key.partition(".")[0] for key in KEYS}
 pieces = st.sampled_from([*KEYS, *sorted(SECTIONS), *SYNTAX, *VALUES, *TRAPS])

@@ -38,8 +38,7 @@ LISTED = f"{VISIBLE} AND id NOT IN (SELECT market_id FROM fx_members WHERE is_pu
 
 #: Conditions by kind; the first forty markets have one in lists for each.
 IN_LISTS = {
-    "open": "status = 'open'",
-    "closed": "status = 'closed'",
+    "open": "status = 'open'", "closed": "status = 'closed'",
     "resolved YES": "status = 'resolved' AND resolution = 'YES'",
     "resolved NO": "status = 'resolved' AND resolution = 'NO'",
     "resolved CANCEL": "status = 'resolved' AND resolution = 'CANCEL'",
@@ -49,19 +48,15 @@ IN_LISTS = {
     "paused": "status = 'open' AND trading_pause_reason IS NOT NULL",
     "empty order book": "status = 'open' AND id NOT IN (SELECT market_id FROM orders)",
     "no fills": "id NOT IN (SELECT market_id FROM fills)",
-    "no history": "id NOT IN (SELECT market_id FROM probabilities)",
-    "no slug": "slug IS NULL",
-    "no description": "description IS NULL",
-    "paragraphs": "description LIKE '%' || char(10, 10) || '%'",
-    "a time in RFC 3339": "created_at LIKE '%T%Z'",
-    "a long question": "length(question) >= 300",
-    "markup in a question": "question LIKE '%<b>%'",
-    "a script's end in a question": "question LIKE '%</script>%'",
+    "no history": "id NOT IN (SELECT market_id FROM probabilities)", "no slug": "slug IS NULL",
+    "no description": "description IS NULL", "paragraphs": "description LIKE '%' || char(10, 10) || '%'",
+    "a time in RFC 3339": "created_at LIKE '%T%Z'", "a long question": "length(question) >= 300",
+    "markup in a question": "question LIKE '%<b>%'", "a script's end in a question": "question LIKE '%</script>%'",
     **{
         f"{text!a} in a question": f"instr(question, char({ord(text[0])}))"
         for text in ("☃", "قبل", "ה", "最", "국", "\u0301", "\u200d", '"', "\\", "\u2028", "{")
     },
-}
+}  # fmt: skip
 #: A query per kind; each must find something among the first forty markets.
 KINDS = {
     **{kind: f"SELECT 1 FROM markets WHERE {condition} AND {LISTED}" for kind, condition in IN_LISTS.items()},

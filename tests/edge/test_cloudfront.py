@@ -180,29 +180,16 @@ def test_files_to_take_away_lie_under_the_names_that_readers_use(demo_output: Pa
 def test_the_origin_response_knows_what_the_router_core_knows(tmp_path: Path) -> None:
     lists, details = keys.list_prefix("open/new"), keys.DETAILS
     odd = [
-        keys.LISTS,
-        f"{keys.LISTS}/",
-        lists,
-        f"{lists}/",
-        f"{lists}/firsts/1.json",
-        f"{lists}/x/{keys.FIRST}",
+        keys.LISTS, f"{keys.LISTS}/", lists, f"{lists}/", f"{lists}/firsts/1.json", f"{lists}/x/{keys.FIRST}",
         details,
-    ]
+    ]  # fmt: skip
     given = [*NAMED_FILES, *map(keys.head, keys.DOWNLOADS), keys.SITE_INDEX, keys.CHANGELOG, keys.feed("new", "atom")]
     every = [
-        FIRST_PAGE,
-        PAGE,
-        DETAIL,
-        keys.SNAPSHOT,
-        keys.PRICES,
-        keys.OPENAPI,
-        keys.BUILD,
+        FIRST_PAGE, PAGE, DETAIL, keys.SNAPSHOT, keys.PRICES, keys.OPENAPI, keys.BUILD,
         *given,
         *odd,
-        "",
-        "x",
-        f"x/{PAGE}",
-    ]
+        "", "x", f"x/{PAGE}",
+    ]  # fmt: skip
     context = quickjs.Context()
     context.eval(router.render(PLAIN))
     events = [origin_event("GET", f"/{key}", *bucket_response(key, None)) for key in every]

@@ -95,13 +95,10 @@ def test_a_worker_grants_few_searches_and_many_other_requests(tmp_path: Path) ->
 
 #: What each edge's files say where there is a limit on searches.
 SIGNS: Final = {
-    "nginx/nginx.conf": "_searches",
-    "nginx/server.conf": "_searches",
-    "nginx/http.conf": "_searches",
-    "cloudflare/worker.js": "SEARCH_LIMITER",
-    "cloudflare/wrangler.jsonc": "SEARCH_LIMITER",
+    "nginx/nginx.conf": "_searches", "nginx/server.conf": "_searches", "nginx/http.conf": "_searches",
+    "cloudflare/worker.js": "SEARCH_LIMITER", "cloudflare/wrangler.jsonc": "SEARCH_LIMITER",
     "cloudfront/template.yaml": "SearchLimit",
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -76,23 +76,18 @@ def test_an_entry_shows_what_seldom_changes_of_a_market(config: Config) -> None:
     as_json, parsed = written(json_feed.make("new", markets, config))
     assert as_json["items"] == [
         {
-            "id": f"urn:uuid:{market_id(2)}",
-            "url": f"https://api.example.org/x/v1/public/markets/{market_id(2)}",
+            "id": f"urn:uuid:{market_id(2)}", "url": f"https://api.example.org/x/v1/public/markets/{market_id(2)}",
             "title": "Question 2?",
             "content_text": "Resolved YES on 2026-01-20 10:30 UTC. Closing time: 2046-06-30 23:59 UTC.",
-            "date_published": "2026-01-01T00:00:00.000Z",
-            "date_modified": "2026-01-20T10:30:00.250Z",
+            "date_published": "2026-01-01T00:00:00.000Z", "date_modified": "2026-01-20T10:30:00.250Z",
             "tags": ["politics", "a & b"],
         },
         {
-            "id": f"urn:uuid:{market_id(1)}",
-            "url": f"https://api.example.org/x/v1/public/markets/{market_id(1)}",
-            "title": "Question 1?",
-            "content_text": "Closing time: 2046-06-30 23:59 UTC.",
-            "date_published": "2026-01-01T00:00:00.000Z",
-            "date_modified": "2026-01-01T00:00:00.000Z",
+            "id": f"urn:uuid:{market_id(1)}", "url": f"https://api.example.org/x/v1/public/markets/{market_id(1)}",
+            "title": "Question 1?", "content_text": "Closing time: 2046-06-30 23:59 UTC.",
+            "date_published": "2026-01-01T00:00:00.000Z", "date_modified": "2026-01-01T00:00:00.000Z",
         },
-    ]
+    ]  # fmt: skip
     for entry, same in zip(as_json["items"], parsed.entries, strict=True):
         assert (same.id, same.link, same.title) == (entry["id"], entry["url"], entry["title"])
         assert same.summary == entry["content_text"]

@@ -245,14 +245,9 @@ def test_a_reason_names_every_offending_column_with_its_value() -> None:
 def test_a_member_of_a_public_fx_family_shows_it() -> None:
     wire = row_validation.market(market_row(), fx=FX_MEMBER, fills24h=0, as_of=NOW)
     assert json.loads(contract.encode(wire))["fxFamilyMember"] == {
-        "title": "EUR/USD weekly",
-        "instrument": "EURUSD",
-        "source": "ECB reference rates",
-        "weekStart": "2026-01-26",
-        "weekEnd": "2026-01-30",
-        "thresholdValue": 1.08,
-        "direction": "gte",
-    }
+        "title": "EUR/USD weekly", "instrument": "EURUSD", "source": "ECB reference rates",
+        "weekStart": "2026-01-26", "weekEnd": "2026-01-30", "thresholdValue": 1.08, "direction": "gte",
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(

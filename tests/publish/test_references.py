@@ -57,20 +57,12 @@ def test_a_market_is_known_by_whatever_names_it(config: Config, text: str) -> No
     "text",
     [
         ONE[:7],
-        "00000009",
-        "A/B ü",
-        "rain",
-        "https://example.org/m/will-it-rain",
-        "https://other.example.org/will-it-rain",
-        f"https://api.example.org/v1/public/markets/{ONE}",
-        "https://api.example.org/m/v1/public/markets",
-        "https://api.example.org",
-        f"https://evil.example/m/v1/public/markets/detail/00/{ONE}.json",
-        "a/b\u200b ü",
-        "https://[",
-        "://",
+        "00000009", "A/B ü", "rain", "https://example.org/m/will-it-rain", "https://other.example.org/will-it-rain",
+        f"https://api.example.org/v1/public/markets/{ONE}", "https://api.example.org/m/v1/public/markets",
+        "https://api.example.org", f"https://evil.example/m/v1/public/markets/detail/00/{ONE}.json", "a/b\u200b ü",
+        "https://[", "://",
     ],
-)
+)  # fmt: skip
 def test_what_names_no_market_means_none(config: Config, text: str) -> None:
     assert references.ids_meant(text, config, built(**NAMES)) == frozenset()
 

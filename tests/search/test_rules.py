@@ -84,12 +84,9 @@ def test_a_cursor_is_bound_to_the_list_and_the_folded_words(edge: InQuickjs, lay
     for same in ("THE%20will", "the,%20Will!", "th%C3%A9%20will", "will%20the"):
         assert edge.walk(objects_of(layout), f"q={same}&limit=3&cursor={cursor}")[0]["body"] == second["body"]
     others = (
-        "q=the",
-        "q=the%20wil",
-        "q=the%20will&status=closed",
-        "q=the%20will&sort=new",
+        "q=the", "q=the%20wil", "q=the%20will&status=closed", "q=the%20will&sort=new",
         "q=the%20will&category=crypto",
-    )
+    )  # fmt: skip
     for other in (*others, "status=open"):
         assert refused(edge, layout, f"{other}&cursor={cursor}") == ["cursor.foreign"]
     of_list = cursors.mint("open/popular", f"c{'0' * 19}", 3)

@@ -165,11 +165,7 @@ def test_build_json_describes_the_build_for_readers() -> None:
     artifact = documents.build_json(manifest_of(version=__version__), Config(), 2, {"open/new": 1}, {})
     assert artifact.key == "v1/build.json"
     assert json.loads(artifact.body) == {
-        "asOf": NOW,
-        "generator": __version__,
-        "variant": "core",
-        "layout": "pages",
-        "markets": 2,
+        "asOf": NOW, "generator": __version__, "variant": "core", "layout": "pages", "markets": 2,
         "lists": {"open/new": 1},
         "snapshotSize": 6,
-    }
+    }  # fmt: skip

@@ -42,12 +42,9 @@ STATUSES: Final = ("open", "open", "open", "closed", "resolved", "cancelled")
 LIST_NAMES: Final = tuple(keys.list_name(status, sort) for status in STATES_OF_FILTER for sort in SORTS)
 LIMITS_WALKED: Final = (1, 7, 20, 100)
 ORDERS: Final = {
-    "popular": "trader_count DESC, volume DESC",
-    "activity": "last_activity_at DESC",
-    "volume": "volume DESC",
-    "new": "created_at DESC",
-    "ended": "coalesce(resolved_at, close_time) DESC",
-}
+    "popular": "trader_count DESC, volume DESC", "activity": "last_activity_at DESC", "volume": "volume DESC",
+    "new": "created_at DESC", "ended": "coalesce(resolved_at, close_time) DESC",
+}  # fmt: skip
 
 
 #: A file system in memory where available: several times faster, and a kill leaves the same.

@@ -133,14 +133,9 @@ def _running(program: Path, folder: Path) -> Iterator[int]:
 
 def _start(program: Path, data: Path, port: int, log: Any) -> subprocess.Popen[bytes]:
     settings = {
-        "listen_addresses": "127.0.0.1",
-        "unix_socket_directories": "",
-        "fsync": "off",
-        "full_page_writes": "off",
-        "synchronous_commit": "off",
-        "password_encryption": "scram-sha-256",
-        "max_wal_size": "4GB",
-    }
+        "listen_addresses": "127.0.0.1", "unix_socket_directories": "", "fsync": "off", "full_page_writes": "off",
+        "synchronous_commit": "off", "password_encryption": "scram-sha-256", "max_wal_size": "4GB",
+    }  # fmt: skip
     options = [argument for name, value in settings.items() for argument in ("-c", f"{name}={value}")]
     command: list[str | Path] = [program, "-D", data, "-p", str(port), *options]
     return subprocess.Popen(

@@ -12,17 +12,15 @@ import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
-from operator import itemgetter
 from typing import Any, BinaryIO, Literal
 
 from public_markets_client.decoding import Extensible, decoded
-from public_markets_client.errors import AnswerError, StartAgainError
+from public_markets_client.errors import AnswerError, DamagedError, StartAgainError
 from public_markets_client.models import ChangesHead, FullMarket
 from public_markets_client.requester import JSON, MALFORMED, Answer, etag_of, parsed
 
-LONGEST_LINE = 16 << 20
-#: The bytes of steps that are merged in memory; the dump, which is not, costs hardly more than so many.
-MOST_MERGED = 256 << 20
+#: The bytes of a line at most, and of steps that are merged in memory; the dump, which is not, costs hardly more.
+LONGEST_LINE, MOST_MERGED = 16 << 20, 256 << 20
 _PIECE = 1 << 18
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _STEP = re.compile(r"[0-9a-f]{32}\.ndjson\.gz")
@@ -105,13 +103,13 @@ class Change:
 
 
 def require_whole(file: BinaryIO, named: FeedFile) -> None:
-    """Raise AnswerError if a file that was fetched is not the one that a head names."""
+    """Raise DamagedError if a file that was fetched is not the one that a head names."""
     file.seek(0)
     digest = hashlib.sha256()
     while piece := file.read(_PIECE):
         digest.update(piece)
     if not digest.hexdigest().startswith(named.digest):
-        raise AnswerError("is not the file that the head names: its digest differs")
+        raise DamagedError("is not the file that the head names: its digest differs")
 
 
 def lines_of(file: BinaryIO, name: str, most: int) -> Iterator[bytes]:
@@ -163,12 +161,10 @@ def _line_of(found: dict[str, str]) -> bytes:
 
 
 def first_value(line: bytes) -> tuple[str, str]:
-    """The first property of a line: the id of a market, or the digest of one that is gone."""
+    """The first property of a line: the id of a market, or the digest of one that is gone; raises what is MALFORMED."""
     text = line.decode()
     JSON.decode(text)
-    if not (found := _FIRST.match(text)):
-        raise ValueError
-    return found[1], found[2]
+    return _FIRST.match(text).group(1, 2)  # type: ignore[union-attr,return-value]
 
 
 def digest_of(market_id: str) -> str:
@@ -213,8 +209,8 @@ class Merge:
 
 def _joined(left: Iterable[tuple[str, Any]], right: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Any, Any]]:
     """What both have under each id, None where there is nothing; they ascend by id."""
-    marked = ((market_id, 0, value) for market_id, value in left), ((market_id, 1, value) for market_id, value in right)
-    for market_id, group in groupby(heapq.merge(*marked), key=itemgetter(0)):
+    sides = ((market_id, 0, value) for market_id, value in left), ((market_id, 1, value) for market_id, value in right)
+    for market_id, group in groupby(heapq.merge(*sides), key=lambda marked: marked[0]):
         found = {side: value for _, side, value in group}
         yield market_id, found.get(0), found.get(1)
 

@@ -1,27 +1,28 @@
 """The two clients: the operations of `site` in an event loop, and the same at once."""
 
 import asyncio
-import time
+import socket
+import ssl
 import zlib
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager, suppress
-from functools import wraps
+from functools import partial, wraps
+from gzip import GzipFile
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from io import BytesIO
-from typing import Any, Concatenate, ParamSpec, cast
+from typing import Any, BinaryIO, Concatenate, ParamSpec, cast
 
 import httpx
 
+from public_markets_client import __version__
 from public_markets_client.decoding import T
-from public_markets_client.errors import AnswerError, UnavailableError
+from public_markets_client.errors import AnswerError, ClientError, DamagedError, NoSiteError, UnavailableError
 from public_markets_client.requester import MOST_BYTES, OK, Answer, Call, Options
 from public_markets_client.site import Site
 
 P = ParamSpec("P")
 _TOO_LONG = f"has more than {MOST_BYTES >> 20} MB"
-#: The bytes of an error that are read.
-_MOST_SAID = 64 << 10
-_PIECE = 64 << 10
+_AGENT = {"User-Agent": f"public-markets-client/{__version__}"}
 #: An answer that begins, and the pieces of its body.
 _Begun = tuple[httpx.Response, AsyncIterator[bytes]]
 
@@ -29,86 +30,70 @@ _Begun = tuple[httpx.Response, AsyncIterator[bytes]]
 def _settings(options: Options) -> Any:
     # Sites need no cookies, and whatever they send would be kept.
     cookies = CookieJar(DefaultCookiePolicy(allowed_domains=()))
-    return {"timeout": options.timeout, "cookies": cookies, "headers": {"User-Agent": "public-markets-client"}}
-
-
-def _headers(call: Call) -> Any:
-    return {"Accept-Encoding": "gzip", **call.headers}
+    return {"timeout": options.timeout, "cookies": cookies, "headers": _AGENT}
 
 
 class _HttpSite(Site):
     """What both ways to send have in common: what becomes of an answer."""
 
-    def _begin(self, call: Call) -> AbstractAsyncContextManager[_Begun]:
-        raise NotImplementedError
+    _begin: Callable[[Call], AbstractAsyncContextManager[_Begun]]
 
     async def _send(self, call: Call) -> Answer:
+        body = b""
         try:
             async with self._begin(call) as (response, pieces):
-                is_good = response.status_code == OK
-                try:
+                # What is wrong with the body of an error does not matter.
+                with suppress(*() if response.status_code == OK else (AnswerError,)):
                     body = await self._body(call, response, pieces)
-                except AnswerError:
-                    # What is wrong with an error does not matter.
-                    if is_good:
-                        raise
-                    body = b""
-        except httpx.TimeoutException:
-            raise UnavailableError("took too long; try again later") from None
         except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, OSError, ValueError) as error:
-            raise UnavailableError(f"cannot be read ({str(error) or type(error).__name__}); try again later") from None
+            raise self._failure(error) from None
         return Answer(response.status_code, response.headers, body)
+
+    def _failure(self, error: Exception) -> ClientError:
+        """What a request without an answer comes to; a wrong address stays so, and so does a certificate."""
+        cause: BaseException = error
+        while deeper := cause.__cause__ or cause.__context__:
+            cause = deeper
+        is_unnamed = isinstance(cause, socket.gaierror) and cause.errno != socket.EAI_AGAIN
+        # Other errors of TLS are of connections that have ended.
+        is_untrusted = type(cause) in {ssl.SSLError, ssl.SSLCertVerificationError}
+        reason = str(error) or type(error).__name__
+        if (is_unnamed or is_untrusted or isinstance(error, httpx.InvalidURL | ValueError)) and not self._is_site:
+            return NoSiteError(f"{self._base} ({reason})")
+        return UnavailableError(f"cannot be read ({reason}); try again later")
 
     async def _body(self, call: Call, response: httpx.Response, pieces: AsyncIterator[bytes]) -> bytes:
         """What is in the body, unless it goes into the file of the call."""
-        is_good, file = response.status_code == OK, call.file if response.status_code == OK else None
+        file = call.file if response.status_code == OK else None
         most, problem = (call.most, "is longer than the head says") if file else (MOST_BYTES, _TOO_LONG)
-        most = most if is_good else _MOST_SAID
         # What made-up answers of tests have was decoded already.
         named = "" if response.is_stream_consumed else response.headers.get("content-encoding", "")
-        inflated, body, received = _inflating(named.strip().lower(), is_file=bool(file)), file or BytesIO(), 0
+        is_plain = (coding := named.strip().lower()) in {"", "identity"}
+        if not is_plain and (file or coding not in {"gzip", "x-gzip"}):
+            raise AnswerError(f"has the Content-Encoding {coding[:20]}, which cannot be read")
+        body = file or BytesIO()
         body.seek(0)
         body.truncate()
         async for piece in pieces:
-            # What comes is counted, too: not all of it must become anything.
-            received += len(piece)
-            for part in inflated(piece):
-                if max(received, body.tell() + body.write(part)) > most:
-                    raise AnswerError(problem)
+            if body.tell() + body.write(piece) > most:
+                raise AnswerError(problem)
             if file and self._options.progress:
                 self._options.progress(body.tell(), most)
-        for _ in inflated(b""):
-            pass
         body.seek(0)
-        return b"" if file else body.read()
+        if is_plain:
+            return b"" if file else body.read()
+        return await self._apart(partial(_decompressed, body, most))
 
 
-def _inflating(coding: str, *, is_file: bool) -> Callable[[bytes], Iterator[bytes]]:
-    """What makes of each piece of a body, and at last of b"", its parts without the Content-Encoding.
-
-    They are short, however much there is in a piece.
-    """
-    if coding in {"", "identity"}:
-        return lambda piece: iter([piece])
-    if is_file or coding not in {"gzip", "x-gzip"}:
-        raise AnswerError(f"has the Content-Encoding {coding[:20]}, which cannot be read")
-    members = list[Any]()
-
-    def inflated(piece: bytes) -> Iterator[bytes]:
-        left = piece
-        while left:
-            if not members or members[-1].eof:
-                # Several in a row are one text.
-                members[:] = [zlib.decompressobj(16 + zlib.MAX_WBITS)]
-            try:
-                yield members[-1].decompress(left, _PIECE)
-            except zlib.error:
-                raise AnswerError("cannot be decompressed") from None
-            left = members[-1].unconsumed_tail or members[-1].unused_data
-        if not piece and members and not members[-1].eof:
-            raise AnswerError("cannot be decompressed")
-
-    return inflated
+def _decompressed(body: BinaryIO, most: int) -> bytes:
+    """The text of a gzip file; raise AnswerError if that has more bytes than it may."""
+    try:
+        text = GzipFile(fileobj=body).read(most + 1)
+    except (OSError, EOFError, zlib.error):
+        raise DamagedError("cannot be decompressed") from None
+    if len(text) > most:
+        raise AnswerError(_TOO_LONG)
+    return text
 
 
 class AsyncClient(_HttpSite, AbstractAsyncContextManager["AsyncClient"]):
@@ -120,15 +105,20 @@ class AsyncClient(_HttpSite, AbstractAsyncContextManager["AsyncClient"]):
 
     def __init__(self, base_url: str, options: Options | None = None, http: httpx.AsyncClient | None = None) -> None:
         super().__init__(base_url, options)
-        self._is_owner, self._http = http is None, http or httpx.AsyncClient(**_settings(self._options))
+        self.is_owner, self.http = http is None, http or httpx.AsyncClient(**_settings(self._options))
+
+    async def aclose(self) -> None:
+        """Close the connections; whatever is asked after that raises ClientError."""
+        self.is_closed = True
+        if self.is_owner:
+            await self.http.aclose()
 
     async def __aexit__(self, *_: object) -> None:
-        if self._is_owner:
-            await self._http.aclose()
+        await self.aclose()
 
     @asynccontextmanager
     async def _begin(self, call: Call) -> AsyncGenerator[_Begun, None]:
-        async with self._http.stream("GET", call.url, headers=_headers(call), follow_redirects=False) as response:
+        async with self.http.stream("GET", call.url, headers=call.headers, follow_redirects=False) as response:
             yield response, response.aiter_bytes() if response.is_stream_consumed else response.aiter_raw()
 
     async def _sleep(self, seconds: float) -> None:
@@ -147,14 +137,8 @@ class _BlockingSite(_HttpSite):
 
     @asynccontextmanager
     async def _begin(self, call: Call) -> AsyncGenerator[_Begun, None]:
-        with self.http.stream("GET", call.url, headers=_headers(call), follow_redirects=False) as response:
+        with self.http.stream("GET", call.url, headers=call.headers, follow_redirects=False) as response:
             yield response, _in_turn(response.iter_bytes() if response.is_stream_consumed else response.iter_raw())
-
-    async def _sleep(self, seconds: float) -> None:
-        time.sleep(seconds)  # noqa: ASYNC251 - there is no event loop
-
-    async def _apart(self, work: Callable[[], T]) -> T:
-        return work()
 
 
 async def _in_turn(pieces: Iterator[bytes]) -> AsyncIterator[bytes]:
@@ -201,9 +185,14 @@ class Client(AbstractContextManager["Client"]):
     def __init__(self, base_url: str, options: Options | None = None, http: httpx.Client | None = None) -> None:
         self.site = _BlockingSite(base_url, options, http)
 
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
+        """Close the connections; whatever is asked after that raises ClientError."""
+        self.site.is_closed = True
         if self.site.is_owner:
             self.site.http.close()
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     market, snapshot, build, prices = _one(Site.market), _one(Site.snapshot), _one(Site.build), _one(Site.prices)
     markets, dump, follow = _many(Site.markets), _many(Site.dump), _many(Site.follow)

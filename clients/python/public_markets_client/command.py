@@ -1,41 +1,42 @@
 """The command `pm`: a site's markets for people, programs and language models.
 
-Exit codes: 0 done; 1 refused, or the copy cannot be updated, and trying again will hardly help; 2 wrong usage; 3 the
-site did not answer, try again later.
+Exit codes: 0 done; 1 refused, no site there, or the copy cannot be updated, and trying again will hardly help; 2 wrong
+usage; 3 the site did not answer, try again later; 130 interrupted.
 """
 
 import json
 import logging
 import os
+import shutil
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace, RawTextHelpFormatter
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from itertools import islice
-from operator import attrgetter
 from pathlib import Path
 from typing import Any, get_args
 
 import public_markets_client as api
 from public_markets_client import tables
+from public_markets_client.requester import site_address
 
 _STORES: dict[str, Any] = {"sqlite": api.SqliteStore, "ndjson": api.NdjsonStore, "duckdb": api.DuckDbStore}
 #: How many rows there are in all, if that is known; asked only if not all are shown.
-Size = Callable[[], int | None]
-_DEFAULT_ROWS, _ALL = 20, 1 << 40
-_FAILED, _TRY_LATER, _INTERRUPTED = 1, 3, 130
+Size = Callable[[], int | str | None]
+_DEFAULT_ROWS, _ALL, _PAGE = 20, 1 << 40, 100
+_FAILED, _TRY_LATER = 1, 3
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the command; return its exit code."""
     sys.stdout.reconfigure(encoding="utf-8")  # type: ignore[union-attr]
-    given = _parser().parse_args(arguments)
     said = logging.Handler()
     said.emit = lambda record: _say(record.getMessage())  # type: ignore[method-assign]
     log = logging.getLogger("public_markets_client")
     log.setLevel(logging.INFO)
     log.handlers = [said]
     try:
+        given = _parser().parse_args(arguments)
         progress = _show_bytes if sys.stderr.isatty() else None
         with api.Client(given.url, api.Options(hosts=given.host, progress=progress)) as client:
             given.run(client, given)
@@ -44,12 +45,9 @@ def main(arguments: list[str] | None = None) -> int:
         # Who reads has enough; Python would complain when it flushes stdout at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (api.ClientError, OSError) as error:
-        _say(str(error))
-        if isinstance(error, api.NotFoundError):
-            _say("search for words of the question to find an id: pm URL search WORDS")
+        is_about_id = isinstance(error, api.NotFoundError) and given.run is _market
+        _say(f"{error}; to find its id: pm URL search WORDS" if is_about_id else str(error))
         return _TRY_LATER if isinstance(error, api.UnavailableError) else _FAILED
-    except KeyboardInterrupt:
-        return _INTERRUPTED
     return 0
 
 
@@ -59,7 +57,8 @@ def _say(sentence: str) -> None:
 
 def _parser() -> ArgumentParser:
     parser = ArgumentParser(prog="pm", description=__doc__, formatter_class=RawTextHelpFormatter)
-    parser.add_argument("url", metavar="URL", help="address of the site, before /v1")
+    parser.add_argument("--version", action="version", version=f"pm {api.__version__}")
+    parser.add_argument("url", metavar="URL", type=site_address, help="address of the site, before /v1")
     parser.add_argument("--host", metavar="HOST", action="append", default=[], help="another host that may be asked")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     listing = _command(commands, "list", _list, "lists markets")
@@ -67,7 +66,7 @@ def _parser() -> ArgumentParser:
     search.add_argument("q", metavar="WORD", nargs="+")
     for command, status in ((listing, "open"), (search, "all")):
         command.add_argument("--status", choices=get_args(api.Status), default=status, help=f"(default: {status})")
-        command.add_argument("--sort", choices=get_args(api.Sort), help="(default: as the site sorts)")
+        command.add_argument("--sort", choices=[*get_args(api.Sort), "prob"], help="(default: as the site sorts)")
         command.add_argument("--category", metavar="NAME", help="markets of a category alone")
     _command(commands, "market", _market, "shows a market").add_argument("ref", metavar="REF", help="id or slug")
     prices = _command(commands, "prices", _prices, "lists the prices of all open markets")
@@ -100,16 +99,19 @@ def _positive(text: str) -> int:
 
 
 def _list(client: api.Client, given: Namespace) -> None:
-    words = " ".join(getattr(given, "q", ())) or None
-    asked = {name: getattr(given, name) for name in ("status", "sort", "category")}
-    found = client.markets(**asked, q=words, page_size=min((given.limit or _DEFAULT_ROWS) + 1, 100))
+    words, sort = " ".join(getattr(given, "q", ())) or None, None if given.sort == "prob" else given.sort
+    markets = client.markets(status=given.status, sort=sort, category=given.category, q=words)
 
-    def size() -> int | None:
+    def size() -> int | str | None:
+        if words:
+            # Of a search no site says it: as many as a page more are counted.
+            many = (given.limit or _DEFAULT_ROWS) + 1 + (more := len([*islice(markets, _PAGE)]))
+            return many if more < _PAGE else f"at least {many}"
         name = ".".join(filter(None, [given.status, given.category]))
-        lists = {} if words else client.build().lists
-        return next((many for one, many in lists.items() if one.startswith(f"{name}/")), None)
+        return next((many for one, many in client.build().lists.items() if one.startswith(f"{name}/")), None)
 
-    _show(given, found, tables.market_row, tables.MARKET_COLUMNS, size)
+    every = sorted(_counted(markets), key=lambda one: one.prob, reverse=True) if given.sort == "prob" else markets
+    _show(given, every, tables.MARKET_COLUMNS, lambda shown: map(tables.market_row, shown), size)
 
 
 def _market(client: api.Client, given: Namespace) -> None:
@@ -119,12 +121,27 @@ def _market(client: api.Client, given: Namespace) -> None:
 
 
 def _prices(client: api.Client, given: Namespace) -> None:
-    prices = sorted(client.prices().markets, key=attrgetter(given.sort), reverse=True)
-    _show(given, prices, tables.price_row, tables.PRICE_COLUMNS, lambda: len(prices))
+    prices = sorted(client.prices().markets, key=lambda one: getattr(one, given.sort), reverse=True)
+    _show(given, prices, tables.PRICE_COLUMNS, lambda shown: _questioned(client, "open", tables.price_row, shown))
 
 
 def _changes(client: api.Client, given: Namespace) -> None:
-    _show(given, client.latest_changes(given.builds), tables.change_row, "id changed values", lambda: None)
+    changes = client.latest_changes(given.builds)
+    _show(given, changes, tables.CHANGE_COLUMNS, lambda shown: _questioned(client, "all", tables.change_row, shown))
+
+
+def _questioned(client: api.Client, status: Any, row: Any, shown: list[Any]) -> Iterator[tables.Row]:
+    """Rows with the questions of these markets, from their details or, if that takes fewer requests, from a list."""
+    values = [getattr(one, "json", one) for one in shown]
+    questions = {str(one["id"]): one.get("question") for one in values if "id" in one}
+    missing = [one for one, question in questions.items() if question is None]
+    if missing and len(missing) * _PAGE > client.build().markets:
+        questions |= {one.id: one.question for one in client.markets(status=status) if one.id in questions}
+    else:
+        for one in missing:
+            with suppress(api.NotFoundError):
+                questions[one] = client.market(one).market.question
+    return map(row, shown, (str(questions.get(str(value.get("id"))) or "-") for value in values))
 
 
 def _mirror(client: api.Client, given: Namespace) -> None:
@@ -133,26 +150,29 @@ def _mirror(client: api.Client, given: Namespace) -> None:
     store = _STORES[given.to](path)
     found = client.follow(store)
     if given.form == "table":
-        counts = Counter(change.kind for change in found)
-        summary = ", ".join(f"{counts[kind]} {kind}" for kind in ("added", "changed", "gone"))
+        kinds = [change.kind for change in found]
+        summary = ", ".join(f"{kinds.count(kind)} {kind}" for kind in ("added", "changed", "gone"))
         _print_all([f"{path}: {summary}; serial {store.position().serial}"])
     else:
         told = ({"kind": one.kind, "id": one.id, "market": one.market and one.market.json} for one in found)
         _print_json(given, told)
 
 
-def _show(given: Namespace, found: Iterable[Any], row: Callable[[Any], str], columns: str, size: Size) -> None:
-    """Print what was found in the form that was asked for."""
+def _show(given: Namespace, values: Any, columns: tables.Row, rows: Any, size: Size = lambda: None) -> None:
+    """Print values as they are, or the `rows` of a table that are made of the list of them."""
     most = given.limit or _DEFAULT_ROWS
     if given.form != "table":
-        _print_json(given, islice(found, most))
+        _print_json(given, islice(values, most))
         return
-    rows = [row(one) for one in _counted(islice(found, most + 1))]
-    lines = rows[:most] if given.limit else [*tables.fitting(rows[:most], tables.BUDGET - 200)]
+    some = [*_counted(islice(values, most + 1))]
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else _ALL
+    head, *lines = tables.lines([columns, *rows(some[:most])], width)
+    lines = lines if given.limit else [*tables.fitting(lines, tables.BUDGET - 200)]
     rest = ", all"
-    if len(lines) < len(rows):
-        rest = (f" of {many}" if (many := size()) else ", and there are more") + "; --limit N or --all shows more"
-    _print_all([columns, *lines, f"({len(lines)}{rest})"])
+    if len(lines) < len(some):
+        many = len(values) if isinstance(values, list) else len(some) if len(some) <= most else size()
+        rest = (f" of {many}" if many else ", and there are more") + "; --limit N or --all shows more"
+    _print_all([head, *lines, f"({len(lines)}{rest})"])
 
 
 def _print_json(given: Namespace, found: Iterable[Any]) -> None:
@@ -182,5 +202,4 @@ def _counted(found: Iterable[Any]) -> Iterator[Any]:
 
 def _show_bytes(now: int, most: int) -> None:
     """Show how much of a file has come."""
-    end = "\n" if now >= most else ""
-    print(f"\r{now / 1e6:.1f} of {most / 1e6:.1f} MB", end=end, file=sys.stderr, flush=True)
+    print(f"\r{now / 1e6:.1f} of {most / 1e6:.1f} MB", end="\n" if now >= most else "", file=sys.stderr, flush=True)

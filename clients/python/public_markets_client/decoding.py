@@ -1,9 +1,10 @@
 """How JSON values become the objects of `models`; `decoded` raises AnswerError with the path of what is wrong."""
 
 import re
+import sys
 import types
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, asdict, dataclass, field, fields
 from datetime import date, datetime
 from functools import cache
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -17,13 +18,17 @@ T = TypeVar("T")
 class Extensible:
     """The base of all objects; `json` has the values as they came, those included that the client does not know."""
 
-    json: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    json: Mapping[str, Any] = field(default_factory=dict, repr=False, hash=False)
 
     @property
     def extra(self) -> dict[str, Any]:
         """What this version of the client does not know, by its name in JSON."""
         known = {key for _, key, *_ in _properties(type(self))}  # type: ignore[arg-type]
         return {key: value for key, value in self.json.items() if key not in known}
+
+    def to_dict(self) -> dict[str, Any]:
+        """The values by their names in Python, times as `datetime`, and objects in it as such dictionaries."""
+        return asdict(self, dict_factory=lambda pairs: {name: value for name, value in pairs if name != "json"})
 
 
 @cache
@@ -69,11 +74,8 @@ def _value(hint: Any, value: Any, path: str) -> Any:
 
 
 def _plain(kind: type[Any], value: Any, path: str) -> Any:
-    if kind is float and type(value) is int:
-        try:
-            return float(value)
-        except OverflowError:
-            raise AnswerError("is out of range", path=path) from None
+    if kind is float and type(value) is int and abs(value) <= sys.float_info.max:
+        return float(value)
     if type(value) is not kind:
         raise AnswerError(f"must be of type {kind.__name__}", path=path)
     return value

@@ -16,6 +16,18 @@ class ClientError(Exception):
         return ": ".join(filter(None, [self.url, str(self.status or ""), self.path, self.message]))
 
 
+class NoSiteError(ClientError):
+    """At the address that a client was given, there is no site."""
+
+    def __init__(self, address: str, status: int | None = None) -> None:
+        missing = "" if address.startswith(("http://", "https://")) else ", with https:// or http://"
+        message = f"no Public Markets site answers at {address}; give the address before /v1{missing}"
+        super().__init__(message, status=status)
+
+    def __str__(self) -> str:
+        return self.message
+
+
 class ApiError(ClientError):
     """The site refuses the request, and trying again will not help."""
 
@@ -40,7 +52,11 @@ class UnavailableError(ClientError):
 
 
 class AnswerError(ClientError):
-    """An answer is not what the API promises: damaged on its way, or of no such site."""
+    """An answer is not what the API promises."""
+
+
+class DamagedError(AnswerError):
+    """An answer was damaged on its way, as often as it was asked for."""
 
 
 class StoreError(ClientError):

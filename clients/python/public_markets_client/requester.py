@@ -5,7 +5,7 @@ import json
 import random
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Collection, Mapping, MutableMapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, BinaryIO
@@ -17,26 +17,17 @@ from public_markets_client.decoding import T, decoded
 #: The largest answer that is kept in memory, in bytes, and all that are kept to ask whether they have changed; dumps
 #: and steps are written to files.
 MOST_BYTES = 16 << 20
-NOT_MODIFIED = 304
-_TEMPORARY = frozenset({408, 425, 429, 500, 502, 503, 504})
+OK, NOT_MODIFIED, NOT_FOUND = 200, 304, 404
+#: 304 among them, where nobody asked whether anything has changed.
+_TEMPORARY = frozenset({NOT_MODIFIED, 408, 425, 429, 500, 502, 503, 504})
 #: What goes wrong when JSON is not what it should be.
 MALFORMED = (ValueError, LookupError, TypeError, AttributeError, RecursionError, OverflowError)
-OK = 200
-#: How many answers are kept.
-_MOST_KEPT = 100
+#: How many answers are kept, and how many redirects are followed. A longer ETag could not be sent back.
+_MOST_KEPT, _MOST_REDIRECTS, _LONGEST_ETAG = 100, 5, 200
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
-_MOST_REDIRECTS = 5
 _PORTS = {"http": ":80", "https": ":443"}
-#: A longer one could not be sent back, and sites have none.
-_LONGEST_ETAG = 200
-
-
-def _no_number(name: str) -> None:
-    raise ValueError(name)
-
-
-#: Python alone would take NaN for JSON.
-JSON = json.JSONDecoder(parse_constant=_no_number)
+#: Python alone would take NaN for JSON; `int` refuses it, and Infinity.
+JSON = json.JSONDecoder(parse_constant=int)
 
 
 @dataclass(frozen=True)
@@ -94,50 +85,47 @@ class Requester:
     """
 
     def __init__(self, base_url: str, options: Options | None) -> None:
-        if not base_url.startswith(("http://", "https://")):
-            raise errors.ClientError("is not an http or https URL", url=base_url)
-        self._base, self._options = base_url.rstrip("/").removesuffix("/v1"), options or Options()
-        try:
-            self._site = _split(base_url)
-        except ValueError as error:
-            raise errors.ClientError(f"the address of the site {error}") from None
+        self._base, self._options = site_address(base_url), options or Options()
+        self._site = _split(self._base)
+        #: Whether it has answered as a site does; before that, what is no JSON comes from another server.
+        self._is_site = self.is_closed = False
         self._sent = deque[float](maxlen=self._options.requests)
         self._searched = deque[float](maxlen=self._options.searches)
 
     def _url(self, path: str) -> str:
         return f"{self._base}/v1/{path}"
 
-    async def _send(self, call: Call) -> Answer:
-        """The answer to a call; raise ClientError if there is no whole one."""
-        raise NotImplementedError
+    #: Returns the answer to a call, or raises ClientError if there is no whole one.
+    _send: Callable[[Call], Awaitable[Answer]]
 
     async def _sleep(self, seconds: float) -> None:
-        raise NotImplementedError
+        time.sleep(seconds)  # noqa: ASYNC251 - who has an event loop waits in it
 
     async def _apart(self, work: Callable[[], T]) -> T:
-        """Do what takes long without keeping others waiting."""
-        raise NotImplementedError
+        """Do what takes long; where there is an event loop, without keeping it waiting."""
+        return work()
 
     async def _ask(self, call: Call, read: Callable[[Answer], T]) -> T:
         """What `read` makes of the answer; raise ClientError if there is none that it can read."""
         attempt = 0
-        while True:
+        while not self.is_closed:
             attempt += 1
             try:
-                answer = await self._answer(call)
-                return await self._apart(partial(_read, call, answer, read))
+                return await self._apart(partial(self._read, call, await self._answer(call), read))
             except errors.ClientError as error:
                 error.url = error.url or call.url
                 told = error.retry_after if isinstance(error, errors.UnavailableError) else None
                 is_last = attempt >= self._options.tries or (told or 0) > self._options.patience
-                if is_last or not isinstance(error, errors.UnavailableError | errors.AnswerError):
+                if is_last or not isinstance(error, errors.UnavailableError | errors.DamagedError):
                     raise
             # Clients that failed together should not come back together.
             pause = self._options.pause * 2.0 ** (attempt - 1) * random.uniform(0.5, 1)  # noqa: S311 - nothing is secret
             await self._sleep(min(pause, self._options.patience) if told is None else told)
+        raise errors.ClientError("the client was closed; make another", url=self._base)
 
     async def _answer(self, call: Call) -> Answer:
         """The answer to a call, where redirects lead."""
+        call = replace(call, headers={"Accept-Encoding": "gzip", **call.headers})
         for _ in range(_MOST_REDIRECTS + 1):
             await self._pace(is_search=call.is_search)
             answer = await self._send(call)
@@ -188,31 +176,38 @@ class Requester:
             if turn > now:
                 await self._sleep(turn - now)
 
-
-def _read(call: Call, answer: Answer, read: Callable[[Answer], T]) -> T:
-    """What `read` makes of the answer, if it is no error."""
-    if answer.status == NOT_MODIFIED and "If-None-Match" not in call.headers:
-        raise errors.AnswerError(f"the site answers {NOT_MODIFIED} to what was asked without a condition")
-    if answer.status in {OK, NOT_MODIFIED}:
-        return read(answer)
-    path, message = _said(answer)
-    if answer.status in _TEMPORARY:
-        pause = retry_after(answer.headers.get("retry-after"))
-        message = f"{message}; try again {'later' if pause is None else f'in {pause:g} s'}"
-        raise errors.UnavailableError(message, status=answer.status, retry_after=pause)
-    # Cursors come from the site: one that it refuses was good once.
-    refused = errors.ExpiredCursorError if path == "cursor" else errors.ApiError
-    raise (errors.NotFoundError if answer.status in {404, 410} else refused)(message, status=answer.status, path=path)
+    def _read(self, call: Call, answer: Answer, read: Callable[[Answer], T]) -> T:
+        """What `read` makes of the answer, if it is no error."""
+        if answer.status == OK or (answer.status == NOT_MODIFIED and "If-None-Match" in call.headers):
+            try:
+                value = read(answer)
+            except errors.DamagedError:
+                if self._is_site or "json" in answer.headers.get("content-type", "json"):
+                    raise
+                raise errors.NoSiteError(self._base, answer.status) from None
+            self._is_site = True
+            return value
+        path, message = _said(answer)
+        if answer.status in _TEMPORARY:
+            pause = retry_after(answer.headers.get("retry-after"))
+            message = f"{message or 'no reason given'}; try again {'later' if pause is None else f'in {pause:g} s'}"
+            raise errors.UnavailableError(message, status=answer.status, retry_after=pause)
+        if not self._is_site and (not message or (answer.status == NOT_FOUND and "/v1/" in self._base)):
+            raise errors.NoSiteError(self._base, answer.status)
+        # Cursors come from the site: one that it refuses was good once.
+        refused = errors.ExpiredCursorError if path == "cursor" else errors.ApiError
+        kind = errors.NotFoundError if answer.status in {NOT_FOUND, 410} else refused
+        raise kind(message or "no reason given", status=answer.status, path=path)
 
 
 def _said(answer: Answer) -> tuple[str, str]:
-    """The path and message of an error, whatever the body is; of several, the first."""
+    """The path and message of an error, of several the first; nothing if the body is not as sites have it."""
     try:
         body = json.loads(answer.body)
         first, *_ = body.get("details") or [{"path": (), "message": body["error"]}]
-        return ".".join(map(str, first["path"])), str(first["message"])
+        return ".".join(map(str, first["path"])), first["message"] if isinstance(first["message"], str) else ""
     except MALFORMED:
-        return "", f"the site answers {answer.status}"
+        return "", ""
 
 
 def parsed(body: str | bytes, url: str = "") -> Any:
@@ -220,7 +215,7 @@ def parsed(body: str | bytes, url: str = "") -> Any:
     try:
         return JSON.decode(body if isinstance(body, str) else body.decode("utf-8-sig"))
     except MALFORMED:
-        raise errors.AnswerError("is not JSON", url=url) from None
+        raise errors.DamagedError("is not JSON", url=url) from None
 
 
 def etag_of(answer: Answer) -> str | None:
@@ -229,12 +224,23 @@ def etag_of(answer: Answer) -> str | None:
     return etag if etag.isascii() and etag.isprintable() and 0 < len(etag) <= _LONGEST_ETAG else None
 
 
+def site_address(text: str) -> str:
+    """The address of a site without /v1 and slashes at its end; raise ClientError if it cannot be one."""
+    address = text.strip().rstrip("/").removesuffix("/v1").rstrip("/")
+    try:
+        return _split(address).geturl()
+    except ValueError as error:
+        # What is before the @ may be a password.
+        kind = errors.ClientError(f"the address of the site {error}") if "@" in text else errors.NoSiteError(text)
+        raise kind from None
+
+
 def _split(address: str) -> SplitResult:
     """The parts of an address of http or https, without the usual port; raise ValueError if it is none."""
     try:
         parts = urlsplit(address)
-        usual, _ = _PORTS[parts.scheme], parts.port
-    except (ValueError, KeyError):
+        usual, _, _ = _PORTS[parts.scheme], parts.port, parts.hostname[0]  # type: ignore[index]
+    except (ValueError, KeyError, TypeError):
         raise ValueError("is none of http or https") from None
     if "@" in parts.netloc:
         raise ValueError("has a user name in it; leave it out")

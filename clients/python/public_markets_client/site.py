@@ -11,16 +11,13 @@ from urllib.parse import quote, urlencode
 from public_markets_client import changes, models
 from public_markets_client.changes import Change, FeedFile, FeedHead, Position
 from public_markets_client.decoding import decoded
-from public_markets_client.errors import AnswerError, ExpiredCursorError, NotFoundError, StartAgainError
+from public_markets_client.errors import AnswerError, ExpiredCursorError, NoSiteError, NotFoundError, StartAgainError
 from public_markets_client.requester import NOT_MODIFIED, OK, Answer, Call, Requester, etag_of, parsed
 from public_markets_client.stores import Store
 
 LOG = logging.getLogger("public_markets_client")
-_MOST_RESTARTS = 5
-#: Pages without a market that is new.
-_MOST_IDLE = 100
-#: Sites take no more letters in an address.
-_LONGEST_CURSOR = 4_000
+#: Of a walk: how often it begins anew, and how many pages have no market that is new. Sites take no longer cursor.
+_MOST_RESTARTS, _MOST_IDLE, _LONGEST_CURSOR = 5, 100, 4_000
 _HEAD = "changes/head.json"
 #: What becomes of the lines of a copy.
 _Becomes = Callable[[Iterable[bytes]], Iterator[Change]]
@@ -47,21 +44,20 @@ class Site(Requester):
 
     async def markets(  # noqa: PLR0913 - as the API has it
         self, *, status: models.Status = "open", sort: models.Sort | None = None, q: str | None = None,
-        category: str | None = None, page_size: int = 100, on_expired: Literal["restart", "raise"] = "restart",
+        category: str | None = None, limit: int = 100, on_expired: Literal["restart", "error"] = "restart",
     ) -> AsyncGenerator[models.Market, None]:  # fmt: skip
-        """Every market of a list, each once, in order.
+        """Every market of a list, each once, in order; pages have `limit` markets.
 
         If the list is withdrawn or replaced long ago in mid-walk, the walk goes on with what is in the new one and has
-        not come yet, or raises ExpiredCursorError with `on_expired="raise"`.
+        not come yet, or raises ExpiredCursorError with `on_expired="error"`.
         """
-        asked = {"status": status, "sort": sort, "q": q, "category": category, "limit": page_size}
+        asked = {"status": status, "sort": sort, "q": q, "category": category, "limit": limit}
         cursor, restarts, idle, seen = None, 0, 0, set[str]()
         while True:
-            query = urlencode({name: one for name, one in (asked | {"cursor": cursor}).items() if one is not None})
             try:
-                page = await self._fetch(self._url(f"public/markets?{query}"), models.Page, is_search=q is not None)
+                page = await self._page(asked | {"cursor": cursor})
             except ExpiredCursorError:
-                if on_expired == "raise" or restarts == _MOST_RESTARTS:
+                if on_expired == "error" or restarts == _MOST_RESTARTS:
                     raise
                 # An edge may still have the first page of the list that is gone.
                 await self._sleep(restarts)
@@ -78,11 +74,18 @@ class Site(Requester):
             if page.next_cursor is None:
                 return
             # In a new list, all that came already may come first, a market to a page.
-            if page.next_cursor == cursor or idle > len(seen) + _MOST_IDLE:
-                raise AnswerError("the site leads back to an earlier page", url=self._base, path="nextCursor")
-            if len(page.next_cursor) > _LONGEST_CURSOR:
-                raise AnswerError("is too long", url=self._base, path="nextCursor")
+            is_too_long = len(page.next_cursor) > _LONGEST_CURSOR
+            if page.next_cursor == cursor or is_too_long or idle > len(seen) + _MOST_IDLE:
+                raise AnswerError("leads to an earlier page, or is too long", url=self._base, path="nextCursor")
             cursor = page.next_cursor
+
+    async def _page(self, asked: dict[str, Any]) -> models.Page:
+        query = urlencode({name: value for name, value in asked.items() if value is not None})
+        try:
+            return await self._fetch(self._url(f"public/markets?{query}"), models.Page, is_search="q=" in query)
+        except NotFoundError as error:
+            # Every site has lists.
+            raise NoSiteError(self._base, error.status) from None
 
     async def dump(self) -> AsyncGenerator[models.FullMarket, None]:
         """All markets, ascending by id, after a check that the file is whole."""

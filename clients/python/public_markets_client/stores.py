@@ -9,7 +9,6 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from datetime import datetime
-from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol, get_type_hints
@@ -20,6 +19,7 @@ from public_markets_client.errors import AnswerError, StartAgainError, StoreErro
 from public_markets_client.models import FullMarket
 from public_markets_client.requester import parsed
 
+__all__ = ["DuckDbStore", "NdjsonStore", "SqliteStore", "Store"]
 _BATCH = 5_000
 #: Of columns that are not text. SQLite keeps times as text and truth values as numbers.
 _SQL_TYPES = {float: "DOUBLE", int: "BIGINT", bool: "BOOLEAN", datetime: "TIMESTAMP", datetime | None: "TIMESTAMP"}
@@ -95,9 +95,9 @@ class _SqlStore:
     """A table `markets` with `id` and `line`, and a column for each property, computed from the line."""
 
     #: The rows of an array in JSON, as `value`; the function that takes text from an object; a column for a property.
-    _each: str
-    _text_of: str
-    _column: str
+    _each = "(SELECT value FROM json_each(?))"
+    _text_of = "json_extract"
+    _column = "{0} {2} GENERATED ALWAYS AS (json_extract(line, '$.{1}')) VIRTUAL"
     _key = "PRIMARY KEY"
 
     def __init__(self, path: str | os.PathLike[str], connect: Callable[[str], Any], errors: type[Exception]) -> None:
@@ -157,10 +157,6 @@ class _SqlStore:
 class SqliteStore(_SqlStore):
     """An SQLite database. Others may read it meanwhile, and see the old markets or the new ones."""
 
-    _each = "(SELECT value FROM json_each(?))"
-    _text_of = "json_extract"
-    _column = "{0} {2} GENERATED ALWAYS AS (json_extract(line, '$.{1}')) VIRTUAL"
-
     def __init__(self, path: str | os.PathLike[str]) -> None:
         super().__init__(path, self._connected, sqlite3.Error)
 
@@ -169,7 +165,7 @@ class SqliteStore(_SqlStore):
         # `follow` of an asynchronous client may come from several threads, one at a time.
         connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         # A text that is not UTF-8 is damage, not an error that comes again with every run.
-        connection.text_factory = partial(str, encoding="utf-8", errors="replace")
+        connection.text_factory = lambda text: text.decode(errors="replace")
         return connection
 
 

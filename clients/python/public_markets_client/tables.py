@@ -1,8 +1,8 @@
 """What the command shows people and language models: a line per market, cut so that an answer stays short."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import fields
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -10,39 +10,59 @@ from public_markets_client.models import Market, MarketDetail, Price
 
 #: The most bytes of a table without --limit: some 1,450 tokens.
 BUDGET = 5_800
-_WORDS = 90
-_DESCRIPTION = 1_200
-_ROWS = 5
-_POINTS = 10
-MARKET_COLUMNS = "id prob volume trader_count fills24h close_time state category question"
-PRICE_COLUMNS = "id prob volume last_activity_at"
+#: The most bytes of a text and of a description, and of a detail the most levels, fills and points of the history.
+_WORDS, _DESCRIPTION, _ROWS, _POINTS = 90, 1_200, 5, 10
+MARKET_COLUMNS = ["id", "prob", "volume", "trader_count", "fills24h", "close_time", "state", "category", "question"]
+PRICE_COLUMNS = ["id", "prob", "volume", "last_activity_at", "question"]
+CHANGE_COLUMNS = ["id", "changes", "question"]
+#: How many columns of a terminal a question gets at least, if no more cells than these stand before it.
+_LEGIBLE, _KEPT = 30, 2
+#: The cells of a row; the last one is the question.
+Row = list[str]
 
 
-def market_row(market: Market) -> str:
+def market_row(market: Market) -> Row:
     """A market of a list."""
     state = market.status + (f":{market.resolution}" if market.resolution else "")
     figures = (market.prob, market.volume, market.trader_count, market.fills24h, market.close_time, state)
     category = cut((market.category or "-").replace(" ", "_"))
-    return " ".join([market.id, *map(shown, figures), category, cut(market.question)])
+    return [market.id, *map(shown, figures), category, cut(market.question)]
 
 
-def price_row(price: Price) -> str:
+def price_row(price: Price, question: str) -> Row:
     """An open market's price."""
-    return " ".join(shown(getattr(price, name)) for name in PRICE_COLUMNS.split())
+    return [*map(shown, (price.id, price.prob, price.volume, price.last_activity_at)), cut(question)]
 
 
-def change_row(change: Mapping[str, Any]) -> str:
+def change_row(change: Mapping[str, Any], question: str) -> Row:
     """A line of a step: a market with its new values, or the digest of one that is gone."""
     if "gone" in change:
-        return f"gone: a market whose id has the SHA-256 digest {change['gone']}"
-    values = (f"{name}={cut(str(value))}" for name, value in change.items() if name != "id")
-    return cut(f"{change.get('id')} {' '.join(values)}", _DESCRIPTION)
+        return [f"gone: a market whose id has the SHA-256 digest {change['gone']}"]
+    values = (f"{name}={cut(str(value))}" for name, value in change.items() if name not in {"id", "question"})
+    return [str(change.get("id")), *values, cut(question)]
+
+
+def lines(rows: Sequence[Row], width: int) -> Iterator[str]:
+    """The rows as lines of at most so many columns; for room, what stands before the question goes first."""
+    many = max(map(len, rows)) - 1
+    while many > _KEPT and any(_columns(" ".join(row[:-1][:many])) + _LEGIBLE > width for row in rows):
+        many -= 1
+    for row in rows:
+        line = printable(" ".join([*row[:-1][:many], row[-1]]))
+        while _columns(line) > width:
+            line = f"{line[:-2]}…"
+        yield line
+
+
+def _columns(text: str) -> int:
+    """How many columns of a terminal a text takes."""
+    return sum(1 + (unicodedata.east_asian_width(letter) in "WF") for letter in text)
 
 
 def detail_lines(detail: MarketDetail) -> Iterator[str]:
     """One market: what is known of it, the best of its book, the latest fills, and some points of its history."""
-    for name in (one.name for one in fields(detail.market) if one.name not in {"json", "description"}):
-        if (value := getattr(detail.market, name)) is not None:
+    for name, value in detail.market.to_dict().items():
+        if name != "description" and value is not None:
             yield f"{name}: {cut(shown(value), 4 * _WORDS)}"
     for name, levels in (("bids", detail.order_book.bids), ("asks", detail.order_book.asks)):
         yield f"{name}: {' '.join(f'{shown(one.amount)}@{shown(one.price)}' for one in levels[:_ROWS])}"

@@ -2,7 +2,7 @@ import type { components, operations } from "./api.js";
 import { decompressed, linesOf } from "./bytes.js";
 import { Connection, type NamedFile, type Options } from "./connection.js";
 import { applyStep, linesById, sortedIds, stateOf, valueOf, type Copy, type Store } from "./copy.js";
-import { ApiError } from "./errors.js";
+import { ApiError, noSite } from "./errors.js";
 
 type Schemas = components["schemas"];
 
@@ -27,15 +27,11 @@ export interface Change {
   readonly market: Market | null;
 }
 
-type WhenExpired = "restart" | "throw";
+type WhenExpired = "restart" | "error";
 type Check = (found: any) => unknown;
 
-/** How often something is begun anew that gets no further. */
-const TRIES = 3;
-/** Pages of a walk without a market that is new. */
-const MOST_IDLE = 100;
-/** Sites take no more letters in an address. */
-const LONGEST_CURSOR = 4_000;
+/** How often something is begun anew that gets no further; pages without a market that is new; a cursor's letters. */
+const [TRIES, MOST_IDLE, LONGEST_CURSOR] = [3, 100, 4_000];
 /** The bytes of steps that are applied; the dump costs hardly more than so many. */
 const MOST_APPLIED = 256 << 20;
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
@@ -48,16 +44,16 @@ export class Client {
   readonly #base: string;
   readonly #connection: Connection;
 
-  /** `base` is the address of the site, such as `https://api.example.org`. */
+  /** `base` is the address of the site before /v1, such as `https://api.example.org`. */
   constructor(base: string, options: Options = {}) {
-    this.#base = base.replace(/(?<!\/)\/+$/, "");
+    this.#base = base.trim().replace(/(?<!\/)(\/+v1)?\/*$/, "");
     this.#connection = new Connection(this.#base, options);
   }
 
   /**
    * Each market of a list, once, in the order of the list.
    *
-   * Where a cursor has expired, `restart` goes on in the new list, without what came already; `throw` does not.
+   * Where a cursor has expired, `restart` goes on in the new list, without what came already; `error` does not.
    */
   async *markets(query: Query = {}, options: { onExpired?: WhenExpired } = {}): AsyncGenerator<ListedMarket, void> {
     const seen = new Set<string>();
@@ -68,8 +64,9 @@ export class Client {
       try {
         page = await this.#page(query, cursor);
       } catch (error) {
+        if (error instanceof ApiError && error.status === 404) throw noSite(this.#base, 404); // every site has lists
         const isExpired = error instanceof ApiError && error.path[0] === "cursor";
-        if (!isExpired || options.onExpired === "throw" || idle === TRIES) throw error;
+        if (!isExpired || options.onExpired === "error" || idle === TRIES) throw error;
         await this.#connection.wait(1000 * idle ** 3); // a cache on the way may still have the old first page
         [cursor, idle, hasRestarted] = [null, idle + 1, true];
         continue;

@@ -1,5 +1,6 @@
+import { VERSION } from "./api.js";
 import { Gathered, piecesOf, sha256, textOf } from "./bytes.js";
-import { ApiError, refusal } from "./errors.js";
+import { ApiError, noSite, refusal } from "./errors.js";
 
 /** How to read a site; the defaults suit programs that may wait. */
 export interface Options {
@@ -35,14 +36,17 @@ export interface NamedFile {
   readonly digest: string;
 }
 
-/** The largest answer that is read, and all that are kept; and how much of an error is. */
-const [MOST_BYTES, MOST_SAID] = [16 << 20, 64 << 10];
+/** The largest answer that is read, and all that are kept; how much of an error is; and how many redirects are. */
+const [MOST_BYTES, MOST_SAID, MOST_REDIRECTS] = [16 << 20, 64 << 10, 5];
 const REDIRECTS = new Set([301, 302, 303, 307, 308]);
-const MOST_REDIRECTS = 5;
 const [GZIP, AS_IT_IS] = [{ "Accept-Encoding": "gzip" }, { "Accept-Encoding": "identity" }];
 const NO_CODING = /^(identity)?$/i;
 /** What an answer may have been encoded with, once. Browsers choose for themselves what they accept. */
 const IS_BROWSER = !new Request("http://localhost", { headers: GZIP }).headers.has("Accept-Encoding");
+/** In browsers, it would have other sites asked for their permission. */
+const AGENT = IS_BROWSER ? {} : { "User-Agent": `public-markets-client/${VERSION}` };
+/** What Node and Deno say of an address or a certificate that is wrong, and will stay so. */
+const HOPELESS = /^(bad port|ENOTFOUND|ERR_(SSL|TLS)|CERT_|DEPTH_|SELF_|UNABLE_)|not known|peer cert|ContentType/i;
 const CODING = IS_BROWSER ? /^[\w-]*$/ : /^(identity|gzip|x-gzip)?$/i;
 
 /** Sends each request until it is answered. While the site asks to wait, none is sent. */
@@ -52,6 +56,8 @@ export class Connection {
   readonly #signal: AbortSignal | undefined;
   readonly #cache = new Map<string, { readonly etag: string; readonly text: string; readonly size: number }>();
   readonly #site: URL;
+  /** The address, until it has answered as a site does: before that, what is no JSON comes from another server. */
+  #address: string | null;
   #pause: Promise<unknown> = Promise.resolve();
 
   constructor(base: string, options: Options) {
@@ -60,12 +66,13 @@ export class Connection {
     this.#options = { fetch, retries, timeout, longestWait, cacheSize, wait, hosts };
     this.largestFile = options.largestFile ?? 2 * 2 ** 30;
     this.#signal = signal;
-    this.#site = addressOf(base, undefined, "the site");
+    this.#site = addressOf(base);
+    this.#address = base;
   }
 
   /** The address that an answer from another one names, if it may be asked; else throws `ApiError`. */
   permitted(address: string, before: string): string {
-    const url = addressOf(address, before, before);
+    const url = addressOf(address, before);
     const isSame = url.protocol === "https:" && url.hostname === this.#site.hostname;
     if (before.startsWith("https:") && url.protocol === "http:") throw new ApiError(before, "leads from https to http");
     if (!isSame && ![this.#site.host, ...this.#options.hosts].includes(url.host)) {
@@ -84,11 +91,14 @@ export class Connection {
         ...(known && { "If-None-Match": known.etag }),
       });
       const isKnown = known !== undefined && response.status === 304;
-      if (!isKnown && response.status !== 200) throw refusal(url, response, await body.text());
+      if (!isKnown && response.status !== 200) throw refusal(url, response, await body.text(), this.#address);
       const kept = { etag: response.headers.get("ETag"), text: textIn(await body.arrayBuffer()), size: body.size };
       const { etag, text, size } = isKnown ? known : kept;
       const value: unknown = await new Response(text).json().catch(() => undefined);
-      if (!isValid(value)) throw damaged(url, "is not what was asked for");
+      const isJson = value !== undefined || /json/.test(response.headers.get("Content-Type") ?? "json");
+      if (this.#address !== null && !isJson) throw noSite(this.#address, response.status);
+      if (!isValid(value)) throw new ApiError(url, "is not what was asked for", { isTemporary: value === undefined });
+      this.#address = null;
       this.#cache.delete(url); // so that it is the newest
       if (etag !== null) this.#cache.set(url, { etag, text, size });
       this.#forget();
@@ -101,10 +111,10 @@ export class Connection {
     if (named.size > this.largestFile) throw new ApiError(named.url, "is longer than largestFile allows");
     return this.#retried(async () => {
       const { response, body } = await this.#send(named.url, named.size, NO_CODING, AS_IT_IS);
-      if (response.status !== 200) throw refusal(named.url, response, await body.text());
+      if (response.status !== 200) throw refusal(named.url, response, await body.text(), null);
       const digest = await sha256(await body.arrayBuffer());
-      if (!digest.startsWith(named.digest)) throw damaged(named.url, "is not the file that the head names");
-      return body;
+      if (digest.startsWith(named.digest)) return body;
+      throw new ApiError(named.url, "is not the file that the head names", { isTemporary: true });
     });
   }
 
@@ -132,7 +142,7 @@ export class Connection {
   }
 
   /** An answer, whole; an `ApiError` that is temporary if it did not come to its end. */
-  async #send(url: string, longest: number, coding: RegExp, headers: HeadersInit): Promise<Received> {
+  async #send(url: string, longest: number, coding: RegExp, headers: object): Promise<Received> {
     const { timeout } = this.#options;
     this.#signal?.throwIfAborted();
     const ended = new AbortController();
@@ -146,7 +156,7 @@ export class Connection {
     // Node 20 can forget who reads a body that cannot be decompressed.
     const isOver = new Promise<never>((_, fail) => signal.addEventListener("abort", () => fail(signal.reason)));
     const received = async (): Promise<Received> => {
-      const response = await this.#redirected(url, { headers, signal, redirect: "manual" });
+      const response = await this.#redirected(url, { headers: { ...AGENT, ...headers }, signal, redirect: "manual" });
       renew();
       if (!response.ok) {
         // What is wrong with an error does not matter.
@@ -154,7 +164,7 @@ export class Connection {
       }
       const found = response.headers.get("Content-Encoding") ?? "";
       const problem = `has the Content-Encoding ${found.slice(0, 20)}, which cannot be read`;
-      if (!coding.test(found)) throw damaged(url, problem);
+      if (!coding.test(found)) throw new ApiError(url, problem);
       return { response, body: await wholeBody(url, response, longest, renew) };
     };
     try {
@@ -162,7 +172,11 @@ export class Connection {
     } catch (error) {
       this.#signal?.throwIfAborted();
       if (error instanceof ApiError) throw error;
-      throw damaged(url, ended.signal.aborted ? `sent nothing for ${timeout} ms` : "cannot be read", error);
+      const { cause, message } = error as { cause?: { code?: string; message?: string }; message?: string };
+      const reason = cause?.code ?? cause?.message ?? message ?? "";
+      if (this.#address !== null && HOPELESS.test(reason)) throw noSite(`${this.#address} (${reason})`);
+      const problem = ended.signal.aborted ? `sent nothing for ${timeout} ms` : `cannot be read (${reason})`;
+      throw new ApiError(url, problem, { isTemporary: true, cause: error });
     } finally {
       clearTimeout(timer);
       end(); // of an answer that is too long, nothing more is sent
@@ -217,7 +231,7 @@ async function wholeBody(url: string, response: Response, longest: number, renew
   for await (const piece of response.body ? piecesOf(response.body) : []) {
     renew();
     body.add(piece);
-    if (body.size > longest) throw damaged(url, `is longer than ${longest} bytes`);
+    if (body.size > longest) throw new ApiError(url, `is longer than ${longest} bytes`);
   }
   return new Blob([body.take()]);
 }
@@ -231,22 +245,14 @@ function textIn(body: ArrayBuffer): string {
   }
 }
 
-/** An address of http or https. Throws `ApiError` if it is none. */
-function addressOf(address: string, from: string | undefined, named: string): URL {
-  let url: URL | null = null;
-  try {
-    url = new URL(address, from);
-  } catch {
-    // It is no address at all.
-  }
+/** An address of http or https, of a client or that an answer `from` another one names; else throws `ApiError`. */
+function addressOf(address: string, from?: string): URL {
+  const [url, by] = [URL.canParse(address, from) ? new URL(address, from) : null, from ?? "the site"];
   if (url === null || !/^https?:$/.test(url.protocol)) {
-    throw new ApiError(named, "names an address that is none of http or https");
+    // What is before the @ may be a password.
+    if (from === undefined && !address.includes("@")) throw noSite(address);
+    throw new ApiError(by, "names an address that is none of http or https");
   }
-  const hasName = url.username !== "" || url.password !== "";
-  if (hasName) throw new ApiError(named, "names an address that has a user name in it; leave it out");
+  if (url.username || url.password) throw new ApiError(by, "names an address that has a user name in it; leave it out");
   return url;
-}
-
-function damaged(url: string, problem: string, cause?: unknown): ApiError {
-  return new ApiError(url, problem, { isTemporary: true, cause });
 }

@@ -3,7 +3,7 @@ import type { components } from "./api.js";
 /** What a site finds wrong with a parameter: its name in parts, and a sentence. */
 export type ErrorDetail = components["schemas"]["ErrorDetail"];
 
-type Facts = Partial<Pick<ApiError, "status" | "details" | "retryAfter" | "isTemporary" | "cause">>;
+type Facts = Partial<Pick<ApiError, "status" | "details" | "retryAfter" | "isTemporary" | "cause" | "message">>;
 
 /** The site did not answer, or not with what was asked for. `message` is a sentence that names the address. */
 export class ApiError extends Error {
@@ -31,15 +31,28 @@ export class ApiError extends Error {
 /** 304 among them, where nobody asked whether anything has changed. */
 const TEMPORARY = new Set([304, 408, 425, 429, 500, 502, 503, 504]);
 
-/** What an answer means that is not what was asked for. Its body should say so, but servers on the way may send any. */
-export function refusal(url: string, response: Response, body: string): ApiError {
+/** At the address of the client, there is no site. */
+export function noSite(address: string, status = 0): ApiError {
+  const missing = /^https?:\/\//i.test(address) ? "" : ", with https:// or http://";
+  const message = `no Public Markets site answers at ${address}; give the address before /v1${missing}`;
+  return new ApiError(address, "", { status, message });
+}
+
+/**
+ * What an answer means that is not what was asked for. Its body should say so, but servers on the way may send any;
+ * `address` is that of the client as long as it is not known to be a site's.
+ */
+export function refusal(url: string, response: Response, body: string, address: string | null): ApiError {
   const { error, details } = said(body);
+  const isTemporary = TEMPORARY.has(response.status);
+  const isWithin = response.status === 404 && address?.includes("/v1/");
+  if (address !== null && !isTemporary && (error === "" || isWithin)) return noSite(address, response.status);
   const reasons = details.map(({ path, message }) => `${path.join(".")} ${message}`).join("; ");
   return new ApiError(url, [`answers ${response.status}`, error, reasons].filter(Boolean).join(": "), {
     status: response.status,
     details,
     retryAfter: seconds(response.headers.get("Retry-After")),
-    isTemporary: TEMPORARY.has(response.status),
+    isTemporary,
   });
 }
 

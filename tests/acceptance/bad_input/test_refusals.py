@@ -20,14 +20,9 @@ from tests.support.sites.rows import create_database, insert_market, market_id
 
 CONNECT: Final = "check source.url, and that this user can connect from this host"
 NATIVE: Final = {
-    "id": "uuid",
-    "text": "text",
-    "number": "numeric",
-    "integer": "integer",
-    "boolean": "boolean",
-    "timestamp": "timestamptz",
-    "date": "date",
-}
+    "id": "uuid", "text": "text", "number": "numeric", "integer": "integer", "boolean": "boolean",
+    "timestamp": "timestamptz", "date": "date",
+}  # fmt: skip
 
 
 @pytest.mark.campaign(short=1)
@@ -146,15 +141,12 @@ def test_a_missing_schema_and_types_that_do_not_fit_are_found_on_postgresql(
             "CREATE TABLE orders (market_id text, side text, price text, amount money, is_public integer)"
         )
     assert [line.split(";")[0] for line in built_site.errors(postgres.url(name))] == [
-        "relation markets is missing",
-        "relation market_categories is missing",
-        "relation fx_members is missing",
+        "relation markets is missing", "relation market_categories is missing", "relation fx_members is missing",
         "column orders.price has type TEXT, which holds no number",
         "column orders.amount has type MONEY, which holds no number",
-        "column orders.is_public has type INTEGER, which holds no boolean",
-        "relation fills is missing",
+        "column orders.is_public has type INTEGER, which holds no boolean", "relation fills is missing",
         "relation probabilities is missing",
-    ]
+    ]  # fmt: skip
     assert len(built_site.errors(postgres.url(name), "--set", "source.schema=nowhere")) == 6
 
 

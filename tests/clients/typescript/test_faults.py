@@ -58,7 +58,7 @@ _WALK: Final = f"""{_NODE}
 const items = [];
 const failed = await said((async () => {{
   const query = {{ status: "all", sort: "new", limit: 5 }};
-  const onExpired = given.isRestarted ? "restart" : "throw";
+  const onExpired = given.isRestarted ? "restart" : "error";
   for await (const market of site.markets(query, {{ onExpired }})) items.push(market);
 }})());
 return [items, failed, given.isRestarted];
@@ -108,8 +108,8 @@ class OfPython:
         self._is_begun = False
 
     def walk(self, *, is_restarted: bool) -> Walked:
-        on_expired = "restart" if is_restarted else "raise"
-        found, failed = self._read("markets", status="all", sort="new", page_size=5, on_expired=on_expired)
+        on_expired = "restart" if is_restarted else "error"
+        found, failed = self._read("markets", status="all", sort="new", limit=5, on_expired=on_expired)
         return Walked([*map(encoded, found)], failed, is_restarted)
 
     def follow(self) -> tuple[list[dict[str, Any]], str | None]:

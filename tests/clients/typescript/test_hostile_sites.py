@@ -1,7 +1,8 @@
-"""Both clients, of Python and of TypeScript, at sites that mean them harm: they do the same."""
+"""Both clients, of Python and of TypeScript, at sites that mean them harm, or are none: they do the same."""
 
 import gzip
 import json
+import re
 import tracemalloc
 import zlib
 from collections.abc import Callable, Iterator
@@ -11,7 +12,7 @@ from typing import Any, Final
 import httpx
 import pytest
 
-from public_markets_client import Client, ClientError, Options
+from public_markets_client import ApiError, Client, ClientError, NoSiteError, Options
 from tests.clients.test_clients import read_asynchronously, read_at_once
 from tests.clients.typescript.programs import Program
 from tests.clients.typescript.scripted_site import Scripted, ScriptedSite, scripted
@@ -30,20 +31,20 @@ Ask = Callable[..., str]
 @pytest.fixture(params=[read_at_once, read_asynchronously, "node"])
 def ask(request: pytest.FixtureRequest, run: Program) -> Ask:
     script = """
-    const options = { wait, retries: 0, timeout: 2_000, ...given.options };
+    const options = { wait, retries: given.tries - 1, timeout: 2_000, ...given.options };
     const asked = (async () => new Client(given.url, options).prices())();
     const { message } = await failure(asked);
     return message === "it did not fail" ? JSON.stringify(await asked) : message;
     """
 
-    def of_python(url: str, **options: Any) -> str:
+    def of_python(url: str, tries: int = 1, **options: Any) -> str:
         try:
-            return str(request.param(url, "prices", options=Options(tries=1, **options)).json == PRICES)
+            return str(request.param(url, "prices", options=Options(tries=tries, **options)).json == PRICES)
         except ClientError as error:
             return str(error)
 
-    def of_node(url: str, **options: Any) -> str:
-        said: str = run(script, url=url, options=options)
+    def of_node(url: str, tries: int = 1, **options: Any) -> str:
+        said: str = run(script, url=url, tries=tries, options=options)
         return str(json.loads(said) == PRICES) if said.startswith("{") else said
 
     return of_node if request.param == "node" else of_python
@@ -108,8 +109,8 @@ def test_no_answer_becomes_more_than_it_may(
 
 @pytest.mark.parametrize("coding", ["identity", "gzip", "br"])
 def test_an_error_is_what_its_status_says_whatever_its_body_is(ask: Ask, site: ScriptedSite, coding: str) -> None:
-    site.put(PATH, Scripted(b"x" * MB, 404, headers={"Content-Encoding": coding}))
-    assert "404" in ask(site.url)
+    site.put(PATH, Scripted(b"x" * MB, 500, headers={"Content-Encoding": coding}))
+    assert "500" in ask(site.url)
 
 
 def test_answers_are_kept_up_to_16_mb(site: ScriptedSite, run: Program) -> None:
@@ -167,7 +168,7 @@ def test_no_other_address_is_asked(ask: Ask, site: ScriptedSite, elsewhere: Scri
     host, own = (one.url.removeprefix("http://") for one in (elsewhere, site))
     address = location.format(host=host.replace("127.0.0.1", "127.0.0.2"), site=own, port=host.partition(":")[2])
     site.put(PATH, Scripted(b"", 302, {"Location": address}))
-    assert ask(site.url).startswith(f"{site.url}{PATH}")
+    assert site.url in ask(site.url)
     assert (site.asked, elsewhere.asked) == ([PATH], [])
 
 
@@ -208,6 +209,70 @@ def test_a_name_and_password_are_neither_sent_nor_shown(ask: Ask, site: Scripted
     assert "has a user name in it; leave it out" in said
     assert "secret" not in said
     assert site.asked == []
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "body"),
+    [
+        (404, "text/html", b"<html>Not found</html>"), (403, "text/html", b"<html>Just a moment...</html>"),
+        (200, "text/html; charset=utf-8", b"<html>Welcome</html>"), (200, "text/plain", b"OK"), (401, "text/html", b""),
+        (404, "application/json", b'{"detail":"Not Found"}'), (400, "application/json", b'{"error":{"code":1}}'),
+    ],
+)  # fmt: skip
+def test_a_wrong_address_is_one_sentence_at_once(
+    ask: Ask, site: ScriptedSite, status: int, kind: str, body: bytes
+) -> None:
+    site.put(PATH, Scripted(body, status, {"Content-Type": kind}))
+    said = "no Public Markets site answers at {}; give the address before /v1"
+    assert ask(site.url, tries=6) == said.format(site.url)
+    assert site.asked == [PATH]
+    assert ask(f"{site.url}/v1/public/markets") == said.format(f"{site.url}/v1/public/markets")
+    tls = site.url.replace("http:", "https:")
+    assert re.fullmatch(said.format(rf"{tls} \(.*SSL.*\)"), ask(tls, tries=6))
+
+
+@pytest.mark.parametrize("address", ["", "list", "localhost:8000", "ftp://site.example", "http:"])
+def test_what_is_no_address_is_one_sentence(ask: Ask, address: str) -> None:
+    said = f"no Public Markets site answers at {address}; give the address before /v1, with https:// or http://"
+    assert ask(address) == said
+
+
+@pytest.mark.parametrize("end", ["/", "/v1", "/v1/", "//v1//", " "])
+def test_slashes_and_v1_may_end_an_address(ask: Ask, site: ScriptedSite, end: str) -> None:
+    site.put(PATH, Scripted(PRICES))
+    assert ask(site.url + end) == "True"
+    assert site.asked == [PATH]
+    assert re.fullmatch(r"public-markets-client/\d+\.\d+\.\d+", site.headers[PATH][0]["User-Agent"])
+
+
+@pytest.mark.parametrize(
+    ("coding", "body"), [("identity", b"{}"), ("identity", b"[]"), ("br", BODY), ("identity", b"[" * (17 * MB))],
+    ids=range(4),
+)  # fmt: skip
+def test_what_will_not_become_right_is_asked_for_once(ask: Ask, site: ScriptedSite, coding: str, body: bytes) -> None:
+    site.put(PATH, Scripted(body, headers={"Content-Encoding": coding, "Content-Type": "application/json"}))
+    assert ask(site.url, tries=6).startswith(site.url + PATH)
+    assert site.asked == [PATH]
+
+
+def test_every_site_has_lists_and_one_that_has_answered_is_a_site(site: ScriptedSite, run: Program) -> None:
+    wall = Scripted(b"<html>", 403, {"Content-Type": "text/html"})
+    script = """
+    const site = new Client(given.url);
+    const first = await failure(all(site.markets()));
+    return [first.message, (await failure(site.prices().then(() => site.prices()))).message];
+    """
+    nobody = f"no Public Markets site answers at {site.url}; give the address before /v1"
+    for answers, refusal in (([wall], nobody), ([Scripted(PRICES), wall], f"{site.url}{PATH} answers 403")):
+        site.put(PATH, *answers)
+        assert run(script, url=site.url) == [nobody, refusal]
+        site.put(PATH, *answers)
+        with Client(site.url) as client:
+            with pytest.raises(NoSiteError, match=nobody):
+                [*client.markets()]
+            with pytest.raises(NoSiteError if refusal == nobody else ApiError) as raised:
+                [client.prices(), client.prices()]
+            assert raised.value.status == 403
 
 
 # ── walks and waits ───────────────────────────────────────────────────────────────────────────────────────────────

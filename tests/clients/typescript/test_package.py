@@ -21,13 +21,13 @@ from tests.support.programs import require
 from tests.support.project import ROOT
 
 ADDRESS: Final = "http://127.0.0.1:8000"
-DOCS: Final = ("docs/client-typescript.md", "clients/typescript/README.md")
+DOCS: Final = ("docs/client-typescript.md", "clients/typescript/README.md", "clients/typescript/SKILL.md")
 PROGRAMS: Final = [
     program
     for page in DOCS
     for program in re.findall(r"^```js\n(.*?)^```$", (ROOT / page).read_text("utf-8"), re.MULTILINE | re.DOTALL)
 ]
-LIST, DUMP, REFUSED, FOLLOW, SQLITE, GO_ON, README = PROGRAMS
+LIST, DUMP, REFUSED, FOLLOW, SQLITE, GO_ON, README, SKILL = PROGRAMS
 #: As strictly as anybody may, but for the compiler's own files.
 COMPILED: Final = "--noEmit --strict --target es2022 --module nodenext --lib es2022,dom --skipDefaultLibCheck"
 TYPES: Final = """
@@ -49,7 +49,7 @@ export const stores = (database: Database): Store[] =>
   [new MemoryStore(), new FileStore("x"), new SqliteStore(database)];
 export const kinds: Same<Change["kind"], "added" | "changed" | "gone"> = true;
 export const walk = new Client("").markets({ status: "open", category: "a", q: "b" });
-export const begun = new Client("").markets({}, { onExpired: "throw" });
+export const begun = new Client("").markets({}, { onExpired: "error" });
 """
 #: What @types/node has since Node 22, as far as it matters.
 NODE_SQLITE: Final = """
@@ -74,7 +74,7 @@ def installed(client: Path, shared: Shared) -> Path:
     def fill(folder: Path) -> None:
         packed = json.loads(subprocess.check_output([npm, "pack", "--json", "--pack-destination", folder], cwd=client))
         assert {file["path"].partition("/")[0] for file in packed[0]["files"]} == {
-            "LICENSE", "README.md", "dist", "package.json",
+            "LICENSE", "README.md", "SKILL.md", "dist", "package.json",
         }  # fmt: skip
         (folder / "package.json").write_text('{"type": "module", "private": true}', "utf-8")
         install = [str(npm), "install", "--offline", "--ignore-scripts", "--no-audit", "--no-fund", "--silent"]
@@ -148,7 +148,7 @@ def test_its_types_are_those_of_the_contract_where_it_is_installed(place: Path) 
     known = {"SORTS": contract.SORTS, "STATES": contract.MARKET_STATUSES}
     text = re.sub("SORTS|STATES", lambda found: " | ".join(map(json.dumps, known[found[0]])), TYPES)
     (place / "node.d.ts").write_text(NODE_SQLITE, "utf-8")
-    wrong = [('"open", category', '"opne", category'), ('"throw"', '"stop"'), ('{ error: "" }', "{ error: 4 }")]
+    wrong = [('"open", category', '"opne", category'), ('"error"', '"stop"'), ('{ error: "" }', "{ error: 4 }")]
     mistaken = text
     for right, mistake in wrong:
         assert right in mistaken
@@ -164,8 +164,10 @@ def test_programs_in_the_docs_have_at_most_ten_lines() -> None:
 
 @pytest.mark.campaign(short=0)
 def test_all_open_markets_are_listed_as_the_docs_say(site: ChangingSite, url: str, place: Path) -> None:
-    assert shown(LIST, url, place) == shown(README, url, place)
     lines = shown(LIST, url, place)
+    assert lines == shown(README, url, place)
+    ids = [market["id"] for market in site.states()[0].values()]
+    assert sorted(line.split()[1] for line in shown(SKILL, url, place)) == sorted(ids)
     questions = [f"{market['prob']} {market['question']}" for market in site.states()[0].values()]
     assert sorted(lines) == sorted(questions)
     assert len(lines) >= MARKETS

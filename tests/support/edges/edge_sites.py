@@ -165,11 +165,8 @@ def _worker(layout: str, folder: Path, **settings: str) -> Iterator[EdgeSite]:
 
 
 _STARTS: Final[Mapping[str, Callable[..., AbstractContextManager[EdgeSite]]]] = {
-    "nginx": _nginx,
-    "bucket": _bucket,
-    "serve": _serve,
-    "worker": _worker,
-}
+    "nginx": _nginx, "bucket": _bucket, "serve": _serve, "worker": _worker,
+}  # fmt: skip
 EDGES: Final = tuple(_STARTS)
 #: nginx as it is rendered, with its cache.
 _CACHED: Final[Mapping[str, Callable[..., AbstractContextManager[EdgeSite]]]] = {

@@ -17,30 +17,15 @@ from tests.support.readers import lists
 
 #: As many items as matter: none, pages without a cursor, chunks from the shortest list that is cut on.
 LENGTHS: Final = {
-    "open/popular": 0,
-    "closed/popular": 1,
-    "resolved/new": 99,
-    "cancelled/new": 100,
-    "archive/popular": 101,
-    "all/volume": 200,
-    "all/ended": 201,
-    "all/activity": 250,
-    "all/new": 301,
-    "open/ended": 350,
-    "open/volume": 550,
-}
+    "open/popular": 0, "closed/popular": 1, "resolved/new": 99, "cancelled/new": 100, "archive/popular": 101,
+    "all/volume": 200, "all/ended": 201, "all/activity": 250, "all/new": 301, "open/ended": 350, "open/volume": 550,
+}  # fmt: skip
 #: Texts that might confuse a program that cuts JSON.
 TEXTS: Final = (
-    "plain",
-    "Ñandú, Łódź, הבחירות, 選挙",
-    "🙂👩‍👩‍👧‍👦",
-    "two\u2028separators\u2029that once ended lines",
-    'quoted "],"nextCursor":null}',
-    "a\nline\r\nbreak,\n]}",
-    "\ufeffmark \x00\x1f\x7f\ud7ff\uffff",
-    "\\n \\u000a \\",
+    "plain", "Ñandú, Łódź, הבחירות, 選挙", "🙂👩‍👩‍👧‍👦", "two\u2028separators\u2029that once ended lines",
+    'quoted "],"nextCursor":null}', "a\nline\r\nbreak,\n]}", "\ufeffmark \x00\x1f\x7f\ud7ff\uffff", "\\n \\u000a \\",
     "long " + "ü" * 5000,
-)
+)  # fmt: skip
 
 
 def made_up(name: str, count: int, seed: str = "") -> ItemList:

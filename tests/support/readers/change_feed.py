@@ -100,7 +100,7 @@ def serving() -> Iterator[ChangeFeedSite]:
 
         def do_GET(self) -> None:  # noqa: N802 - the name is the library's
             site.asked.append(self.path)
-            answer = site.answers.get(self.path, Answer(b"{}", 404))
+            answer = site.answers.get(self.path, Answer(b'{"error":"not found"}', 404))
             if self.path == HEAD and answer.status == 200:
                 answer = _as_edges_send(answer, dict(self.headers))
             site.sent.append((answer.status, len(answer.body)))

@@ -122,14 +122,9 @@ def is_unspaced(char: str) -> bool:
     name = unicodedata.name(char, "")
     scripts = "CJK UNIFIED", "CJK COMPATIBILITY IDEOGRAPH", "HIRAGANA", "KATAKANA", "HENTAIGANA"
     signs = (
-        "IDEOGRAPHIC NUMBER",
-        "IDEOGRAPHIC ITERATION",
-        "IDEOGRAPHIC CLOSING",
-        "VERTICAL KANA",
-        "VERTICAL IDEO",
-        "HANGZHOU",
-        "MASU",
-    )
+        "IDEOGRAPHIC NUMBER", "IDEOGRAPHIC ITERATION", "IDEOGRAPHIC CLOSING", "VERTICAL KANA", "VERTICAL IDEO",
+        "HANGZHOU", "MASU",
+    )  # fmt: skip
     return name.startswith(scripts + signs)
 
 

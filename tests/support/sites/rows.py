@@ -13,14 +13,9 @@ from tests.support.sites.builds import AS_OF, NOW
 
 #: A valid membership of an FX family, as in the database and on the wire.
 FX_MEMBER: Final[Mapping[str, Any]] = {
-    "title": "EUR/USD weekly",
-    "instrument": "EURUSD",
-    "source": "ECB reference rates",
-    "week_start": "2026-01-26",
-    "week_end": "2026-01-30",
-    "threshold_value": 1.08,
-    "direction": "gte",
-}
+    "title": "EUR/USD weekly", "instrument": "EURUSD", "source": "ECB reference rates", "week_start": "2026-01-26",
+    "week_end": "2026-01-30", "threshold_value": 1.08, "direction": "gte",
+}  # fmt: skip
 
 
 def create_database(path: Path) -> sqlite3.Connection:
@@ -96,11 +91,8 @@ def insert_fill(connection: sqlite3.Connection, number: int = 1, **columns: Any)
     row = {
         "id": fill_id(number),
         "market_id": market_id(1),
-        "amount": 10.0,
-        "shares": 20.0,
-        "price": 0.5,
-        "created_at": "2026-01-15 00:00:00.000000",
-    }
+        "amount": 10.0, "shares": 20.0, "price": 0.5, "created_at": "2026-01-15 00:00:00.000000",
+    }  # fmt: skip
     insert(connection, "fills", **row | columns)
 
 

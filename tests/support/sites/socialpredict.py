@@ -251,11 +251,8 @@ class MadeSite:
             "acceptingBets": status == "open",
             "categories": categories,
             "description": self._shown_description(market),
-            "poolYes": 0,
-            "poolNo": 0,
-            "tradingPauseReason": None,
-            "fxFamilyMember": None,
-        }
+            "poolYes": 0, "poolNo": 0, "tradingPauseReason": None, "fxFamilyMember": None,
+        }  # fmt: skip
         return shown | ({"category": categories[0]} if categories else {})
 
     def _shown_description(self, market: MadeMarket) -> str | None:

@@ -14,13 +14,8 @@ from tests.support.stores.s3.wire import Answer, Request, Tree, document, error
 _PAGE: Final = 1000
 #: Headers of a put that every later answer repeats; so is everything that begins with _METADATA.
 _KEPT: Final = (
-    "cache-control",
-    "content-disposition",
-    "content-encoding",
-    "content-language",
-    "content-type",
-    "expires",
-)
+    "cache-control", "content-disposition", "content-encoding", "content-language", "content-type", "expires",
+)  # fmt: skip
 _METADATA: Final = "x-amz-meta-"
 _XML: Final = {"Content-Type": "application/xml"}
 
@@ -160,14 +155,7 @@ def _head_bucket(_: Bucket, __: Request, ___: Fails) -> Answer:
 
 
 _OPERATIONS: Final[Mapping[str, Callable[[Bucket, Request, Fails], Answer]]] = {
-    "GetObject": _get,
-    "HeadObject": _get,
-    "PutObject": _put,
-    "DeleteObject": _delete,
-    "DeleteObjects": _delete_many,
-    "ListObjectsV2": _list,
-    "ListObjectVersions": _list_versions,
-    "GetBucketVersioning": _get_versioning,
-    "PutBucketVersioning": _put_versioning,
-    "HeadBucket": _head_bucket,
-}
+    "GetObject": _get, "HeadObject": _get, "PutObject": _put, "DeleteObject": _delete, "DeleteObjects": _delete_many,
+    "ListObjectsV2": _list, "ListObjectVersions": _list_versions, "GetBucketVersioning": _get_versioning,
+    "PutBucketVersioning": _put_versioning, "HeadBucket": _head_bucket,
+}  # fmt: skip
