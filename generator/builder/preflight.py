@@ -102,7 +102,7 @@ class BuildCheck:
             yield from map(error, found)
             if not found:
                 yield fine(f"{name}: all relations and columns found")
-                yield from (warning(f"{name}: {sentence}") for sentence in reader.excess())
+                yield from (warning(f"{name}: {sentence}") for sentence in (*reader.excess(), *reader.row_security()))
                 if (clock := reader.clock()) is not None:
                     yield from clocks(name, "database", self._as_of - clock)
                 yield from _without_zone(reader.without_zone())

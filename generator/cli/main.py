@@ -4,6 +4,7 @@ A command's module is imported when the command is used: a build needs no web se
 """
 
 import gc
+import io
 import platform
 import sys
 from collections.abc import Mapping
@@ -75,3 +76,6 @@ def _tell_version(context: click.Context, _: click.Parameter, is_asked: bool) ->
 def main() -> None:
     """Render a prediction market's public read API as static files."""
     filesystem.let_others_read()
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a terminal may lack letters that questions have
+            stream.reconfigure(errors="backslashreplace")

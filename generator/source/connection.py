@@ -19,7 +19,8 @@ from sqlalchemy.pool import NullPool
 from generator.config import passwords
 from generator.config.settings import Config, variable
 from generator.errors import ReadError, SourceError
-from generator.source import address, decoding
+from generator.markets.quarantine import printable
+from generator.source import address, decoding, remedies
 from generator.source.address import display_url, sqlite_path
 
 #: Rows per fetch: enough to amortise the round trip, few enough to keep memory low. SQLite has no round trips, and rows
@@ -53,7 +54,7 @@ def transaction(config: Config, instant: str | None = None) -> Iterator["Transac
     try:
         with engine.connect() as connection:
             _begin(connection, instant)
-            remedy = "run again"
+            remedy = remedies.RUN_AGAIN
             is_in_place = file == _file(config)
             if instant and not (is_in_place and file in {None, instant}):
                 raise SourceError(f"{display_url(config)}: the file was replaced during the build; run again")
@@ -61,9 +62,16 @@ def transaction(config: Config, instant: str | None = None) -> Iterator["Transac
             decoding.by_driver(connection, config.source.schema_)
             yield Transaction(connection, config, opened)
     except (SQLAlchemyError, driver.Error) as error:
-        failed = SourceError(f"{display_url(config)}: {_cause(error, config)}; {remedy}")
+        failed = SourceError(f"{display_url(config)}: {_cause(error, config)}; {_remedy(error, config) or remedy}")
         failed.may_pass = _may_pass(error, driver)
         raise failed from error
+    except AssertionError as error:  # SQLAlchemy's, of what the server says that it is
+        if "version" not in str(error):
+            raise
+        raise SourceError(
+            f"{display_url(config)}: this server says that it is {printable(str(error).partition('string ')[2])}; only "
+            "PostgreSQL is supported: copy the data there, or into an SQLite file"
+        ) from error
     finally:
         engine.dispose()
 
@@ -176,6 +184,28 @@ def _may_pass(error: Exception, driver: Any) -> bool:
     return isinstance(getattr(error, "orig", None) or error, driver.OperationalError)
 
 
+def _remedy(error: Exception, config: Config) -> str | None:
+    """What to do about an error, if that is known."""
+    original = getattr(error, "orig", None) or error
+    state, text = getattr(original, "sqlstate", None), str(original)
+    return remedies.remedy(state, text) or _of_file(text, sqlite_path(config))
+
+
+def _of_file(text: str, path: Path | None) -> str | None:
+    """What to do about an SQLite file that cannot be read because SQLite would have to write."""
+    if path is None or not text.startswith(("attempt to write a readonly", "unable to open database file")):
+        return None
+    if path.with_name(f"{path.name}-journal").exists():
+        return (
+            "a program died in the midst of a transaction: open the file once with a program that may write to it, "
+            "such as the site, which undoes what was half done"
+        )
+    return (
+        f"if it has a write-ahead log, SQLite must write beside it: let this user write to {path.parent} (in a systemd "
+        "unit: ReadWritePaths=), or read a copy"
+    )
+
+
 def _cause(error: Exception, config: Config) -> str:
     """The database's own message, without statement, parameters and password."""
     text = passwords.hidden(str(getattr(error, "orig", None) or error), config.source.url.get_secret_value())
@@ -213,8 +243,12 @@ class Transaction:
             yield
         except (SQLAlchemyError, driver.Error) as error:
             failed = f"{display_url(self._config)}: relation {relation} cannot be read: {_cause(error, self._config)}"
-            found = ReadError(failed, "run `public-markets check`, which looks for the column")
-            found.may_pass = _may_pass(error, driver)
+            may_pass, remedy = _may_pass(error, driver), _remedy(error, self._config)
+            if remedy or (may_pass and self.dialect != "sqlite"):
+                found = SourceError(f"{failed}; {remedy or remedies.RUN_AGAIN}")
+            else:
+                found = ReadError(failed, "run `public-markets check`, which looks for the column")
+            found.may_pass = may_pass
             raise found from error
 
     def _readable(self, statement: sa.Select[Any] | sa.TextClause) -> Iterator[list[Row]]:
@@ -278,17 +312,22 @@ class Transaction:
             self._connection.exec_driver_sql("SET LOCAL enable_seqscan = off")
             found = self._connection.exec_driver_sql(f"EXPLAIN {compiled}", values)
             return any("Index Cond" in row[0] and ">=" in row[0] for row in found)
-        except DBAPIError:
+        except DBAPIError as error:
+            if error.connection_invalidated:
+                raise
             return True
         finally:
-            attempt.rollback()
+            if attempt.is_active:
+                attempt.rollback()
 
     def answer(self, statement: sa.TextClause) -> list[Row]:
         """All rows; none if the database refuses to run the statement. The transaction survives."""
         try:
             with self._connection.begin_nested():
                 return [tuple(row) for row in self._connection.execute(statement)]
-        except DBAPIError:
+        except DBAPIError as error:
+            if error.connection_invalidated:
+                raise
             return []
 
     def refusal(self, statement: sa.Select[Any]) -> str | None:
@@ -297,5 +336,7 @@ class Transaction:
             with self._connection.begin_nested():
                 self._connection.execute(statement)
         except DBAPIError as error:
+            if error.connection_invalidated:
+                raise
             return _cause(error, self._config)
         return None

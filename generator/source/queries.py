@@ -13,6 +13,7 @@ from typing import Any, Final, TypeAlias
 import sqlalchemy as sa
 
 from generator.markets.row_validation import LENGTHS
+from generator.source import rights
 from generator.source.relations import OPTIONAL, RELATIONS, Kind
 
 #: Covers whatever is cut off a time when it is read; and the greatest offset from UTC.
@@ -22,35 +23,6 @@ _OFFSET: Final = timedelta(days=1)
 _AS_TEXT: Final = ("id", "text", "timestamp", "date")
 #: A type that leaves the comparison of ids to the database, in its own sort order.
 _AS_GIVEN: Final = sa.types.NullType()
-#: The search path is taken apart, because `current_schemas()` leaves out what the user may not use.
-_RIGHTS: Final = """
-    SELECT c.relname, quote_ident(n.nspname), quote_ident(current_user),
-        has_schema_privilege(n.oid, 'USAGE'), has_any_column_privilege(c.oid, 'SELECT')
-    FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
-    WHERE c.relname = ANY(:relations) AND c.relkind IN ('r', 'v', 'm', 'p', 'f')
-        AND CASE WHEN CAST(:schema AS text) IS NOT NULL THEN n.nspname = :schema ELSE n.nspname = ANY(string_to_array(
-            replace(translate(current_setting('search_path'), '" ', ''), '$user', CAST(current_user AS text)), ','
-        )) END
-"""
-#: Relations of extensions, such as pg_stat_statements, are usually open to everybody.
-_EXCESS: Final = """
-    WITH relation AS (
-        SELECT n.nspname || '.' || c.relname AS name,
-            NOT (c.relname = ANY(:relations) AND CASE WHEN CAST(:schema AS text) IS NULL
-                THEN pg_table_is_visible(c.oid) ELSE n.nspname = :schema END)
-                AND has_any_column_privilege(c.oid, 'SELECT') AS may_read,
-            has_table_privilege(c.oid, 'DELETE, TRUNCATE') OR has_any_column_privilege(c.oid, 'INSERT, UPDATE')
-                AS may_write
-        FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n ON n.oid = c.relnamespace
-        WHERE c.relkind IN ('r', 'v', 'm', 'p', 'f') AND n.nspname !~ '^pg_' AND n.nspname <> 'information_schema'
-            AND has_schema_privilege(n.oid, 'USAGE') AND NOT EXISTS (SELECT FROM pg_catalog.pg_depend AS d
-                WHERE d.classid = CAST('pg_class' AS regclass) AND d.objid = c.oid AND d.deptype = 'e')
-    )
-    SELECT quote_ident(rolname), rolsuper, relation.name, relation.may_read, relation.may_write
-    FROM pg_catalog.pg_roles LEFT JOIN relation ON may_read OR may_write
-    WHERE rolname = current_user
-    ORDER BY relation.name
-"""
 
 
 @dataclass(frozen=True)
@@ -113,7 +85,7 @@ class Statements:
 
         A row is: relation; schema and user, both quoted for SQL; may it use the schema; may it read the relation.
         """
-        return sa.text(_RIGHTS).bindparams(relations=[*RELATIONS], schema=self.schema)
+        return sa.text(rights.RIGHTS).bindparams(relations=[*RELATIONS], schema=self.schema)
 
     def excess(self) -> sa.TextClause:
         """Select what this user may do besides reading our relations. PostgreSQL only.
@@ -121,7 +93,15 @@ class Statements:
         A row is: the user, quoted for SQL; is it a superuser; a relation, or NULL if there is none; may it read that
         although it is not ours; may it write to it.
         """
-        return sa.text(_EXCESS).bindparams(relations=[*RELATIONS], schema=self.schema)
+        return sa.text(rights.EXCESS).bindparams(relations=[*RELATIONS], schema=self.schema)
+
+    def row_security(self) -> sa.TextClause:
+        """Select where row level security binds this user. PostgreSQL only.
+
+        A row is: one of our relations; the table that it reads, which may be itself; is it a view that reads with this
+        user's rights; is there a policy for this user.
+        """
+        return sa.text(rights.ROW_SECURITY).bindparams(relations=[*RELATIONS], schema=self.schema)
 
     def any_row(self, relation: str, *columns: str) -> sa.Select[Any]:
         """Select these columns of the relation, and no row: tests the right to read it."""

@@ -164,6 +164,12 @@ class Reader:
             return []
         return [*rights.excess(self._transaction.answer(self._statements.excess()))]
 
+    def row_security(self) -> list[str]:
+        """Where row level security keeps rows from this user, as sentences; empty if the database does not say."""
+        if self._transaction.dialect == "sqlite":
+            return []
+        return [*rights.bound(self._transaction.answer(self._statements.row_security()))]
+
     def survey(self, earlier: EarlierMarkets = NOTHING_EARLIER) -> Survey:
         """What must be known before `read` reads the markets part by part, and which need not be. Raises ReadError."""
         columns = self._columns("markets")[len(RELATIONS["markets"]) :]

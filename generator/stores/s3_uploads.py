@@ -42,6 +42,8 @@ class Uploads:
                 "aws_endpoint_url_s3": endpoint,
                 "conditional_put": "etag",
                 "region": connection.region,
+                "request_payer": False,
+                "s3_express": False,
                 "skip_signature": False,
                 "virtual_hosted_style_request": is_virtual,
             },

@@ -1,4 +1,4 @@
-"""`check` names the rights of the database user that no build needs."""
+"""`check` names the rights of the database user that no build needs, and where row level security binds it."""
 
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -99,3 +99,35 @@ def test_what_nobody_can_use_and_what_belongs_to_an_extension_does_not_count(exc
         """
     )
     assert excess("a reader") == []
+
+
+def test_row_level_security_that_binds_the_user_is_told_with_what_it_lets_through(
+    rows: Postgres, postgres: Server, tmp_path: Path
+) -> None:
+    def told(user: str) -> list[str]:
+        config = make_config(tmp_path, source__url=postgres.url(rows.name, user.replace(" ", "%20")))
+        with open_reader(config, Quarantine()) as reader:
+            return reader.row_security()
+
+    assert told("a reader") == []
+    rows.connection.execute(
+        """
+        ALTER TABLE fills ENABLE ROW LEVEL SECURITY; CREATE POLICY all_of_them ON fills FOR SELECT USING (true);
+        ALTER TABLE fx_members ENABLE ROW LEVEL SECURITY; CREATE POLICY new ON fx_members FOR INSERT WITH CHECK (true);
+        ALTER TABLE orders RENAME TO all_orders; ALTER TABLE all_orders ENABLE ROW LEVEL SECURITY;
+        CREATE VIEW some_orders WITH (security_invoker = true) AS SELECT * FROM all_orders;
+        CREATE VIEW orders WITH (security_invoker = on) AS SELECT * FROM some_orders;
+        ALTER TABLE markets RENAME TO all_markets; ALTER TABLE all_markets ENABLE ROW LEVEL SECURITY;
+        CREATE VIEW markets AS SELECT * FROM all_markets
+        """
+    )
+    remedy = "read a view without security_invoker, whose owner owns the table, or add a policy"
+    bound = "row level security binds this user, who is not the table's owner"
+    invoker = "is a view with security_invoker, so row level security of all_orders binds this user"
+    nothing = "shows nothing, as it has no policy for it"
+    assert told("a reader") == [
+        f"fills: {bound}, and shows what its policies let this user see; {remedy}",
+        f"fx_members: {bound}, and {nothing}; {remedy}",
+        f"orders: {invoker}, and {nothing}; {remedy}",
+    ]
+    assert told(ADMIN) == [], "a superuser passes it"

@@ -1,0 +1,57 @@
+"""What to do about an error of the database, as far as its SQLSTATE or its words tell. Pure."""
+
+from typing import Final, NamedTuple
+
+#: What else there is to do where a connection or a server failed, and not a statement.
+RUN_AGAIN: Final = "run again"
+_ONLY_IPV6: Final = (
+    "this host may have an IPv6 address only, to which this machine has no route: use the pooler's address, which has "
+    "IPv4"
+)
+_FULL: Final = "the server has no room for another connection: run again, or let it take more"
+
+
+class _Cause(NamedTuple):
+    """What an error is recognised by: a part of its message, in lower case, and its SQLSTATE if that is not empty."""
+
+    words: str
+    remedy: str
+    state: str = ""
+
+
+#: Of several that fit, the first counts.
+_CAUSES: Final = (
+    _Cause(
+        "statement timeout",
+        "raise the limit of the role that reads: ALTER ROLE … SET statement_timeout = '10min'",
+        "57014",
+    ),
+    _Cause(
+        "recovery",
+        "a standby ends queries that are in the way of what it replays: read the primary, or raise "
+        "max_standby_streaming_delay of the standby",
+    ),
+    _Cause("query_wait_timeout", "the pool has no connection left: let it hold more, or use an address without pooler"),
+    _Cause("max_client_conn", "the pooler has no room for another client: run again, or let it take more"),
+    _Cause("remaining connection slots", _FULL, "53300"),
+    _Cause("too many connections", _FULL),
+    _Cause(
+        "tenant or user not found",
+        "a pooler that serves many projects wants the user as ROLE.PROJECT, and the host of the project's region",
+    ),
+    _Cause("network is unreachable", _ONLY_IPV6),
+    _Cause("no address associated with hostname", _ONLY_IPV6),
+    _Cause(
+        "port 6543 failed",
+        "port 6543 is a pooler's, which has a host of its own: copy its whole address, or use port 5432 of this host",
+    ),
+)
+
+
+def remedy(state: str | None, message: str) -> str | None:
+    """What to do about an error with this SQLSTATE, if any, and message; None if it is not known."""
+    text = message.lower()
+    for cause in _CAUSES:
+        if cause.words in text and cause.state in {"", state}:
+            return cause.remedy
+    return None
