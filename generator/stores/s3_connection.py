@@ -20,7 +20,7 @@ from botocore.exceptions import ClientError, NoCredentialsError
 from botocore.loaders import create_loader
 
 from generator.errors import StoreError
-from generator.stores import clock, s3_answers
+from generator.stores import clock, proxies, s3_answers
 from generator.stores.s3_errors import Asked, translated
 from generator.stores.store import UnavailableError, UnreachableError
 
@@ -77,6 +77,9 @@ class Connection:
         except UnreachableError as error:
             if self._last_date is not None:
                 raise UnavailableError(str(error)) from error
+            if proxy := proxies.proxy_of(self.client.meta.endpoint_url):
+                through = f"through the proxy that {proxies.named(proxy)} sets"
+                raise UnreachableError(f"{str(error).rstrip('.')}, {through}") from error
             if self._endpoint_url is None:
                 region = f"region {self.region}, which AWS_DEFAULT_REGION sets"
                 raise UnreachableError(f"{str(error).rstrip('.')}: Amazon S3 in {region}") from error

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Final
 
 import pytest
 
@@ -175,6 +176,43 @@ def test_a_refused_connection_is_a_transient_failure(client: Client) -> None:
     for call in (*CALLS.values(), Bucket.now, Bucket.is_open_to_everyone):
         with pytest.raises(UnavailableError, match=r"^s3://markets"):
             call(bucket)
+
+
+DEAD: Final = "http://user:hidden-secret@127.0.0.1:9"
+
+
+@pytest.mark.parametrize("variable", ["ALL_PROXY", "http_proxy", "HTTP_PROXY"])
+def test_both_libraries_ask_through_the_proxy_that_boto3_finds_or_through_none(
+    s3: S3Server, client: Client, variable: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(variable, DEAD)
+    calls = [CALLS["get"], CALLS["put"]]
+    if variable == "ALL_PROXY":
+        for call in calls:
+            call(open_bucket(s3, client))
+        return
+    for call in calls:
+        with pytest.raises(UnavailableError) as told:
+            call(open_bucket(s3, client))
+        assert "hidden" not in str(told.value)
+    assert operations(s3) == []
+    with pytest.raises(UnavailableError, match=f", through the proxy that {variable} sets$"):
+        calls[0](open_bucket(s3, client))
+    monkeypatch.setenv("no_proxy", s3.url.removeprefix("http://"))
+    for call in calls:
+        call(open_bucket(s3, client))
+
+
+@pytest.mark.parametrize("variable", ["AWS_S3_EXPRESS", "AWS_REQUEST_PAYER", "AWS_SKIP_SIGNATURE"])
+def test_the_environment_changes_nothing_that_boto3_does_not_read(
+    s3: S3Server, client: Client, variable: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(variable, "true")
+    names = set[str]()
+    s3.before = lambda request: names.update(map(str.lower, request.headers))
+    CALLS["put"](open_bucket(s3, client))
+    assert "authorization" in names
+    assert "x-amz-request-payer" not in names
 
 
 def test_every_kind_of_failed_condition_is_recognized(s3: S3Server, bucket: Bucket) -> None:
