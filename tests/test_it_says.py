@@ -8,6 +8,7 @@ from typing import Final
 from tests.support.commands import run
 from tests.support.messages import messages, plain, strings
 from tests.support.readers.pages import PAGES
+from tests.support.sites.builds import all_commands
 
 PAGE: Final = PAGES["docs/it-says.md"]
 #: A code span; two backticks where the text has one.
@@ -26,6 +27,10 @@ RESULTS: Final = {
 FOREIGN: Final = (
     "config.yaml: no such file or directory; name a file with --config", "connection failed", "failed to resolve host"
 )  # fmt: skip
+#: A command in a message.
+COMMAND: Final = re.compile(r"`public-markets (\w[^`…]*)`")
+#: Where only `check` speaks.
+CHECKS: Final = ("generator/cli/check.py", "generator/builder/preflight.py", "generator/publish/preflight.py")
 #: What begins so is about a cluster, wherever it is said.
 CLUSTER: Final = (
     "cluster", "is not set; set it in the environment of every worker",
@@ -53,6 +58,23 @@ def test_every_message_that_the_page_promises_has_exactly_one_entry() -> None:
     assert len(texts) > 230
     found = {text: len(entries_of(text)) for text in texts}
     assert {text: texts[text] for text, count in found.items() if count != 1} == {}, "write it into docs/it-says.md"
+
+
+def test_every_command_that_a_message_names_is_understood() -> None:
+    named = {words for message in messages() for words in COMMAND.findall(plain(message.text))}
+    assert len(named) > 8
+    for words in named:
+        name, *arguments = words.split()
+        all_commands()[name].make_context(name, arguments, resilient_parsing=True)
+
+
+def test_check_and_build_never_send_each_other_in_a_circle() -> None:
+    by_check = [message for message in messages() if message.place in CHECKS]
+    assert [message.text for message in by_check if re.search("`(public-markets )?check", message.text)] == [
+        "fix …, then run `check` again"
+    ]
+    sent_back = [message.text for message in by_check if re.search("`(public-markets )?(re)?build", message.text)]
+    assert all("clock" in text or " --full" in text for text in sent_back), sent_back
 
 
 def test_the_messages_of_the_first_hour_are_on_the_page(tmp_path: Path) -> None:

@@ -126,10 +126,10 @@ class BuildCheck:
             yield fine(f"cluster: {counted(len(found), 'worker')} at {address} can read the database as it is now")
 
     def _failures(self, failure: ReadError) -> Iterator[Finding]:
-        """Why a query failed; a failure that does not recur, such as a lost connection, is reported as it is."""
+        """Why a query failed; a failure that does not recur is reported as it is."""
         with open_reader(self._config, Quarantine()) as reader:
             found = reader.failures()
-        yield from map(error, found or [f"{failure.failed}; run `check` again"])
+        yield from map(error, found or [f"{failure.failed}; no column fails by itself: look at the database's log"])
 
     def _rows(self, reader: Reader) -> Iterator[Finding]:
         with scratch_of(self._config.output) as folder:
