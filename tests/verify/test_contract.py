@@ -235,7 +235,12 @@ def test_the_worst_finding_makes_the_exit_code(fault: str, code: int) -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [("--contract", "--all"), ("--contract", "--sample", "3"), ("--hidden", "3f2c1a90-5b7e-4d68-9c41-d2a7e8b06f15")],
+    [
+        ("--contract", "--all"),
+        ("--contract", "--budget", "99"),
+        ("--contract", "--seed", "3"),
+        ("--hidden", "3f2c1a90-5b7e-4d68-9c41-d2a7e8b06f15"),
+    ],
 )
 def test_options_that_do_not_go_together_are_refused(arguments: Sequence[str]) -> None:
     ended = commands.run("verify", "http://127.0.0.1:9", *arguments)
