@@ -126,12 +126,21 @@ def test_every_page_and_every_detail_of_a_site_can_be_verified(proxy: Proxy) -> 
     assert len(details) > 50
 
 
-def test_the_command_says_so_in_one_line(site: Served) -> None:
+def test_the_command_says_so_in_one_line_and_names_its_seed_and_what_it_covers(site: Served) -> None:
     ended = commands.run("verify", f"http://127.0.0.1:{site.port}/", *AT_ONCE, "--budget", "60", "--seed", "7")
     assert ended.returncode == 0, ended.stderr
     assert re.fullmatch(
         rf"http://127.0.0.1:{site.port}/ answers as it must, as of \S+Z: \d+ checks in \d+ requests\n", ended.stdout
     )
+    told = (
+        r"--seed 7 asks the same again; without categories, \d+ lists walked to the end, \d+ lists not looked at, for"
+    )
+    assert re.search(told, ended.stderr)
+
+
+def test_everything_is_asked_for_without_a_budget_only() -> None:
+    ended = commands.run("verify", "http://127.0.0.1:9", "--all", "--budget", "60")
+    assert (ended.returncode, "leave out --budget" in ended.stderr) == (2, True)
 
 
 # ── answers that contradict the dump ──────────────────────────────────────────────────────────────────────────────
@@ -182,8 +191,31 @@ ALTERED: Final[dict[str, tuple[str, Change, Verdict, str]]] = {
         _DETAILS, lambda page: page["orderBook"].update(bids=[{"price": 1.5, "amount": 1}]), Verdict.BROKEN,
         r"orderBook\.bids\.0\.price",
     ),
-    "a feed": (
-        r"/feeds/new\.json$", lambda page: page["items"][0].update(title="?"), Verdict.WRONG, "other texts",
+    "a title that a step changed, in a feed": (
+        r"/feeds/new\.json$",
+        lambda page: next(one for one in page["items"] if one["title"].endswith("??")).update(title="?"),
+        Verdict.WRONG, "other texts of market",
+    ),
+    "a title that a step changed, in lists": (
+        _LISTS,
+        lambda page: [one.update(question="?") for one in page["items"] if one["question"].endswith("??")],
+        Verdict.WRONG, r"has question '\?'; the dump says",
+    ),
+    "an address in the index": (
+        "^/v1/$", lambda index: index.update(llms="https://evil.example/v1/llms.txt"), Verdict.WRONG, "not below http",
+    ),
+    "all addresses in the index": (
+        "^/v1/$", lambda index: index.update({
+            name: url.replace("127.0.0.1", "evil") for name, url in index.items() if name != "feeds"
+        }), Verdict.WRONG, "not below|names the server",
+    ),
+    "a bound in OpenAPI": (
+        r"openapi\.json$", lambda page: page["paths"]["/v1/public/markets"]["get"]["parameters"][2].update(schema={}),
+        Verdict.WRONG, "they differ at #/paths//v1/public/markets/get/parameters/2/schema/",
+    ),
+    "a schema in OpenAPI": (
+        r"openapi\.json$", lambda page: page["components"]["schemas"]["PublicMarketListItem"]["properties"].pop("slug"),
+        Verdict.WRONG, "they differ at #/components/schemas/PublicMarketListItem/properties/slug",
     ),
     "the prices": (
         r"/prices\.json$", lambda page: page["markets"][0].update(prob=0.5), Verdict.WRONG, "item 1 has prob 0.5",
@@ -229,8 +261,29 @@ def test_an_altered_answer_is_named(proxy: Proxy, kind: str) -> None:
     proxy.alter = altering(pattern, change)
     found = mismatches(proxy.url)
     assert any(one.verdict == verdict and re.search(text, one.text) for one in found), found
-    # The other form of a feed is compared with this one.
-    assert all(re.search(pattern, one.target.replace(".atom", ".json")) for one in found), found
+    # The other form of a feed, and OpenAPI, are compared with this one.
+    assert all(re.search(pattern, one.target.replace(".atom", ".json")) or "index" in kind for one in found), found
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "text"),
+    [
+        (b"<entry><title>", b"<entry><title>Free", "shows other texts of market"),
+        (b'</title><link href="http://127', b'</title><link href="http://evil', "leads to 'http://evil"),
+        (b"<id>urn:uuid:", b"<id>urn:", "shows"),
+    ],
+)
+def test_a_forged_atom_feed_is_named_though_the_json_feed_is_right(
+    proxy: Proxy, before: bytes, after: bytes, text: str
+) -> None:
+    proxy.alter = lambda target, answer: (
+        replace(answer, body=answer.body.replace(before, after, 2), headers={**answer.headers, "etag": '"other"'})
+        if target.endswith(".atom")
+        else answer
+    )
+    found = mismatches(proxy.url, 60)
+    assert {one.target for one in found} == {"/v1/feeds/new.atom", "/v1/feeds/resolved.atom"}
+    assert all(text in one.text and one.verdict > Verdict.STALE for one in found), found
 
 
 def with_header(name: str, value: str, pattern: str = _LISTS) -> Callable[[str, Answer], Answer]:
@@ -338,6 +391,8 @@ def test_a_market_that_was_withdrawn_and_is_still_shown_is_named(moving: Moving)
     assert ended.returncode == Verdict.WITHDRAWN
     told = json.loads(ended.stdout)
     assert {one["verdict"] for one in told["mismatches"]} == {"withdrawn"}
+    assert 0 <= told["seed"] < 1 << 32
+    assert sum(told["lists"].values()) == 30
     assert told["mismatches"][0]["text"].startswith(f"shows market {gone}, which the dump does not have")
 
 
@@ -549,6 +604,17 @@ def test_rows_in_parquet_that_neither_dump_nor_detail_has_are_named(
     assert all(one.target.endswith((file.name, "head.json")) and re.search(text, one.text) for one in found), found
     verdict = OF_OLDER.get(kind) if is_older else Verdict.WRONG
     assert {one.verdict for one in found} == {verdict} - {None}
+
+
+def test_details_that_are_asked_for_beside_files_have_rows(proxy: Proxy) -> None:
+    site = expected.read(SiteReader(proxy.url, _FAST, print), 0)
+    asked = Inquiry(SiteReader(proxy.url, _FAST, print), site, EarlierStates((), (), site.markets))
+    assert [*ParquetCheck(seed=1, most_files=4, most_details=8)(asked)] == []
+    assert len([target for target in proxy.asked if "/dumps/fills/" in target]) == 2
+    details = [json.loads(proxy.answer(target, {}).body) for target in proxy.asked[:] if re.search(_DETAILS, target)]
+    assert len(details) > 3
+    assert sum(bool(detail["recentFills"]) for detail in details) >= 3
+    assert sum(bool(detail["probHistory"]) for detail in details) >= 3
 
 
 def test_a_parquet_file_of_other_columns_is_named(folder: Path, proxy: Proxy) -> None:
