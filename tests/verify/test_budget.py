@@ -2,9 +2,8 @@
 
 from collections.abc import Iterator
 from contextlib import closing
-from pathlib import Path
 from random import Random
-from typing import Any, Final
+from typing import Final
 
 import pytest
 from hypothesis import given
@@ -12,9 +11,8 @@ from hypothesis import strategies as st
 
 from generator.api import cursors
 from generator.progress import SILENT
-from generator.verify import checks, expected
+from generator.verify import expected
 from generator.verify.budget import Wish, drawn, shared_out
-from generator.verify.checks import Coverage
 from generator.verify.earlier_states import EarlierStates
 from generator.verify.inquiry import Inquiry
 from generator.verify.mismatches import Mismatch, Verdict
@@ -36,34 +34,30 @@ def test_all_of_a_budget_is_shared_out_unless_all_wishes_are_granted(budget: int
 
 def test_what_one_wish_has_no_use_for_goes_to_the_others_by_weight() -> None:
     assert shared_out(100, [Wish(4, 50), Wish(90, 2), Wish(90, 1)]) == [4, 64, 32]
-    assert shared_out(2, [Wish(9), Wish(9), Wish(9)]) == [1, 1, 0]
 
 
 def test_groups_are_drawn_from_in_turn() -> None:
     few, many = {"a", "b"}, {str(number) for number in range(1_000)}
-    assert set(drawn(Random(1), [many, few], 5)) > few
-    assert drawn(Random(1), [many, few], 5) == drawn(Random(1), [many, few], 5) != drawn(Random(2), [many, few], 5)
-    assert {*drawn(Random(1), [few, many], None)} == few | many
+    rng = Random(1)  # noqa: S311 - which ones is no secret
+    assert {*drawn(rng, [many, few], 5)} > few
+    assert {*drawn(rng, [few, many], None)} == few | many
 
 
 # ── a site whose lists have several pages ─────────────────────────────────────────────────────────────────────────────
 
-LAYOUTS: Final = ("pages", "chunks")
 _LIST: Final = "all/new"
 _MARKETS: Final = 230
-SETTINGS: Final[dict[str, Any]] = {"dumps__parquet": False, "feeds__enabled": False}
 
 
-@pytest.fixture(scope="module", params=LAYOUTS)
+@pytest.fixture(scope="module", params=["pages", "chunks"])
 def upstream(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Upstream:
     folder = tmp_path_factory.mktemp("several")
-    settings = {**SETTINGS, "layout": request.param}
     with closing(create_database(folder / "markets.db")) as connection:
         for number in range(_MARKETS):
             insert_market(connection, number)
         connection.commit()
-    build_now(make_config(folder, **settings))
-    return asked_once(in_process(make_config(folder, **settings, **NO_LIMITS)))
+    build_now(make_config(folder, layout=request.param))
+    return asked_once(in_process(make_config(folder, layout=request.param, **NO_LIMITS)))
 
 
 @pytest.fixture
@@ -94,23 +88,15 @@ def test_a_budget_is_kept_and_small_ones_look_at_lists_on_random_pages(proxy: Pr
     assert found.requests == len(proxy.asked) <= budget
     assert found.lists
     assert sum((found.lists.whole, found.lists.sampled, found.lists.left_out)) == 30
-    assert (found.lists.left_out > 0, found.lists.sampled > 0) == {50: (True, True), 90: (False, True)}.get(
-        budget, (False, False)
-    )
+    assert (found.lists.left_out > 0, found.lists.sampled > 0) == (budget < 90, budget < 300)
 
 
 def test_a_seed_asks_the_same_again_and_another_asks_otherwise(proxy: Proxy) -> None:
-    asked = list[list[str]]()
     for seed in (1, 1, 2):
-        before = len(proxy.asked)
         verify(reader(proxy), 90, seed, SILENT, patience_s=0)
-        asked.append(proxy.asked[before:])
-    assert asked[0] == asked[1] != asked[2]
-
-
-def test_without_a_budget_every_list_is_walked_whole(proxy: Proxy) -> None:
-    selection = checks.selected(expected.read(reader(proxy), 0), None, 1)
-    assert selection.lists == Coverage(30, 0, 0)
+        proxy.asked.append("|")
+    first, again, other, _ = " ".join(proxy.asked).split("|")
+    assert first.split() == again.split() != other.split()
 
 
 def test_later_pages_are_asked_for_by_cursors_that_readers_can_compute(proxy: Proxy) -> None:

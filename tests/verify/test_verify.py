@@ -13,8 +13,7 @@ from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Final
-from uuid import UUID
+from typing import Any, Final, NamedTuple
 
 import pytest
 
@@ -93,13 +92,16 @@ def changed(body: bytes, change: Callable[[Any], object]) -> bytes:
     return contract.encode(content)
 
 
+_OTHER: Final = {"etag": '"other"'}
+
+
 def altering(pattern: str, change: Callable[[Any], object], otherwise: Alter = unaltered) -> Alter:
     """Changes the content of all answers to targets that the pattern finds."""
 
     def alter(target: str, answer: Answer) -> Answer:
         if not re.search(pattern, target) or answer.status != 200 or not answer.body:
             return otherwise(target, answer)
-        return replace(answer, body=changed(answer.body, change), headers={**answer.headers, "etag": '"other"'})
+        return replace(answer, body=changed(answer.body, change), headers={**answer.headers, **_OTHER})
 
     return alter
 
@@ -160,21 +162,15 @@ def _in_items(**values: Any) -> Change:
     return lambda page: [item.update(values) for item in page["items"]]
 
 
-def _volumes_as_text(page: Any) -> None:
-    for item in page["items"]:
-        item["volume"] = str(item["volume"])
-
-
 #: What is altered: a pattern of targets, a change of the content, and what must be said of it.
 ALTERED: Final[dict[str, tuple[str, Change, Verdict, str]]] = {
     "a price in a list": (_LISTS, _in_items(prob=0.123), Verdict.WRONG, r"item 1 has prob 0\.123; the dump says"),
     "the order of a list": (_LONGER.format("volume"), _swap, Verdict.WRONG, "item 1 is market .*; the dump and the"),
     "an item that is missing": (
-        _LONGER.format("new"), lambda page: page["items"].pop(), Verdict.WRONG, "items and (says that more follow|is the last)",
+        _LONGER.format("new"), lambda page: page["items"].pop(), Verdict.WRONG, "items and (says|is the last)",
     ),
     "the end of a list": (_LISTS, lambda page: page.update(nextCursor=None), Verdict.WRONG, "is the last, of"),
     "a property too many": (_LISTS, _in_items(score=1), Verdict.WRONG, "item 1 has score 1; the dump has none"),
-    "a number as text": (_LISTS, _volumes_as_text, Verdict.BROKEN, r"items\.0\.volume"),
     "the snapshot": (
         r"/snapshot$", lambda page: page["freshMarkets"].reverse(), Verdict.WRONG, "freshMarkets: item 1 is market",
     ),
@@ -204,10 +200,9 @@ ALTERED: Final[dict[str, tuple[str, Change, Verdict, str]]] = {
     "an address in the index": (
         "^/v1/$", lambda index: index.update(llms="https://evil.example/v1/llms.txt"), Verdict.WRONG, "not below http",
     ),
-    "all addresses in the index": (
-        "^/v1/$", lambda index: index.update({
-            name: url.replace("127.0.0.1", "evil") for name, url in index.items() if name != "feeds"
-        }), Verdict.WRONG, "not below|names the server",
+    "where the index says that the site is": (
+        "^/v1/$", lambda index: index.update(build="https://evil.example/v1/build.json"), Verdict.WRONG,
+        "names the server",
     ),
     "a bound in OpenAPI": (
         r"openapi\.json$", lambda page: page["paths"]["/v1/public/markets"]["get"]["parameters"][2].update(schema={}),
@@ -229,27 +224,11 @@ ALTERED: Final[dict[str, tuple[str, Change, Verdict, str]]] = {
     "a search": (
         r"[?&]q=", lambda page: page.update(items=[], nextCursor=None), Verdict.WRONG, "has 0 items and is the last",
     ),
-    "a list that is empty": (
-        _LISTS, lambda page: page.update(items=[], nextCursor=None), Verdict.WRONG, "has 0 items and is the last",
-    ),
-    "a property that is null": (
-        _DETAILS, lambda page: page["market"].update(slug=None), Verdict.WRONG, "has slug None; the dump says",
-    ),
     "a property that is missing": (
         _DETAILS, lambda page: page["market"].pop("slug"), Verdict.WRONG, "has no slug; the dump says",
     ),
-    "a group that is shorter": (
-        r"/snapshot$", lambda page: page["freshMarkets"].clear(), Verdict.WRONG, "has 0 items; the dump says 6",
-    ),
-    "a market of another": (
-        _DETAILS, lambda page: page["market"].update(id=str(UUID(int=1))), Verdict.WRONG, "its market is market 0",
-    ),
     "the state of the change feed": (
         r"changes/head\.json$", lambda page: page.update(state="0" * 64), Verdict.WRONG, "leads to another state",
-    ),
-    "a list that is of another status": (
-        r"status=open&", lambda page: [item.update(status="closed") for item in page["items"]], Verdict.WRONG,
-        "has status 'closed'; the dump says 'open'",
     ),
 }  # fmt: skip
 
@@ -262,22 +241,24 @@ def test_an_altered_answer_is_named(proxy: Proxy, kind: str) -> None:
     found = mismatches(proxy.url)
     assert any(one.verdict == verdict and re.search(text, one.text) for one in found), found
     # The other form of a feed, and OpenAPI, are compared with this one.
-    assert all(re.search(pattern, one.target.replace(".atom", ".json")) or "index" in kind for one in found), found
+    assert all(re.search(pattern, one.target.replace(".atom", ".json")) or "the index" in kind for one in found), found
 
 
-@pytest.mark.parametrize(
-    ("before", "after", "text"),
-    [
-        (b"<entry><title>", b"<entry><title>Free", "shows other texts of market"),
-        (b'</title><link href="http://127', b'</title><link href="http://evil', "leads to 'http://evil"),
-        (b"<id>urn:uuid:", b"<id>urn:", "shows"),
-    ],
-)
-def test_a_forged_atom_feed_is_named_though_the_json_feed_is_right(
-    proxy: Proxy, before: bytes, after: bytes, text: str
-) -> None:
+#: What is put in place of what, in the first entries of Atom feeds, and what is said of it.
+FORGED: Final = {
+    "a title": ("<entry><title>", "<entry><title>Free", "shows other texts of market"),
+    "a link": ('</title><link href="http://127', '</title><link href="http://evil', "leads to 'http://evil"),
+    "no market": ("<id>urn:uuid:", "<id>urn:", "shows"),
+}
+
+
+@pytest.mark.parametrize("kind", FORGED)
+def test_a_forged_atom_feed_is_named_though_the_json_feed_is_right(proxy: Proxy, kind: str) -> None:
+    before, after, text = FORGED[kind]
     proxy.alter = lambda target, answer: (
-        replace(answer, body=answer.body.replace(before, after, 2), headers={**answer.headers, "etag": '"other"'})
+        replace(
+            answer, body=answer.body.replace(before.encode(), after.encode(), 2), headers={**answer.headers, **_OTHER}
+        )
         if target.endswith(".atom")
         else answer
     )
@@ -286,39 +267,17 @@ def test_a_forged_atom_feed_is_named_though_the_json_feed_is_right(
     assert all(text in one.text and one.verdict > Verdict.STALE for one in found), found
 
 
-def with_header(name: str, value: str, pattern: str = _LISTS) -> Callable[[str, Answer], Answer]:
-    """Alters a header of some answers; an empty value removes it."""
-
-    def alter(target: str, answer: Answer) -> Answer:
-        if not re.search(pattern, target):
-            return answer
-        headers = {**answer.headers, name: value}
-        return replace(
-            answer, headers=headers if value else {key: text for key, text in headers.items() if key != name}
-        )
-
-    return alter
-
-
-@pytest.mark.campaign(short=1)
-@pytest.mark.parametrize(
-    ("name", "value", "text"),
-    [
-        ("access-control-allow-origin", "", "has no Access-Control-Allow-Origin"),
-        ("content-type", "text/html", "has the type 'text/html', not application/json"),
-    ],
-)
-def test_headers_that_browsers_need_are_missed(proxy: Proxy, name: str, value: str, text: str) -> None:
-    proxy.alter = with_header(name, value)
+@pytest.mark.parametrize("value", ["", "text/html"])
+def test_headers_that_browsers_need_are_missed(proxy: Proxy, value: str) -> None:
+    """Other types, or no leave to read the answer."""
+    headers = {"content-type": value} if value else {"access-control-allow-origin": ""}
+    proxy.alter = lambda target, answer: (
+        replace(answer, headers={**answer.headers, **headers}) if re.search(_LISTS, target) else answer
+    )
     found = mismatches(proxy.url)
     assert {one.verdict for one in found} == {Verdict.BROKEN}
+    text = "has the type 'text/html', not application/json" if value else "has no Access-Control-Allow-Origin"
     assert all(text in one.text for one in found)
-
-
-def test_an_answer_that_fails_is_told_with_its_status(proxy: Proxy) -> None:
-    proxy.alter = lambda target, answer: replace(answer, status=500) if target.endswith("/snapshot") else answer
-    (found,) = mismatches(proxy.url)
-    assert found == Mismatch(Verdict.BROKEN, "/v1/public/markets/snapshot", "is answered 500, not 200")
 
 
 # ── answers of another state ──────────────────────────────────────────────────────────────────────────────────────
@@ -326,45 +285,34 @@ def test_an_answer_that_fails_is_told_with_its_status(proxy: Proxy) -> None:
 
 def answer_as_before(proxy: Proxy, before: Upstream, pattern: str, times: int = 1_000_000) -> None:
     """Answer these targets, which the pattern finds, as the site did before all changes; each so many times."""
-
-    def alter(target: str, answer: Answer) -> Answer:
-        is_before = re.search(pattern, target) and proxy.asked.count(target) <= times
-        return before(target, {}) if is_before else answer
-
-    proxy.alter = alter
+    proxy.alter = lambda target, answer: (
+        before(target, {}) if re.search(pattern, target) and proxy.asked.count(target) <= times else answer
+    )
 
 
-class Moving:
-    """A site that changes, and its proxy, which can also answer as the site did `before`."""
+class Moving(NamedTuple):
+    """A site that changes, and its proxy."""
 
-    def __init__(self, folder: Path, proxy: Proxy, before: Upstream) -> None:
-        self.folder = folder
-        self.proxy = proxy
-        self._before = before
+    folder: Path
+    proxy: Proxy
 
-    def edit(self, statement: str, *values: object) -> None:
+    def build(self, statement: str, *values: object) -> None:
+        """Change the database, and build as of five minutes later."""
         edit(self.folder, statement, *values)
-
-    def build(self) -> None:
-        """Build as of five minutes later."""
         build_now(make_config(self.folder, **SETTINGS), AS_OF + timedelta(minutes=5))
-
-    def answer_as_before(self, pattern: str) -> None:
-        answer_as_before(self.proxy, self._before, pattern)
 
 
 @pytest.fixture
-def moving(folder: Path, upstream: Upstream, tmp_path: Path) -> Iterator[Moving]:
+def moving(folder: Path, tmp_path: Path) -> Iterator[Moving]:
     shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
     with proxied(in_process(make_config(tmp_path, **SETTINGS, **NO_LIMITS))) as proxy:
-        yield Moving(tmp_path, proxy, upstream)
+        yield Moving(tmp_path, proxy)
 
 
 @pytest.mark.campaign(short=0)
-def test_a_copy_of_an_earlier_state_is_stale_and_has_an_age(moving: Moving) -> None:
-    moving.edit("UPDATE markets SET volume = volume + 1 WHERE status = 'open'")
-    moving.build()
-    moving.answer_as_before(r"status=(open|all)&sort=\w+&limit=\d+$")
+def test_a_copy_of_an_earlier_state_is_stale_and_has_an_age(moving: Moving, upstream: Upstream) -> None:
+    moving.build("UPDATE markets SET volume = volume + 1 WHERE status = 'open'")
+    answer_as_before(moving.proxy, upstream, r"status=(open|all)&sort=\w+&limit=\d+$")
     found = mismatches(moving.proxy.url)
     assert {one.verdict for one in found} == {Verdict.STALE}
     told = "is out of date since 2026-01-31T12:05:00.000Z; what is published is as of 2026-01-31T12:05:00.000Z"
@@ -375,18 +323,17 @@ def test_a_copy_of_an_earlier_state_is_stale_and_has_an_age(moving: Moving) -> N
 
 
 def test_an_item_that_no_state_had_is_wrong_even_where_others_are_stale(moving: Moving) -> None:
-    moving.edit("UPDATE markets SET volume = volume + 1 WHERE status = 'open'")
-    moving.build()
+    moving.build("UPDATE markets SET volume = volume + 1 WHERE status = 'open'")
     moving.proxy.alter = altering(_LISTS, _in_items(question="Who?"))
     assert {one.verdict for one in mismatches(moving.proxy.url)} == {Verdict.WRONG}
 
 
-def test_a_market_that_was_withdrawn_and_is_still_shown_is_named(moving: Moving) -> None:
+def test_a_market_that_was_withdrawn_and_is_still_shown_is_named(moving: Moving, upstream: Upstream) -> None:
     with connected(moving.proxy.port) as client:
         gone = json.loads(client.send("GET", "/v1/public/markets?sort=new").body)["items"][0]["id"]
     done = commands.run("takedown", gone, "--yes", cwd=moving.folder, **_ENVIRON)
     assert done.returncode == 0, done.stderr
-    moving.answer_as_before(r"status=open&sort=new&limit=\d+$")
+    answer_as_before(moving.proxy, upstream, r"status=open&sort=new&limit=\d+$")
     ended = commands.run("verify", moving.proxy.url, *AT_ONCE, "--json")
     assert ended.returncode == Verdict.WITHDRAWN
     told = json.loads(ended.stdout)
@@ -404,35 +351,23 @@ _CACHED: Final = {
 }  # fmt: skip
 
 
-def moved(folder: Path, place: Path, statement: str) -> Upstream:
-    """The site five minutes later: prices and volumes have moved, and the statement has changed its database."""
-    shutil.copytree(folder, place, dirs_exist_ok=True)
-    edit(place, "UPDATE markets SET volume = volume + 1, prob = prob * 0.99 WHERE status = 'open' AND rowid % 2 = 0")
-    edit(place, statement)
-    build_now(make_config(place, **SETTINGS), AS_OF + timedelta(minutes=5))
-    return asked_once(in_process(make_config(place, **SETTINGS, **NO_LIMITS)))
-
-
-@pytest.fixture(scope="module")
-def aged(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Upstream:
-    """The site after prices and volumes moved, and a market is gone."""
-    gone = "UPDATE markets SET is_listed = 0 WHERE id = (SELECT max(id) FROM markets WHERE status = 'open')"
-    return moved(folder, tmp_path_factory.mktemp("aged"), gone)
-
-
 @pytest.fixture(scope="module")
 def retold(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Upstream:
-    """The site after prices, volumes and questions changed."""
-    asked = "UPDATE markets SET question = 'Is it so? ' || question WHERE status = 'open' AND rowid % 3 = 0"
-    return moved(folder, tmp_path_factory.mktemp("retold"), asked)
+    """The site five minutes later: prices, volumes and questions have changed."""
+    place = tmp_path_factory.mktemp("retold")
+    shutil.copytree(folder, place, dirs_exist_ok=True)
+    edit(place, "UPDATE markets SET volume = volume + 1, prob = prob * 0.99 WHERE status = 'open' AND rowid % 2 = 0")
+    edit(place, "UPDATE markets SET question = 'Is it so? ' || question WHERE status = 'open' AND rowid % 3 = 0")
+    build_now(make_config(place, **SETTINGS), AS_OF + timedelta(minutes=5))
+    return asked_once(in_process(make_config(place, **SETTINGS, **NO_LIMITS)))
 
 
 @pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("kind", [*_CACHED][::2])
 def test_copies_that_a_cache_has_until_they_expire_are_not_accused(
-    aged: Upstream, upstream: Upstream, kind: str
+    retold: Upstream, upstream: Upstream, kind: str
 ) -> None:
-    with proxied(aged) as proxy:
+    with proxied(retold) as proxy:
         answer_as_before(proxy, upstream, _CACHED[kind], times=2)
         assert mismatches(proxy.url, 300) == []
 
@@ -451,6 +386,7 @@ def test_copies_that_do_not_expire_are_told_with_what_they_are(retold: Upstream,
 # ── what is published beside markets ──────────────────────────────────────────────────────────────────────────────
 
 ODD: Final[dict[str, tuple[str, Callable[[bytes], bytes], str]]] = {
+    "another page": ("", lambda _: b"<html>", r"^/v1/build\.json: is not what this version publishes there \(200\)"),
     "a dump of no files": (
         r"dumps/head", lambda body: changed(body, lambda head: head.update(markets=[])), "is not what this version",
     ),
@@ -501,8 +437,7 @@ def test_a_parquet_file_of_a_market_that_was_withdrawn_is_named(moving: Moving) 
     before = json.loads((moving.folder / "output/v1/dumps/head.json").read_bytes())
     file = before["markets"][1]["name"]
     body_before = (moving.folder / "output/v1/dumps" / file).read_bytes()
-    moving.edit("UPDATE markets SET is_listed = 0 WHERE id = (SELECT max(id) FROM markets WHERE status = 'open')")
-    moving.build()
+    moving.build("UPDATE markets SET is_listed = 0 WHERE id = (SELECT max(id) FROM markets WHERE status = 'open')")
     moving.proxy.alter = altering(
         r"dumps/head\.json$",
         lambda head: head["markets"].__setitem__(1, before["markets"][1]),
@@ -631,13 +566,12 @@ def test_a_parquet_file_of_other_columns_is_named(folder: Path, proxy: Proxy) ->
 @pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("minutes", [4, -30], ids=["newer", "late"])
 def test_fills_that_came_after_the_files_of_the_day_are_not_missed(moving: Moving, minutes: int) -> None:
-    moving.edit(
+    moving.build(
         "INSERT INTO fills (id, market_id, amount, shares, price, created_at) "
         "SELECT '00000000-0000-4000-8000-' || substr(market_id, 25), market_id, 1, 2, 0.5, ? FROM fills "
         "GROUP BY market_id",
         instant(AS_OF + timedelta(minutes=minutes)),
     )
-    moving.build()
     bodies = [path.read_bytes() for path in (moving.folder / "output" / keys.MARKETS / "detail").rglob("*.json")]
     assert sum(b"00000000-0000-4000-8000-" in body for body in bodies) > 20
     head = json.loads((moving.folder / "output/v1/dumps/head.json").read_bytes())
@@ -656,17 +590,19 @@ def test_what_the_index_names_must_be_there(proxy: Proxy) -> None:
     assert {one.verdict for one in mismatches(proxy.url)} == {Verdict.BROKEN}
 
 
-def test_a_site_that_closes_the_connection_of_some_requests_is_told(proxy: Proxy) -> None:
+@pytest.mark.parametrize("status", [500, 0])
+def test_an_answer_that_fails_is_told(proxy: Proxy, status: int) -> None:
+    """By its status, or by what the connection says."""
+
     def alter(target: str, answer: Answer) -> Answer:
-        if target.endswith("/snapshot"):
+        if target.endswith("/snapshot") and not status:
             raise ConnectionAbortedError
-        return answer
+        return replace(answer, status=status) if target.endswith("/snapshot") else answer
 
     proxy.alter = alter
     (found,) = mismatches(proxy.url)
-    assert found.verdict == Verdict.BROKEN
-    assert found.target == "/v1/public/markets/snapshot"
-    assert found.text.startswith("does not answer (")
+    assert (found.verdict, found.target) == (Verdict.BROKEN, "/v1/public/markets/snapshot")
+    assert found.text.startswith("is answered 500, not 200" if status else "does not answer (")
 
 
 def test_terminals_never_get_what_a_site_makes_up(proxy: Proxy) -> None:
@@ -682,14 +618,6 @@ def test_a_redirect_is_not_followed_but_told(proxy: Proxy) -> None:
         mismatches(proxy.url)
 
 
-def test_a_file_is_not_read_beyond_its_size(proxy: Proxy) -> None:
-    proxy.alter = lambda target, answer: (
-        replace(answer, body=answer.body + b"?") if target.endswith(".ndjson.gz") else answer
-    )
-    with pytest.raises(VerifyError, match=r"sends more than [\d,]+ bytes"):
-        mismatches(proxy.url)
-
-
 # ── sites that cannot be verified ─────────────────────────────────────────────────────────────────────────────────
 
 
@@ -697,14 +625,6 @@ def test_a_file_is_not_read_beyond_its_size(proxy: Proxy) -> None:
 def test_what_is_no_address_is_refused(url: str) -> None:
     with pytest.raises(VerifyError, match="is no address of a site"):
         SiteReader(url, _FAST, print)
-
-
-def test_a_server_that_is_none_of_ours_is_refused(proxy: Proxy) -> None:
-    proxy.alter = lambda _, answer: replace(
-        answer, body=b"<html>", headers={**answer.headers, "content-type": "text/html"}
-    )
-    with pytest.raises(VerifyError, match=r"^/v1/build\.json: is not what this version publishes there \(200\)"):
-        mismatches(proxy.url)
 
 
 WITHOUT_DUMP: Final[dict[str, tuple[str, Change, str]]] = {
