@@ -117,7 +117,6 @@ def test_an_item_on_a_later_page_and_a_cursor_that_leads_elsewhere_are_named(pro
 
 
 def test_a_list_of_another_generation_is_walked_from_its_beginning(proxy: Proxy) -> None:
-    """Its positions are those of another state, so what has changed is only found that way."""
     other = cursors.mint(_LIST, "p" + "0" * 19, 100)
     proxy.alter = altering(r"sort=new&limit=100$", lambda page: page.update(nextCursor=other))
     (found,) = on_random_pages(proxy)
