@@ -169,10 +169,10 @@ ALTERED: Final[dict[str, tuple[str, Change, Verdict, str]]] = {
         lambda page: next(one for one in page["items"] if one["title"].endswith("??")).update(title="?"),
         Verdict.WRONG, "other texts of market",
     ),
-    "a title that a step changed, in lists": (
-        _LISTS,
-        lambda page: [one.update(question="?") for one in page["items"] if one["question"].endswith("??")],
-        Verdict.WRONG, r"has question '\?'; the dump says",
+    "what a step changed, in lists": (
+        _LISTS, lambda page: _in_items(**({"volume": 1.5} if page["nextCursor"] else {"question": "?"}))({
+            "items": [one for one in page["items"] if one["question"].endswith("??")]
+        }), Verdict.WRONG, r"has (question '\?'|volume 1\.5); the dump says",
     ),
     "an address in the index": (
         "^/v1/$", lambda index: index.update(llms="https://evil.example/v1/llms.txt"), Verdict.WRONG, "not below http",
@@ -206,7 +206,8 @@ def test_an_altered_answer_is_named(proxy: Proxy, kind: str) -> None:
     pattern, change, verdict, text = ALTERED[kind]
     proxy.alter = altering(pattern, change)
     found = mismatches(proxy.url)
-    assert any(one.verdict == verdict and re.search(text, one.text) for one in found), found
+    assert {one.verdict for one in found} == {verdict}
+    assert any(re.search(text, one.text) for one in found), found
     # The other form of a feed, and OpenAPI, are compared with this one.
     assert all(re.search(pattern, one.target.replace(".atom", ".json")) or "the index" in kind for one in found), found
 
@@ -528,11 +529,10 @@ WITHOUT_DUMP: Final[dict[str, tuple[str, Change, str]]] = {
 def test_without_a_dump_lists_are_compared_with_each_other_and_with_details(proxy: Proxy, kind: str) -> None:
     pattern, change, text = WITHOUT_DUMP[kind]
     without_index = altering("^/v1/$", lambda index: [index.pop("dumps"), index.pop("changes")])
-    # Whose OpenAPI document names the dumps.
-    of_another = altering(
+    of_another_version = altering(
         "build.json$", lambda build: build.update(generator="0"), without_index
     )  # its OpenAPI differs
-    alter = altering(pattern, change, of_another)
+    alter = altering(pattern, change, of_another_version)
     proxy.alter = lambda target, answer: (
         replace(answer, status=404) if "/dumps/" in target or "/changes/" in target else alter(target, answer)
     )
