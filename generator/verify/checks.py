@@ -25,7 +25,7 @@ _ONCE: Final[tuple[Check, ...]] = (
 )  # fmt: skip
 _REQUESTS: Final = 27
 #: The most archived days, and the most files of tables, of a budget of so many requests each.
-_PER_DAY: Final = 40
+_PER_DAY: Final = 100
 _PER_FILE: Final = 4
 #: How much each kind matters beside the others: first pages, pages of lists, details, lists of categories, searches.
 _WEIGHTS: Final = (4, 24, 6, 2, 1)
@@ -66,13 +66,13 @@ def selected(site: ExpectedSite, budget: int | None, seed: int) -> Selection:
     if budget is None:
         return _whole(site, of_all, of_categories, rng)
     files = min(len(site.dump.tables()) if site.dump else 0, budget // _PER_FILE)
-    days = budget // _PER_DAY
+    days = max(1, budget // _PER_DAY)
     pages = [pages_of(len(site.lists[name])) for name in of_all]
     wishes = (len(of_all), sum(pages), 2 * len(site.markets), _WALKED * len(of_categories), _SEARCHED * _SEARCHES)
     left = budget - _REQUESTS - files - (days if site.dump else 0)
     firsts, later, details, categories, searches = shared_out(left, [*map(Wish, wishes, _WEIGHTS)])
     shares = shared_out(later, [*map(Wish, pages)])
-    beside_files = details * 2 // 3 if files else 0
+    beside_files = details * 3 // 4 if files else 0
     asked: list[Check] = [*_ONCE, *map(FeedCheck, FEED_NAMES), ArchiveCheck(days, seed)]
     asked += [_first_page(name, rng) for name in of_all[::-1][:firsts]]
     asked += _of_lists(of_all, pages, shares, seed)

@@ -53,6 +53,7 @@ class PeriodFilesCheck:
         """Compare digests, columns and rows: of all tables with each other, and some with details."""
         rng, sources = Random(self.seed), dict[str, dict[str, list[_Source]]]()  # noqa: S311 - which ones is no secret
         ids = drawn(rng, [[market.id for market in asked.site.catalog.listed()]], MOST_COMPARED)
+        held: Iterable[PublicMarketDetail | Mismatch] = ()
         for table in TABLES:
             compared, is_whole = ComparedRows(ids), True
             for file in head.periods(table):
@@ -68,11 +69,11 @@ class PeriodFilesCheck:
             if not is_whole:
                 continue
             if table in THINNED:
-                for detail in parquet_file.details(asked, self._chosen(rng, asked, compared.rows)):
-                    if isinstance(detail, Mismatch):
-                        yield detail
-                    else:
-                        yield from _unlike_detail(asked, head, table, detail, compared.rows[detail.market.id])
+                if self.most_details is None or not held:
+                    held = parquet_file.details(asked, self._chosen(rng, asked, compared.rows))
+                # All details may be too many for memory; some are asked for once for both tables.
+                held = held if self.most_details is None else [*held]
+                yield from _unlike_details(asked, head, table, held, compared.rows)
                 sources[table] = {key: _sources(table, rows) for key, rows in compared.rows.items()}
             elif sources.keys() >= {*THINNED}:
                 for market_id in sorted(compared.rows.keys() & sources["history"].keys() & sources["fills"].keys()):
@@ -81,10 +82,11 @@ class PeriodFilesCheck:
                     yield from _unlike_made(asked, head, table, rows)
 
     def _chosen(self, rng: Random, asked: Inquiry, rows: Mapping[str, Sequence[_Row]]) -> list[str]:
-        """The markets whose details are asked for: in turn one with rows, one with trades of today, and any."""
+        """The markets whose details are asked for: in turn one traded today, and one with rows; or all."""
+        if self.most_details is None:
+            return [*rows]
         traded = [one for one in rows if asked.site.markets[one]["fills24h"]]
-        groups = [[one for one in rows if rows[one]], traded, rows]
-        return drawn(rng, groups, None if self.most_details is None else self.most_details // len(THINNED))
+        return drawn(rng, [traded, [one for one in rows if rows[one]]], self.most_details)
 
 
 class _MarketRows(NamedTuple):
@@ -130,6 +132,20 @@ def _of_file(file: PeriodFile, found: OpenedFile, compared: ComparedRows, time: 
             compared.add(row)
     except ValueError as error:
         yield parquet_file.unreadable(found.target, error)
+
+
+def _unlike_details(
+    asked: Inquiry,
+    head: DumpHead,
+    table: str,
+    details: Iterable[PublicMarketDetail | Mismatch],
+    rows: Mapping[str, Sequence[_Row]],
+) -> Iterator[Mismatch]:
+    for detail in details:
+        if isinstance(detail, Mismatch):
+            yield detail
+        elif detail.market.id in rows:
+            yield from _unlike_detail(asked, head, table, detail, rows[detail.market.id])
 
 
 def _unlike_detail(

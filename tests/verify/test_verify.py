@@ -170,7 +170,7 @@ ALTERED: Final[dict[str, tuple[str, Change, Verdict, str]]] = {
         Verdict.WRONG, "other texts of market",
     ),
     "what a step changed, in lists": (
-        _LISTS, lambda page: _in_items(**({"volume": 1.5} if page["nextCursor"] else {"question": "?"}))({
+        r"\?(?!.*q=)", lambda page: _in_items(**({"volume": 1.5} if page["nextCursor"] else {"question": "?"}))({
             "items": [one for one in page["items"] if one["question"].endswith("??")]
         }), Verdict.WRONG, r"has (question '\?'|volume 1\.5); the dump says",
     ),
