@@ -53,7 +53,8 @@ def folder(demo_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("verified")
     databases.copy_first(demo_folder / "markets.db", 80, folder / "markets.db")
     build_now(make_config(folder, **SETTINGS), AS_OF - timedelta(minutes=5))
-    grown = "trader_count = trader_count + 1, question = question || '?'"  # so that a step tells the question before the next one
+    # So that a step tells the question before the next one.
+    grown = "trader_count = trader_count + 1, question = question || '?'"
     edit(folder, f"UPDATE markets SET {grown} WHERE status = 'open' AND rowid % 3 = 0")
     build_now(make_config(folder, **SETTINGS))
     return folder
@@ -286,7 +287,7 @@ _CACHED: Final = {
 
 @pytest.fixture(scope="module")
 def retold(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Upstream:
-    """The site five minutes later: prices, volumes and questions have changed."""
+    """The site five minutes later: prices, traders and questions have changed."""
     place = tmp_path_factory.mktemp("retold")
     shutil.copytree(folder, place, dirs_exist_ok=True)
     edit(
