@@ -290,10 +290,8 @@ def retold(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Upstream:
     """The site five minutes later: prices, traders and questions have changed."""
     place = tmp_path_factory.mktemp("retold")
     shutil.copytree(folder, place, dirs_exist_ok=True)
-    edit(
-        place,
-        "UPDATE markets SET trader_count = trader_count + 1, prob = prob * 0.99 WHERE status = 'open' AND rowid % 2 = 0",
-    )
+    moved = "trader_count = trader_count + 1, prob = prob * 0.99"
+    edit(place, f"UPDATE markets SET {moved} WHERE status = 'open' AND rowid % 2 = 0")
     edit(place, "UPDATE markets SET question = 'Is it so? ' || question WHERE status = 'open' AND rowid % 3 = 0")
     build_now(make_config(place, **SETTINGS), AS_OF + timedelta(minutes=5))
     return asked_once(in_process(make_config(place, **SETTINGS, **NO_LIMITS)))
