@@ -47,7 +47,7 @@ MAY_IMPORT: Final[Mapping[str, set[str]]] = {
     "builder": {"site", "downloads", "cluster", "search", "source", "markets", "edge", "cost", "tree", "api", "config"},
     "publish": {"site", "stores", "cost", "tree", "api", "config"},
     "stores": {"api", "config"},
-    "verify": {"site", "downloads", "feeds", "search", "api", "config"},
+    "verify": {"site", "downloads", "feeds", "search", "tree", "api", "config"},
     "cli": {
         *("verify", "builder", "publish", "site", "stores", "source"),
         *("demo", "markets", "edge", "cost", "tree", "api", "config"),

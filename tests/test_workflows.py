@@ -131,7 +131,7 @@ def test_a_secret_is_known_to_the_step_that_needs_it_and_to_no_other() -> None:
 
 def test_scripts_hold_no_expressions_and_show_no_environment() -> None:
     scripts = [step["run"] for step in steps() if "run" in step]
-    assert len(scripts) == 18
+    assert len(scripts) == 19
     # GitHub inserts the value of an expression into the script as code.
     assert [script for script in scripts if "${{" in script] == []
     assert [script for script in scripts if re.search(r"\b(echo|printf|printenv|env|set -x)\b", script)] == []

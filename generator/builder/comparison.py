@@ -4,7 +4,7 @@ Only a market that is in both builds is compared, and only if its detail is new:
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from heapq import nsmallest
@@ -351,11 +351,5 @@ def _is_same(before: float | None, after: float | None) -> bool:
 
 
 def _are_same(before: _Fill, after: _Fill) -> bool:
-    is_same = (_is_same(*pair) for pair in _numbers(before, after))
-    return before.timestamp == after.timestamp and all(is_same)
-
-
-def _numbers(before: _Fill, after: _Fill) -> Iterator[tuple[float | None, float | None]]:
-    yield before.price, after.price
-    yield before.amount, after.amount
-    yield before.shares, after.shares
+    numbers = ((before.price, after.price), (before.amount, after.amount), (before.shares, after.shares))
+    return before.timestamp == after.timestamp and all(_is_same(*pair) for pair in numbers)

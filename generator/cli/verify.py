@@ -1,6 +1,7 @@
 """`verify`: whether a live site answers as it must."""
 
 import json
+import secrets
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar
@@ -14,6 +15,7 @@ from generator.cli.progress_bar import progress_bar
 from generator.errors import VerifyError
 from generator.progress import Progress
 from generator.time_limit import OverdueError, ended_after
+from generator.verify.checks import Coverage
 from generator.verify.contract.run import MOST_REQUESTS, ContractVerification, verify_contract
 from generator.verify.mismatches import CONTRACT_MEANINGS, MEANINGS, Mismatch, Verdict
 from generator.verify.reader import NoEndError, SiteReader
@@ -24,13 +26,21 @@ _Found = TypeVar("_Found", Verification, ContractVerification)
 
 #: The most mismatches that are shown for people.
 _SHOWN = 50
+#: How many seeds there are.
+_SEEDS = 1 << 32
+#: What `--contract` has no use for.
+_NOT_OF_CONTRACT = ("is_whole", "budget", "seed", "patience_s", "files_url")
 
 
 @click.command(cls=CommandWithoutSettings, name="verify")
 @click.argument("url", metavar="URL")
 @click.option(
-    "--sample", type=click.IntRange(min=1), default=50, show_default=True, metavar="N",
-    help="Ask for this many walks, details and, a fifth as many, searches.",
+    "--budget", type=click.IntRange(min=50), default=1000, show_default=True, metavar="N",
+    help="Make about this many requests, and as many more as it takes to ask again for what differs.",
+)  # fmt: skip
+@click.option(
+    "--seed", type=click.IntRange(min=0, max=_SEEDS - 1), metavar="N",
+    help="Ask what the run asked that printed this number; without it, a new one is drawn.",
 )  # fmt: skip
 @click.option("--all", "is_whole", is_flag=True, help="Ask for every page of every list, and for every detail.")
 @click.option(
@@ -66,21 +76,48 @@ def verify_command(url: str, rate: float, **options: Any) -> None:
     """
     is_json, timeout_s = options["is_json"], options["timeout_s"]
     if options["is_contract"]:
-        source = click.get_current_context().get_parameter_source
-        if any(source(name) != ParameterSource.DEFAULT for name in ("is_whole", "sample", "patience_s", "files_url")):
-            raise click.UsageError("--contract asks what it must; leave out --all, --sample, --wait and --files-url")
+        if any(map(_is_given, _NOT_OF_CONTRACT)):
+            raise click.UsageError(
+                "--contract asks what it must; leave out --all, --budget, --seed, --wait and --files-url"
+            )
         reader = SiteReader(url, rate, logs.notice, MOST_REQUESTS)
         _hold_to_contract(url, reader, timeout_s, options["hidden"], is_json=is_json)
         return
     if options["hidden"]:
         raise click.UsageError("--hidden needs --contract")
     reader = SiteReader(url, rate, logs.notice, files_url=options["files_url"])
-    chosen = None if options["is_whole"] else options["sample"]
-    found = _in_time(reader, timeout_s, partial(verify, reader, chosen, patience_s=options["patience_s"]))
+    if options["is_whole"] and _is_given("budget"):
+        raise click.UsageError("--all asks for everything; leave out --budget")
+    budget = None if options["is_whole"] else options["budget"]
+    seed = secrets.randbelow(_SEEDS) if options["seed"] is None else options["seed"]
+    found = _in_time(reader, timeout_s, partial(verify, reader, budget, seed, patience_s=options["patience_s"]))
     if isinstance(found, Mismatch):
         found = Verification(None, 0, reader.requests, [found])
-    facts = {"url": url, "asOf": found.as_of, "checks": found.checks, "requests": found.requests}
+    facts = {
+        "url": url, "seed": seed, "asOf": found.as_of, "checks": found.checks, "requests": found.requests,
+        "lists": found.lists and {
+            "whole": found.lists.whole, "sampled": found.lists.sampled, "leftOut": found.lists.left_out,
+        },
+    }  # fmt: skip
+    if not is_json:
+        logs.notice(f"--seed {seed} asks the same again{_covered(found.lists)}")
     _conclude(found, facts, f"answers as it must, as of {found.as_of}", MEANINGS, is_json=is_json)
+
+
+def _is_given(option: str) -> bool:
+    return click.get_current_context().get_parameter_source(option) != ParameterSource.DEFAULT
+
+
+def _covered(lists: Coverage | None) -> str:
+    """How much of lists was looked at, for people."""
+    if lists is None:
+        return ""
+    parts = [
+        f"{counted(lists.whole, 'list')} walked to the end" if lists.whole else "",
+        f"{counted(lists.sampled, 'list')} looked at on random pages" if lists.sampled else "",
+        f"{counted(lists.left_out, 'list')} not looked at, for want of --budget" if lists.left_out else "",
+    ]
+    return f"; without categories, {', '.join(filter(None, parts))}"
 
 
 def _hold_to_contract(url: str, reader: SiteReader, timeout_s: float, hidden: Sequence[str], *, is_json: bool) -> None:

@@ -21,10 +21,10 @@ def encode(feed: Feed) -> bytes:
 
     url = feed.feed_url.removesuffix(".json") + ".atom"
     atom = Atom1Feed(
-        title=_text(feed.title),
+        title=in_xml(feed.title),
         link=feed.home_page_url,
-        description=_text(feed.description),
-        author_name=_text(feed.authors[0].name) if feed.authors else None,
+        description=in_xml(feed.description),
+        author_name=in_xml(feed.authors[0].name) if feed.authors else None,
         feed_url=url,
         feed_guid=url,
     )
@@ -39,16 +39,17 @@ def encode(feed: Feed) -> bytes:
 
 def _add(atom: Any, entry: FeedEntry) -> None:
     atom.add_item(
-        title=_text(entry.title),
+        title=in_xml(entry.title),
         link=entry.url,
         # The library declares summaries to be HTML.
-        description=html.escape(_text(entry.content_text)),
+        description=html.escape(in_xml(entry.content_text)),
         unique_id=entry.id,
         pubdate=datetime.fromisoformat(entry.date_published),
         updateddate=datetime.fromisoformat(entry.date_modified),
-        categories=[_text(tag) for tag in entry.tags],
+        categories=[in_xml(tag) for tag in entry.tags],
     )
 
 
-def _text(text: str) -> str:
+def in_xml(text: str) -> str:
+    """The text as XML can hold it."""
     return _NOT_IN_XML.sub(_REPLACEMENT, text)

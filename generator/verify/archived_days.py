@@ -25,10 +25,10 @@ _PER_READ: Final = 10
 
 @dataclass(frozen=True)
 class ArchiveCheck:
-    """The index of the archive, where there is one, and a `sample` of its days; None for all, files included."""
+    """The index of the archive, where there is one, and some of its days; without `most`, all, files included."""
 
-    sample: int | None
-    seed: str
+    most: int | None
+    seed: int
 
     def __call__(self, asked: Inquiry) -> Iterator[Mismatch]:
         """Compare each day with the index, and the files with both."""
@@ -42,12 +42,12 @@ class ArchiveCheck:
         days = self._chosen(head.days)
         for day in days:
             yield from _of_day(asked, head, day)
-        for day in days if self.sample is None else days[: 1 + self.sample // _PER_READ]:
+        for day in days if self.most is None else days[: 1 + self.most // _PER_READ]:
             yield from _of_files(asked, day.files(head.base_url), day)
 
     def _chosen(self, days: list[DayEntry]) -> list[DayEntry]:
         rng = random.Random(self.seed)  # noqa: S311 - which ones is no secret
-        return days if self.sample is None else rng.sample(days, min(len(days), self.sample))
+        return days if self.most is None else rng.sample(days, min(len(days), self.most))
 
 
 def _of_day(asked: Inquiry, head: ArchiveHead, day: DayEntry) -> Iterator[Mismatch]:

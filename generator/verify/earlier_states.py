@@ -1,23 +1,31 @@
 """Tells stale from wrong: whether a page was right in a state from which the change feed still leads here. Pure.
 
 Steps only say what values became. So of the state before a step, a property is known if an earlier step set it, or if
-no step has set it since; if a later step was the first to do so, it may have had any value.
+no step has set it since. If a later step was the first to do so, nobody knows what it was: of a number or a time any
+value is believed, as these change all the time, but no text, which somebody may have forged.
 """
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
-from generator.api.contract import PublicMarketListItem
+from generator.api.contract import PublicMarketDetailMarket, PublicMarketListItem
 
 #: Stands for a value that nobody can know any more.
-_UNKNOWN: Final = object()
+UNKNOWN: Final = object()
+#: Properties that people write or decide. What was unknown of them may have been null, and nothing else is believed.
+_WRITTEN: Final = frozenset({
+    "question", "description", "resolution", "slug", "category", "categories", "tradingPauseReason", "creationSource",
+    "sponsor", "fxFamilyMember",
+})  # fmt: skip
 #: A line with all of these is that of a new market.
 _OF_NEW: Final = frozenset(
     field.alias or name for name, field in PublicMarketListItem.model_fields.items() if field.is_required()
 )
+_PROPERTIES: Final = frozenset(field.alias or name for name, field in PublicMarketDetailMarket.model_fields.items())
 _GONE: Final = "gone"
+_ABSENT: Final = object()
 
 #: A line of a step, parsed.
 StepLine: TypeAlias = Mapping[str, Any]
@@ -47,24 +55,37 @@ class EarlierStates:
 
         None if no state that is known of had them all, or if what has changed since does not explain the page.
         """
-        ids = [str(item.get("id")) for item in shown]
-        needed = [str(item["id"]) for item in wanted]
+        ids, needed = ([str(item.get("id")) for item in items] for items in (shown, wanted))
+        return self.newest(ids, needed, lambda number: all(map(self._had, [number] * len(shown), shown)))
+
+    def newest(self, shown: Sequence[str], wanted: Sequence[str], can_be: Callable[[int], bool]) -> str | None:
+        """Since when what shows these markets, by id, in place of those that are wanted is out of date.
+
+        `can_be` tells whether all that is shown of them may have been so before the step of a number.
+        """
         for number in reversed(range(len(self._times))):
-            if all(map(self._had, [number] * len(shown), shown)) and self._explains(number, ids, needed):
+            if can_be(number) and self._explains(number, shown, wanted):
                 return self._times[number]
         return None
 
-    def changed_since(self, ids: Iterable[str], names: Collection[str]) -> str | None:
-        """The as-of of the newest step such that it or later ones set one of these properties of each of these markets.
-
-        None if there is none.
-        """
-        found = [
-            [number for number, line in self._of(market_id) if _GONE in line or not line.keys().isdisjoint(names)]
-            for market_id in ids
-        ]
-        number = min((max(numbers, default=-1) for numbers in found), default=-1)
-        return self._times[number] if number >= 0 else None
+    def before(self, number: int, market_id: str) -> Mapping[str, Any] | None:
+        """The values that a market had before the step of a number, or UNKNOWN; None if it was not there."""
+        lines = self._of(market_id)
+        later = [line for step, line in lines if step >= number]
+        if not later:
+            return self._markets.get(market_id)
+        if later[0].keys() >= _OF_NEW:
+            return None
+        was_gone = any(_GONE in line for line in later)  # and is maybe new again, with other properties
+        values: dict[str, Any] = (
+            dict.fromkeys(_PROPERTIES, UNKNOWN) if was_gone else {**self._markets.get(market_id, {})}
+        )
+        for line in later:
+            values |= dict.fromkeys(line, UNKNOWN)
+        for step, line in lines:
+            if step < number:
+                values |= line
+        return {**values, "id": market_id}
 
     def contradiction(self) -> str | None:
         """What is wrong with the state that all steps lead to, as a sentence's end; None if nothing is."""
@@ -94,18 +115,16 @@ class EarlierStates:
     def _had(self, number: int, item: Mapping[str, Any]) -> bool:
         """Whether a market may have had these values before the step of this number."""
         market_id = str(item.get("id"))
-        lines = self._of(market_id)
-        later = [line for step, line in lines if step >= number]
-        if later and later[0].keys() >= _OF_NEW:
+        values = self.before(number, market_id)
+        if values is None:
             return False
-        was_gone = any(_GONE in line for line in later)  # and is maybe new again, with other properties
-        known = {} if was_gone else {**self._markets.get(market_id, {})}
-        for line in later:
-            known |= dict.fromkeys(line, _UNKNOWN)
-        for step, line in lines:
-            if step < number:
-                known |= line
-        return all(known[name] in (value, _UNKNOWN) if name in known else was_gone for name, value in item.items())
+        now = self._markets.get(market_id)
+        return all(
+            (now is None or name not in _WRITTEN or value in (None, now.get(name)))
+            if values.get(name, _ABSENT) is UNKNOWN
+            else values.get(name, _ABSENT) == value
+            for name, value in item.items()
+        )
 
     def _of(self, market_id: str) -> Sequence[tuple[int, StepLine]]:
         return self._lines.get(_digest(market_id), ())

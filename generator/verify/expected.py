@@ -24,6 +24,8 @@ from generator.errors import VerifyError
 from generator.search import words
 from generator.site import documents
 from generator.site.catalog import Catalog
+from generator.tree import layouts
+from generator.tree.generation import ItemList
 from generator.verify.reader import SiteAnswer, SiteReader
 from generator.verify.spooled_body import SpooledBody
 
@@ -58,6 +60,7 @@ class ExpectedSite:
     changes: ChangesHead | None
     catalog: Catalog
     markets: Mapping[str, Mapping[str, Any]] = field(repr=False)
+    _generations: dict[str, str] = field(default_factory=dict, repr=False)
 
     @property
     def basis(self) -> str:
@@ -84,6 +87,12 @@ class ExpectedSite:
         """The items of every list, by its name."""
         names = {category.slug: category.name for category in self.build.categories or ()}
         return {one.name: one.items for one in documents.lists(self.catalog, names)}
+
+    def generation(self, name: str) -> str:
+        """The name of the generation of a list, which its content makes."""
+        if name not in self._generations:
+            self._generations[name] = layouts.make(self.build.layout, ItemList(name, self.lists[name])).name
+        return self._generations[name]
 
     def found(self, name: str, q: str) -> list[bytes]:
         """The items of a list that a search finds, in its order."""

@@ -4,17 +4,15 @@ from collections.abc import Iterable, Iterator
 from http import HTTPStatus
 from typing import BinaryIO, NamedTuple
 
-from pydantic_core import from_json
-
-from generator.api import keys
 from generator.api.contract import PublicMarketDetail
 from generator.api.downloads import DumpFile
 from generator.downloads import parquet
 from generator.errors import ConfigError
-from generator.verify.answers import not_ok, parsed
+from generator.verify.answers import not_ok
 from generator.verify.expected import is_file
 from generator.verify.inquiry import Inquiry
 from generator.verify.mismatches import Mismatch, Verdict
+from generator.verify.objects import detail_of
 from generator.verify.spooled_body import SpooledBody
 
 
@@ -54,12 +52,12 @@ def withdrawn(asked: Inquiry, file: OpenedFile) -> Iterator[Mismatch]:
         yield Mismatch(Verdict.WITHDRAWN, file.target, text)
 
 
-def details(asked: Inquiry, ids: Iterable[str]) -> Iterator[PublicMarketDetail]:
-    """The details of these markets that are as they must be; of others, their own checks tell."""
+def details(asked: Inquiry, ids: Iterable[str]) -> Iterator[PublicMarketDetail | Mismatch]:
+    """The details of these markets that are as they must be, and what is wrong with others."""
     for market_id in ids:
-        answer = asked.reader.get(f"{keys.MARKETS}/{market_id}")
-        detail, _ = parsed(answer, PublicMarketDetail)
-        if detail and from_json(answer.body)["market"] == asked.site.markets.get(market_id):
+        detail, wrong = detail_of(asked, market_id, asked.site.markets[market_id])
+        yield from wrong
+        if detail and not wrong:
             yield detail
 
 

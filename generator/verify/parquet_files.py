@@ -2,20 +2,22 @@
 
 import io
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from itertools import zip_longest
+from random import Random
 from typing import Any, BinaryIO, Final, TypeAlias
 
 from pydantic_core import from_json
 
 from generator.api import contract, keys
 from generator.api.contract import PublicMarketDetail
-from generator.api.downloads import TABLES, THINNED, DumpFile, DumpHead, PartitionFile
+from generator.api.downloads import THINNED, DumpFile, DumpHead, PartitionFile
 from generator.api.links import Links
-from generator.downloads import parquet
+from generator.downloads import parquet, partitions
 from generator.verify import parquet_file
+from generator.verify.budget import drawn
 from generator.verify.inquiry import Inquiry, unlike
 from generator.verify.mismatches import Mismatch, Verdict
 from generator.verify.parquet_file import OpenedFile
@@ -31,12 +33,15 @@ _PROPERTIES: Final = {"history": "prob_history", "fills": "recent_fills"}
 
 @dataclass(frozen=True)
 class ParquetCheck:
-    """The files that the head of the dump names; the histories and fills of these markets are those of their details.
+    """Files that the head of the dump names; the histories and fills of some markets are those of their details.
 
-    Rows are compared if the extra is installed; without it, digests must do.
+    So many files and details `most`, drawn by the `seed`; without, all. Rows are compared if the extra is installed;
+    without it, digests must do.
     """
 
-    ids: tuple[str, ...]
+    seed: int
+    most_files: int | None = None
+    most_details: int | None = None
 
     def __call__(self, asked: Inquiry) -> Iterator[Mismatch]:
         """Compare digests and rows."""
@@ -47,15 +52,14 @@ class ParquetCheck:
         if any(map(head.periods, THINNED)):
             yield from self._of_periods(asked, head)
             return
+        folders, rng = _partitions(head), Random(self.seed)  # noqa: S311 - which ones is no secret
+        most = None if self.most_files is None else max(1, self.most_files // len(THINNED))
+        chosen = drawn(rng, [folders], most)
         seen: dict[str, set[str]] = {table: set() for table in THINNED}
         unread = set[str]()
-        partitions = defaultdict[str, dict[str, PartitionFile]](dict)
-        for table in THINNED:
-            for file in head.partitions(table):
-                partitions[file.folder.partition("/")[2]][table] = file
-        for files in partitions.values():
+        for folder in chosen:
             opened = dict[str, OpenedFile]()
-            for table, file in files.items():
+            for table, file in folders[folder].items():
                 found = parquet_file.opened(asked, file, table)
                 if isinstance(found, OpenedFile):
                     opened[table] = found
@@ -63,14 +67,28 @@ class ParquetCheck:
                 else:
                     unread.add(table)
                     yield from [found] if found else []
-            yield from self._beside_details(asked, head, opened)
+            # Only markets with rows can tell whether these are right, and fewest have fills.
+            groups = [file.ids & asked.site.markets.keys() for file in opened.values()]
+            ids = drawn(rng, sorted(groups, key=len), self._each(len(chosen)))
+            yield from _beside_details(asked, head, opened, ids)
         whole = {table: ids for table, ids in seen.items() if table not in unread}
-        yield from self._missing(asked, head, whole)
+        unseen = [one for one in _of_folders(asked, folders, chosen) if any(one not in ids for ids in whole.values())]
+        yield from _missing(asked, head, whole, drawn(rng, [unseen], self.most_details and 1 + self.most_details // 4))
+
+    def _each(self, partitions: int) -> int | None:
+        """How many details of each of so many partitions are compared; None for all."""
+        return None if self.most_details is None else max(1, self.most_details * 3 // 4 // max(1, partitions))
 
     def _of_periods(self, asked: Inquiry, head: DumpHead) -> Iterator[Mismatch]:
-        """Compare full histories: their digests, markets and rows, but not their rows for want of NumPy."""
-        if find_spec("numpy") is None:
-            for file in (file for table in TABLES for file in head.periods(table)):
+        """Compare full histories: their digests, markets and rows.
+
+        Not their rows for want of NumPy, or of requests for all files, as some of them tell nothing of the others.
+        """
+        files = head.tables()
+        if find_spec("numpy") is None or (self.most_files is not None and len(files) > self.most_files):
+            by_key = {file.key: file for file in files}
+            rng = Random(self.seed)  # noqa: S311 - which ones is no secret
+            for file in (by_key[key] for key in drawn(rng, [by_key], self.most_files)):
                 found = parquet_file.opened(asked, file, file.folder.rpartition("/")[0])
                 if isinstance(found, OpenedFile):
                     yield from parquet_file.withdrawn(asked, found)
@@ -79,26 +97,53 @@ class ParquetCheck:
             return
         from generator.verify.period_files import PeriodFilesCheck  # noqa: PLC0415 - most sites need no NumPy
 
-        yield from PeriodFilesCheck(self.ids)(asked, head)
+        yield from PeriodFilesCheck(self.seed, self.most_details)(asked, head)
 
-    def _beside_details(self, asked: Inquiry, head: DumpHead, opened: Mapping[str, OpenedFile]) -> Iterator[Mismatch]:
-        """Compare the rows of a partition's files with what the maker would write for the details."""
-        ids = sorted({one for file in opened.values() for one in file.ids}.intersection(self.ids))
-        for start in range(0, len(ids), _AT_ONCE):
-            details = [*parquet_file.details(asked, ids[start : start + _AT_ONCE])]
-            for table, file in opened.items():
-                yield from _unlike_details(asked, head, table, file, details)
 
-    def _missing(self, asked: Inquiry, head: DumpHead, seen: Mapping[str, set[str]]) -> Iterator[Mismatch]:
-        """Tell of details whose points or fills are in no file, if the files are of this build."""
-        if head.history_as_of != asked.site.build.as_of:
-            return
-        incomplete = [one for one in self.ids if any(one not in ids for ids in seen.values())]
-        for detail in parquet_file.details(asked, incomplete):
-            for table, ids in seen.items():
-                if detail.market.id not in ids and getattr(detail, _PROPERTIES[table]):
-                    text = f"names no file of {table} that has market {detail.market.id}, though its detail has some"
-                    yield Mismatch(Verdict.WRONG, f"/{keys.head(keys.DUMPS)}", text)
+def _partitions(head: DumpHead) -> dict[str, dict[str, PartitionFile]]:
+    """The files of each partition of markets by table, by the partition's folder."""
+    found = defaultdict[str, dict[str, PartitionFile]](dict)
+    for table in THINNED:
+        for file in head.partitions(table):
+            found[file.folder.partition("/")[2]][table] = file
+    return found
+
+
+def _of_folders(asked: Inquiry, there: Container[str], chosen: Collection[str]) -> Iterator[str]:
+    """The ids of markets whose partition is one of those that are chosen, or is not there, as it should be."""
+    for market in asked.site.catalog.listed():
+        folder = partitions.partition(market)
+        if folder in chosen or folder not in there:
+            yield market.id
+
+
+def _beside_details(
+    asked: Inquiry, head: DumpHead, opened: Mapping[str, OpenedFile], ids: Sequence[str]
+) -> Iterator[Mismatch]:
+    """Compare the rows of a partition's files with what the maker would write for the details of these markets."""
+    for start in range(0, len(ids), _AT_ONCE):
+        details = list[PublicMarketDetail]()
+        for detail in parquet_file.details(asked, sorted(ids[start : start + _AT_ONCE])):
+            if isinstance(detail, Mismatch):
+                yield detail
+            else:
+                details.append(detail)
+        for table, file in opened.items():
+            yield from _unlike_details(asked, head, table, file, sorted(details, key=lambda one: one.market.id))
+
+
+def _missing(asked: Inquiry, head: DumpHead, seen: Mapping[str, set[str]], ids: Sequence[str]) -> Iterator[Mismatch]:
+    """Tell of details of these markets whose points or fills are in no file, if the files are of this build."""
+    if head.history_as_of != asked.site.build.as_of:
+        return
+    for detail in parquet_file.details(asked, ids):
+        if isinstance(detail, Mismatch):
+            yield detail
+            continue
+        for table, seen_ids in seen.items():
+            if detail.market.id not in seen_ids and getattr(detail, _PROPERTIES[table]):
+                text = f"names no file of {table} that has market {detail.market.id}, though its detail has some"
+                yield Mismatch(Verdict.WRONG, f"/{keys.head(keys.DUMPS)}", text)
 
 
 def _of_file(asked: Inquiry, file: OpenedFile, seen: set[str]) -> Iterator[Mismatch]:

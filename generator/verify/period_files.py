@@ -5,6 +5,7 @@ Candles and closes of these are made again, of the points and fills in the files
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from random import Random
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from pydantic_core import from_json
@@ -15,6 +16,7 @@ from generator.api.downloads import CLOSES, TABLES, THINNED, DumpHead, PeriodFil
 from generator.downloads import candles, derivation, parquet, records
 from generator.downloads.derivation import Grouped
 from generator.verify import parquet_file
+from generator.verify.budget import drawn
 from generator.verify.inquiry import Inquiry
 from generator.verify.mismatches import Mismatch, Verdict
 from generator.verify.parquet_file import OpenedFile
@@ -24,8 +26,8 @@ _Row: TypeAlias = Mapping[str, Any]
 _Source: TypeAlias = tuple[Any, ...]
 
 #: How many markets are compared at most: all their rows of one table are in memory, and short ones of two more.
-MOST_COMPARED: Final = 500
-#: Rows in memory of one table; if there are more, the markets that have most of them are not compared.
+MOST_COMPARED: Final = 10_000
+#: Rows in memory of one table; if there are more, the markets that were drawn last are not compared.
 MOST_ROWS: Final = 500_000
 #: What a plain row has beside its values.
 _NO_VALUES: Final = (parquet.OWNER, "id", *records.TIMES.values())
@@ -39,13 +41,19 @@ _MADE_OF: Final = {"history": ("prob",), "fills": ("id", "amount")}
 
 @dataclass(frozen=True)
 class PeriodFilesCheck:
-    """The files of full histories; the rows of some of these markets are compared with their details."""
+    """The files of full histories; the rows of markets are compared with details, so many `most`; without, with all.
 
-    ids: tuple[str, ...]
+    Which ones, the `seed` tells.
+    """
+
+    seed: int
+    most_details: int | None
 
     def __call__(self, asked: Inquiry, head: DumpHead) -> Iterator[Mismatch]:
-        """Compare digests, columns and rows."""
-        ids, sources = sorted(self.ids)[:MOST_COMPARED], dict[str, dict[str, list[_Source]]]()
+        """Compare digests, columns and rows: of all tables with each other, and some with details."""
+        rng, sources = Random(self.seed), dict[str, dict[str, list[_Source]]]()  # noqa: S311 - which ones is no secret
+        ids = drawn(rng, [[market.id for market in asked.site.catalog.listed()]], MOST_COMPARED)
+        held: Iterable[PublicMarketDetail | Mismatch] = ()
         for table in TABLES:
             compared, is_whole = ComparedRows(ids), True
             for file in head.periods(table):
@@ -61,14 +69,24 @@ class PeriodFilesCheck:
             if not is_whole:
                 continue
             if table in THINNED:
-                for detail in parquet_file.details(asked, [*compared.rows]):
-                    yield from _unlike_detail(asked, head, table, detail, compared.rows[detail.market.id])
+                if self.most_details is None or not held:
+                    held = parquet_file.details(asked, self._chosen(rng, asked, compared.rows))
+                # All details may be too many for memory; some are asked for once for both tables.
+                held = held if self.most_details is None else [*held]
+                yield from _unlike_details(asked, head, table, held, compared.rows)
                 sources[table] = {key: _sources(table, rows) for key, rows in compared.rows.items()}
             elif sources.keys() >= {*THINNED}:
                 for market_id in sorted(compared.rows.keys() & sources["history"].keys() & sources["fills"].keys()):
                     made_of = (sources[name][market_id] for name in THINNED)
                     rows = _MarketRows(market_id, compared.rows[market_id], *made_of)
                     yield from _unlike_made(asked, head, table, rows)
+
+    def _chosen(self, rng: Random, asked: Inquiry, rows: Mapping[str, Sequence[_Row]]) -> list[str]:
+        """The markets whose details are asked for: in turn one traded today, and one with rows; or all."""
+        if self.most_details is None:
+            return [*rows]
+        traded = [one for one in rows if asked.site.markets[one]["fills24h"]]
+        return drawn(rng, [traded, [one for one in rows if rows[one]]], self.most_details)
 
 
 class _MarketRows(NamedTuple):
@@ -81,7 +99,10 @@ class _MarketRows(NamedTuple):
 
 
 class ComparedRows:
-    """The rows of the markets (ids) to compare: `most` of them, so not those of the markets that have most."""
+    """The rows of the markets (ids) to compare: `most` of them, those of the first markets.
+
+    One that has more than half as many gives way, too, or there might be no other.
+    """
 
     def __init__(self, ids: Iterable[str], most: int = MOST_ROWS) -> None:
         self._most = most
@@ -95,9 +116,9 @@ class ComparedRows:
             return
         held.append(row)
         self._count += 1
-        if self._count > self._most:
-            largest = max(self.rows, key=lambda market_id: len(self.rows[market_id]))
-            self._count -= len(self.rows.pop(largest))
+        while self._count > self._most:
+            left_out = row[parquet.OWNER] if len(held) > self._most // 2 else next(reversed(self.rows))
+            self._count -= len(self.rows.pop(left_out))
 
 
 def _of_file(file: PeriodFile, found: OpenedFile, compared: ComparedRows, time: str) -> Iterator[Mismatch]:
@@ -111,6 +132,20 @@ def _of_file(file: PeriodFile, found: OpenedFile, compared: ComparedRows, time: 
             compared.add(row)
     except ValueError as error:
         yield parquet_file.unreadable(found.target, error)
+
+
+def _unlike_details(
+    asked: Inquiry,
+    head: DumpHead,
+    table: str,
+    details: Iterable[PublicMarketDetail | Mismatch],
+    rows: Mapping[str, Sequence[_Row]],
+) -> Iterator[Mismatch]:
+    for detail in details:
+        if isinstance(detail, Mismatch):
+            yield detail
+        elif detail.market.id in rows:
+            yield from _unlike_detail(asked, head, table, detail, rows[detail.market.id])
 
 
 def _unlike_detail(

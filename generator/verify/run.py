@@ -14,6 +14,7 @@ from generator.downloads import dump
 from generator.progress import Progress
 from generator.verify import checks, expected
 from generator.verify.answers import not_ok
+from generator.verify.checks import Coverage
 from generator.verify.earlier_states import EarlierStates, StepLine
 from generator.verify.expected import ExpectedSite
 from generator.verify.inquiry import Check, Inquiry
@@ -23,8 +24,9 @@ from generator.wording import are, counted
 
 #: How long a right answer may be out of date where there is a cache: its lifetime, and that of what replaces it.
 PATIENCE_S: Final = 90
-#: The newest steps that a sample reads; by these, stale answers are known.
+#: The newest steps that are read, at most, and one of so many requests; by these, stale answers are known.
 _STEPS: Final = 50
+_PER_STEP: Final = 20
 #: The most bytes of steps, which are in memory, and what a line takes there beside its text. Older ones are left out.
 _LONGEST_STEPS: Final = 64 << 20
 _PER_LINE: Final = 200
@@ -34,12 +36,16 @@ _ROUNDS: Final = 3
 
 @dataclass(frozen=True)
 class Verification:
-    """What was found: as-of of the site at the end, how much was asked for, and what is wrong, the worst first."""
+    """What was found: as-of of the site at the end, how much was asked for, and what is wrong, the worst first.
+
+    `lists` tells how much of lists was looked at; None if the run ended before that was decided.
+    """
 
     as_of: str | None
     checks: int
     requests: int
     mismatches: list[Mismatch] = field(default_factory=list)
+    lists: Coverage | None = None
 
 
 class _Run:
@@ -75,14 +81,20 @@ class _Run:
         return expected.build_of(self.reader) != since.site.build
 
 
-def verify(reader: SiteReader, sample: int | None, progress: Progress, patience_s: float = PATIENCE_S) -> Verification:
-    """Verify a site: with a sample of so many lists, details and searches, or all of them.
+def verify(
+    reader: SiteReader, budget: int | None, seed: int, progress: Progress, patience_s: float = PATIENCE_S
+) -> Verification:
+    """Verify a site with about so many requests, at least fifty; without a budget, all of it.
 
-    What differs is asked for again after so many seconds: until then, caches may have copies of the build before.
-    Raises VerifyError for a site that cannot be read, or cannot be compared.
+    The same seed asks the same of a site that has not changed. What differs is asked for again after so many seconds:
+    until then, caches may have copies of the build before. Raises VerifyError for a site that cannot be read, or cannot
+    be compared.
     """
-    run = _Run(reader, patience_s, None if sample is None else _STEPS)
-    to_ask = checks.all_of(run.asked.site, sample, run.asked.site.build.as_of)
+    run = _Run(reader, patience_s, None if budget is None else min(_STEPS, budget // _PER_STEP))
+    # Without a dump, the walk through all markets is in this number; something must be left to compare.
+    left = None if budget is None else max(budget - reader.requests, budget // 2)
+    selection = checks.selected(run.asked.site, left, seed)
+    to_ask = selection.checks
     progress.start(len(to_ask))
     failed = list[Check]()
     for check in to_ask:
@@ -98,7 +110,7 @@ def verify(reader: SiteReader, sample: int | None, progress: Progress, patience_
         stale = Mismatch(Verdict.STALE, target, "is out of date: the change feed leads to a later state")
         found = [stale, *(one for one in found if one.verdict == Verdict.BROKEN)]
     found.sort(key=lambda one: (-one.verdict, one.target))
-    return Verification(run.asked.site.build.as_of, len(to_ask), reader.requests, found)
+    return Verification(run.asked.site.build.as_of, len(to_ask), reader.requests, found, selection.lists)
 
 
 def _asked_again(run: _Run, failed: Sequence[Check], patience_s: float) -> list[Mismatch]:
@@ -112,7 +124,8 @@ def _asked_again(run: _Run, failed: Sequence[Check], patience_s: float) -> list[
         before, run.asked = run.asked, run.begun()
         again = {check: run.found_by(check) for check in failed}
         failed = [check for check, mismatches in again.items() if mismatches]
-        found = [mismatch for mismatches in again.values() for mismatch in mismatches]
+        # Some things are asked for by several checks.
+        found = [*dict.fromkeys(mismatch for mismatches in again.values() for mismatch in mismatches)]
         # If it was published while copies expired, others have a copy of the state before that again.
         if not failed or not run.has_changed(before):
             break

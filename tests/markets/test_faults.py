@@ -31,6 +31,7 @@ BROKEN: Final[list[tuple[str, Any, str]]] = [
     ("question", "\ud800", "not_unicode"),
     ("status", "\ud800", "string_unicode"),
     ("id", "7", "not_uuid"),
+    ("id", "0" * 32, "bare_uuid"),
 ]
 #: The same for a column of `fx_members`, and for the name of a category.
 BROKEN_MEMBERS: Final = [("week_start", "soon", "not_date"), ("threshold_value", float("nan"), "finite_number")]

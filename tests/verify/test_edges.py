@@ -42,10 +42,10 @@ CASES: Final = tuple((kind, name) for kind, (_, _, edges) in SITES.items() for n
 _MARKETS: Final = 40
 
 
-def require_nothing_wrong(url: str, sample: int = 4) -> None:
+def require_nothing_wrong(url: str, budget: int = 200) -> None:
     """Verify the site with its dump, and hold it to the contract."""
     said = list[str]()
-    assert verify(SiteReader(url, 1e6, said.append), sample, SILENT, patience_s=0).mismatches == []
+    assert verify(SiteReader(url, 1e6, said.append), budget, 1, SILENT, patience_s=0).mismatches == []
     found = verify_contract(SiteReader(url, 1e6, said.append, MOST_REQUESTS), (), SILENT)
     assert (found.mismatches, found.left_out) == ([], [])
     assert all("closeTime, unless the page is older" in one.text for one in found.notes), found.notes
@@ -79,7 +79,7 @@ def test_nothing_is_wrong_with_a_site_behind_cloudfront(
     config = make_config(tmp_path, layout=layout, variant=variant, publish__target="s3://markets-example")
     build_now(config)
     with cloudfront_site(config, tmp_path) as url:
-        require_nothing_wrong(url, sample=1)
+        require_nothing_wrong(url, budget=60)
 
 
 #: What is done to a site beneath a verification: after how many requests, and at which target.
@@ -142,7 +142,7 @@ def test_a_site_that_is_built_and_taken_from_while_it_is_verified_is_not_accused
     with edge_site(name, layout, **settings) as edge, proxied(at_port(edge.client.port)) as proxy:
         publish()
         proxy.alter = alter
-        found = verify(SiteReader(proxy.url, 1e6, print), 4, SILENT, patience_s=0)
+        found = verify(SiteReader(proxy.url, 1e6, print), 200, 1, SILENT, patience_s=0)
         assert found.mismatches == []
         assert to_come == []
 

@@ -296,7 +296,7 @@ def test_no_body_is_a_bug(kind: str) -> None:
 
 def test_a_step_that_repeats_a_market_is_refused() -> None:
     line = {"id": market_id(1), "prob": 0.5}
-    twice = EarlierStates(["a", "b"], [[line, line], [line]], {})
-    assert twice.changed_since([market_id(1)], ["prob"]) == "b"
+    twice = EarlierStates(["a", "b"], [[line, line], [line]], {market_id(1): line})
+    assert twice.since([{"id": market_id(1), "prob": 0.5}], [line]) == "b"
     with pytest.raises(ValueError, match="more than twice"):
         EarlierStates(["a"], [[line] * 3], {})

@@ -14,7 +14,6 @@ from datetime import timedelta
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
-from uuid import UUID
 
 import pytest
 
@@ -54,7 +53,9 @@ def folder(demo_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("verified")
     databases.copy_first(demo_folder / "markets.db", 80, folder / "markets.db")
     build_now(make_config(folder, **SETTINGS), AS_OF - timedelta(minutes=5))
-    edit(folder, "UPDATE markets SET volume = volume + 1 WHERE status = 'open' AND rowid % 3 = 0")
+    # So that a step tells the question before the next one.
+    grown = "trader_count = trader_count + 1, question = question || '?'"
+    edit(folder, f"UPDATE markets SET {grown} WHERE status = 'open' AND rowid % 3 = 0")
     build_now(make_config(folder, **SETTINGS))
     return folder
 
@@ -82,8 +83,8 @@ def edit(folder: Path, statement: str, *values: object) -> None:
         connection.commit()
 
 
-def mismatches(url: str, sample: int | None = 3) -> list[Mismatch]:
-    return verify(SiteReader(url, _FAST, print), sample, SILENT, patience_s=0).mismatches
+def mismatches(url: str, budget: int | None = 200, seed: int = 1) -> list[Mismatch]:
+    return verify(SiteReader(url, _FAST, print), budget, seed, SILENT, patience_s=0).mismatches
 
 
 def changed(body: bytes, change: Callable[[Any], object]) -> bytes:
@@ -92,13 +93,16 @@ def changed(body: bytes, change: Callable[[Any], object]) -> bytes:
     return contract.encode(content)
 
 
+_OTHER: Final = {"etag": '"other"'}
+
+
 def altering(pattern: str, change: Callable[[Any], object], otherwise: Alter = unaltered) -> Alter:
     """Changes the content of all answers to targets that the pattern finds."""
 
     def alter(target: str, answer: Answer) -> Answer:
         if not re.search(pattern, target) or answer.status != 200 or not answer.body:
             return otherwise(target, answer)
-        return replace(answer, body=changed(answer.body, change), headers={**answer.headers, "etag": '"other"'})
+        return replace(answer, body=changed(answer.body, change), headers={**answer.headers, **_OTHER})
 
     return alter
 
@@ -113,24 +117,21 @@ def dump_head(folder: Path) -> DumpHead:
 
 
 def test_nothing_is_wrong_with_a_site_that_is_right(site: Served) -> None:
-    found = verify(SiteReader(f"http://127.0.0.1:{site.port}", _FAST, print), 30, SILENT, patience_s=0)
+    found = verify(SiteReader(f"http://127.0.0.1:{site.port}", _FAST, print), 500, 1, SILENT, patience_s=0)
     assert found.mismatches == []
     assert found.checks > 100
 
 
-@pytest.mark.campaign(short=0)
-def test_every_page_and_every_detail_of_a_site_can_be_verified(proxy: Proxy) -> None:
-    assert mismatches(proxy.url, None) == []
-    details = {target for target in proxy.asked if re.search(r"markets/[0-9a-f-]{36}$", target)}
-    assert len(details) > 50
-
-
-def test_the_command_says_so_in_one_line(site: Served) -> None:
-    ended = commands.run("verify", f"http://127.0.0.1:{site.port}/", *AT_ONCE, "--sample", "3")
+def test_the_command_says_so_in_one_line_and_names_its_seed_and_what_it_covers(site: Served) -> None:
+    ended = commands.run("verify", f"http://127.0.0.1:{site.port}/", *AT_ONCE, "--budget", "60", "--seed", "7")
     assert ended.returncode == 0, ended.stderr
     assert re.fullmatch(
         rf"http://127.0.0.1:{site.port}/ answers as it must, as of \S+Z: \d+ checks in \d+ requests\n", ended.stdout
     )
+    told = (
+        r"--seed 7 asks the same again; without categories, \d+ lists walked to the end, \d+ lists not looked at, for"
+    )
+    assert re.search(told, ended.stderr)
 
 
 # ── answers that contradict the dump ──────────────────────────────────────────────────────────────────────────────
@@ -150,21 +151,11 @@ def _in_items(**values: Any) -> Change:
     return lambda page: [item.update(values) for item in page["items"]]
 
 
-def _volumes_as_text(page: Any) -> None:
-    for item in page["items"]:
-        item["volume"] = str(item["volume"])
-
-
 #: What is altered: a pattern of targets, a change of the content, and what must be said of it.
 ALTERED: Final[dict[str, tuple[str, Change, Verdict, str]]] = {
     "a price in a list": (_LISTS, _in_items(prob=0.123), Verdict.WRONG, r"item 1 has prob 0\.123; the dump says"),
     "the order of a list": (_LONGER.format("volume"), _swap, Verdict.WRONG, "item 1 is market .*; the dump and the"),
-    "an item that is missing": (
-        _LONGER.format("new"), lambda page: page["items"].pop(), Verdict.WRONG, "items and says that more follow",
-    ),
     "the end of a list": (_LISTS, lambda page: page.update(nextCursor=None), Verdict.WRONG, "is the last, of"),
-    "a property too many": (_LISTS, _in_items(score=1), Verdict.WRONG, "item 1 has score 1; the dump has none"),
-    "a number as text": (_LISTS, _volumes_as_text, Verdict.BROKEN, r"items\.0\.volume"),
     "the snapshot": (
         r"/snapshot$", lambda page: page["freshMarkets"].reverse(), Verdict.WRONG, "freshMarkets: item 1 is market",
     ),
@@ -174,21 +165,29 @@ ALTERED: Final[dict[str, tuple[str, Change, Verdict, str]]] = {
     "a book in disorder": (
         _DETAILS, lambda page: page["orderBook"]["bids"].reverse(), Verdict.WRONG, "not best price first",
     ),
-    "a history in disorder": (
-        _DETAILS, lambda page: page["probHistory"].reverse(), Verdict.WRONG, "not oldest first",
+    "a title that a step changed, in a feed": (
+        r"/feeds/new\.json$",
+        lambda page: next(one for one in page["items"] if one["title"].endswith("??")).update(title="?"),
+        Verdict.WRONG, "other texts of market",
     ),
-    "a price out of bounds": (
-        _DETAILS, lambda page: page["orderBook"].update(bids=[{"price": 1.5, "amount": 1}]), Verdict.BROKEN,
-        r"orderBook\.bids\.0\.price",
+    "what a step changed, in lists": (
+        r"\?(?!.*q=)", lambda page: _in_items(**({"volume": 1.5} if page["nextCursor"] else {"question": "?"}))({
+            "items": [one for one in page["items"] if one["question"].endswith("??")]
+        }), Verdict.WRONG, r"has (question '\?'|volume 1\.5); the dump says",
     ),
-    "a feed": (
-        r"/feeds/new\.json$", lambda page: page["items"][0].update(title="?"), Verdict.WRONG, "other texts",
+    "an address in the index": (
+        "^/v1/$", lambda index: index.update(llms="https://evil.example/v1/llms.txt"), Verdict.WRONG, "not below http",
+    ),
+    "where the index says that the site is": (
+        "^/v1/$", lambda index: index.update(build="https://evil.example/v1/build.json"), Verdict.WRONG,
+        "names the server",
+    ),
+    "a bound in OpenAPI": (
+        r"openapi\.json$", lambda page: page["paths"]["/v1/public/markets"]["get"]["parameters"][2].update(schema={}),
+        Verdict.WRONG, "they differ at #/paths//v1/public/markets/get/parameters/2/schema/",
     ),
     "the prices": (
         r"/prices\.json$", lambda page: page["markets"][0].update(prob=0.5), Verdict.WRONG, "item 1 has prob 0.5",
-    ),
-    "a count": (
-        r"/build\.json$", lambda page: page["lists"].update({"open/new": 1}), Verdict.WRONG, "says 1 for the list",
     ),
     "a category": (
         r"/build\.json$", lambda page: page["categories"][0].update(name="?"), Verdict.WRONG, "names the category",
@@ -196,27 +195,8 @@ ALTERED: Final[dict[str, tuple[str, Change, Verdict, str]]] = {
     "a search": (
         r"[?&]q=", lambda page: page.update(items=[], nextCursor=None), Verdict.WRONG, "has 0 items and is the last",
     ),
-    "a list that is empty": (
-        _LISTS, lambda page: page.update(items=[], nextCursor=None), Verdict.WRONG, "has 0 items and is the last",
-    ),
-    "a property that is null": (
-        _DETAILS, lambda page: page["market"].update(slug=None), Verdict.WRONG, "has slug None; the dump says",
-    ),
-    "a property that is missing": (
-        _DETAILS, lambda page: page["market"].pop("slug"), Verdict.WRONG, "has no slug; the dump says",
-    ),
-    "a group that is shorter": (
-        r"/snapshot$", lambda page: page["freshMarkets"].clear(), Verdict.WRONG, "has 0 items; the dump says 6",
-    ),
-    "a market of another": (
-        _DETAILS, lambda page: page["market"].update(id=str(UUID(int=1))), Verdict.WRONG, "its market is market 0",
-    ),
     "the state of the change feed": (
         r"changes/head\.json$", lambda page: page.update(state="0" * 64), Verdict.WRONG, "leads to another state",
-    ),
-    "a list that is of another status": (
-        r"status=open&", lambda page: [item.update(status="closed") for item in page["items"]], Verdict.WRONG,
-        "has status 'closed'; the dump says 'open'",
     ),
 }  # fmt: skip
 
@@ -227,44 +207,45 @@ def test_an_altered_answer_is_named(proxy: Proxy, kind: str) -> None:
     pattern, change, verdict, text = ALTERED[kind]
     proxy.alter = altering(pattern, change)
     found = mismatches(proxy.url)
-    assert any(one.verdict == verdict and re.search(text, one.text) for one in found), found
-    # The other form of a feed is compared with this one.
-    assert all(re.search(pattern, one.target.replace(".atom", ".json")) for one in found), found
+    assert {one.verdict for one in found} == {verdict}
+    assert any(re.search(text, one.text) for one in found), found
+    # The other form of a feed, and OpenAPI, are compared with this one.
+    assert all(re.search(pattern, one.target.replace(".atom", ".json")) or "the index" in kind for one in found), found
 
 
-def with_header(name: str, value: str, pattern: str = _LISTS) -> Callable[[str, Answer], Answer]:
-    """Alters a header of some answers; an empty value removes it."""
+#: What is put in place of what, in the first entries of Atom feeds, and what is said of it.
+FORGED: Final = {
+    "a title": ("<entry><title>", "<entry><title>Free", "shows other texts of market"),
+    "a link": ('</title><link href="http://127', '</title><link href="http://evil', "leads to 'http://evil"),
+    "no market": ("<id>urn:uuid:", "<id>urn:", "shows"),
+}
 
-    def alter(target: str, answer: Answer) -> Answer:
-        if not re.search(pattern, target):
-            return answer
-        headers = {**answer.headers, name: value}
-        return replace(
-            answer, headers=headers if value else {key: text for key, text in headers.items() if key != name}
+
+@pytest.mark.parametrize("kind", FORGED)
+def test_a_forged_atom_feed_is_named_though_the_json_feed_is_right(proxy: Proxy, kind: str) -> None:
+    before, after, text = FORGED[kind]
+    proxy.alter = lambda target, answer: (
+        replace(
+            answer, body=answer.body.replace(before.encode(), after.encode(), 2), headers={**answer.headers, **_OTHER}
         )
+        if target.endswith(".atom")
+        else answer
+    )
+    found = mismatches(proxy.url, 60)
+    assert {one.target for one in found} == {"/v1/feeds/new.atom", "/v1/feeds/resolved.atom"}
+    assert all(text in one.text and one.verdict > Verdict.STALE for one in found), found
 
-    return alter
 
-
-@pytest.mark.campaign(short=1)
-@pytest.mark.parametrize(
-    ("name", "value", "text"),
-    [
-        ("access-control-allow-origin", "", "has no Access-Control-Allow-Origin"),
-        ("content-type", "text/html", "has the type 'text/html', not application/json"),
-    ],
-)
-def test_headers_that_browsers_need_are_missed(proxy: Proxy, name: str, value: str, text: str) -> None:
-    proxy.alter = with_header(name, value)
+@pytest.mark.parametrize("value", ["", "text/html"])
+def test_headers_that_browsers_need_are_missed(proxy: Proxy, value: str) -> None:
+    headers = {"content-type": value} if value else {"access-control-allow-origin": ""}
+    proxy.alter = lambda target, answer: (
+        replace(answer, headers={**answer.headers, **headers}) if re.search(_LISTS, target) else answer
+    )
     found = mismatches(proxy.url)
     assert {one.verdict for one in found} == {Verdict.BROKEN}
+    text = "has the type 'text/html', not application/json" if value else "has no Access-Control-Allow-Origin"
     assert all(text in one.text for one in found)
-
-
-def test_an_answer_that_fails_is_told_with_its_status(proxy: Proxy) -> None:
-    proxy.alter = lambda target, answer: replace(answer, status=500) if target.endswith("/snapshot") else answer
-    (found,) = mismatches(proxy.url)
-    assert found == Mismatch(Verdict.BROKEN, "/v1/public/markets/snapshot", "is answered 500, not 200")
 
 
 # ── answers of another state ──────────────────────────────────────────────────────────────────────────────────────
@@ -272,71 +253,27 @@ def test_an_answer_that_fails_is_told_with_its_status(proxy: Proxy) -> None:
 
 def answer_as_before(proxy: Proxy, before: Upstream, pattern: str, times: int = 1_000_000) -> None:
     """Answer these targets, which the pattern finds, as the site did before all changes; each so many times."""
-
-    def alter(target: str, answer: Answer) -> Answer:
-        is_before = re.search(pattern, target) and proxy.asked.count(target) <= times
-        return before(target, {}) if is_before else answer
-
-    proxy.alter = alter
+    proxy.alter = lambda target, answer: (
+        before(target, {}) if re.search(pattern, target) and proxy.asked.count(target) <= times else answer
+    )
 
 
-class Moving:
-    """A site that changes, and its proxy, which can also answer as the site did `before`."""
-
-    def __init__(self, folder: Path, proxy: Proxy, before: Upstream) -> None:
-        self.folder = folder
-        self.proxy = proxy
-        self._before = before
-
-    def edit(self, statement: str, *values: object) -> None:
-        edit(self.folder, statement, *values)
-
-    def build(self) -> None:
-        """Build as of five minutes later."""
-        build_now(make_config(self.folder, **SETTINGS), AS_OF + timedelta(minutes=5))
-
-    def answer_as_before(self, pattern: str) -> None:
-        answer_as_before(self.proxy, self._before, pattern)
-
-
-@pytest.fixture
-def moving(folder: Path, upstream: Upstream, tmp_path: Path) -> Iterator[Moving]:
+def test_a_market_that_was_withdrawn_and_is_still_shown_is_named(
+    folder: Path, upstream: Upstream, tmp_path: Path
+) -> None:
     shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
     with proxied(in_process(make_config(tmp_path, **SETTINGS, **NO_LIMITS))) as proxy:
-        yield Moving(tmp_path, proxy, upstream)
-
-
-@pytest.mark.campaign(short=0)
-def test_a_copy_of_an_earlier_state_is_stale_and_has_an_age(moving: Moving) -> None:
-    moving.edit("UPDATE markets SET volume = volume + 1 WHERE status = 'open'")
-    moving.build()
-    moving.answer_as_before(r"status=(open|all)&sort=\w+&limit=\d+$")
-    found = mismatches(moving.proxy.url)
-    assert {one.verdict for one in found} == {Verdict.STALE}
-    told = "is out of date since 2026-01-31T12:05:00.000Z; what is published is as of 2026-01-31T12:05:00.000Z"
-    assert all(told in one.text for one in found)
-    ended = commands.run("verify", moving.proxy.url, *AT_ONCE)
-    assert ended.returncode == Verdict.STALE
-    assert "purge the CDN if they stay" in ended.stderr
-
-
-def test_an_item_that_no_state_had_is_wrong_even_where_others_are_stale(moving: Moving) -> None:
-    moving.edit("UPDATE markets SET volume = volume + 1 WHERE status = 'open'")
-    moving.build()
-    moving.proxy.alter = altering(_LISTS, _in_items(question="Who?"))
-    assert {one.verdict for one in mismatches(moving.proxy.url)} == {Verdict.WRONG}
-
-
-def test_a_market_that_was_withdrawn_and_is_still_shown_is_named(moving: Moving) -> None:
-    with connected(moving.proxy.port) as client:
-        gone = json.loads(client.send("GET", "/v1/public/markets?sort=new").body)["items"][0]["id"]
-    done = commands.run("takedown", gone, "--yes", cwd=moving.folder, **_ENVIRON)
-    assert done.returncode == 0, done.stderr
-    moving.answer_as_before(r"status=open&sort=new&limit=\d+$")
-    ended = commands.run("verify", moving.proxy.url, *AT_ONCE, "--json")
+        with connected(proxy.port) as client:
+            gone = json.loads(client.send("GET", "/v1/public/markets?sort=new").body)["items"][0]["id"]
+        done = commands.run("takedown", gone, "--yes", cwd=tmp_path, **_ENVIRON)
+        assert done.returncode == 0, done.stderr
+        answer_as_before(proxy, upstream, r"status=open&sort=new&limit=\d+$")
+        ended = commands.run("verify", proxy.url, *AT_ONCE, "--json")
     assert ended.returncode == Verdict.WITHDRAWN
     told = json.loads(ended.stdout)
     assert {one["verdict"] for one in told["mismatches"]} == {"withdrawn"}
+    assert 0 <= told["seed"] < 1 << 32
+    assert sum(told["lists"].values()) == 30
     assert told["mismatches"][0]["text"].startswith(f"shows market {gone}, which the dump does not have")
 
 
@@ -348,37 +285,26 @@ _CACHED: Final = {
 }  # fmt: skip
 
 
-def moved(folder: Path, place: Path, statement: str) -> Upstream:
-    """The site five minutes later: prices and volumes have moved, and the statement has changed its database."""
-    shutil.copytree(folder, place, dirs_exist_ok=True)
-    edit(place, "UPDATE markets SET volume = volume + 1, prob = prob * 0.99 WHERE status = 'open' AND rowid % 2 = 0")
-    edit(place, statement)
-    build_now(make_config(place, **SETTINGS), AS_OF + timedelta(minutes=5))
-    return asked_once(in_process(make_config(place, **SETTINGS, **NO_LIMITS)))
-
-
-@pytest.fixture(scope="module")
-def aged(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Upstream:
-    """The site after prices and volumes moved, and a market is gone."""
-    gone = "UPDATE markets SET is_listed = 0 WHERE id = (SELECT max(id) FROM markets WHERE status = 'open')"
-    return moved(folder, tmp_path_factory.mktemp("aged"), gone)
-
-
 @pytest.fixture(scope="module")
 def retold(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Upstream:
-    """The site after prices, volumes and questions changed."""
-    asked = "UPDATE markets SET question = 'Is it so? ' || question WHERE rowid % 3 = 0"
-    return moved(folder, tmp_path_factory.mktemp("retold"), asked)
+    """The site five minutes later: prices, traders and questions have changed."""
+    place = tmp_path_factory.mktemp("retold")
+    shutil.copytree(folder, place, dirs_exist_ok=True)
+    moved = "trader_count = trader_count + 1, prob = prob * 0.99"
+    edit(place, f"UPDATE markets SET {moved} WHERE status = 'open' AND rowid % 2 = 0")
+    edit(place, "UPDATE markets SET question = 'Is it so? ' || question WHERE status = 'open' AND rowid % 3 = 0")
+    build_now(make_config(place, **SETTINGS), AS_OF + timedelta(minutes=5))
+    return asked_once(in_process(make_config(place, **SETTINGS, **NO_LIMITS)))
 
 
 @pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("kind", [*_CACHED][::2])
 def test_copies_that_a_cache_has_until_they_expire_are_not_accused(
-    aged: Upstream, upstream: Upstream, kind: str
+    retold: Upstream, upstream: Upstream, kind: str
 ) -> None:
-    with proxied(aged) as proxy:
+    with proxied(retold) as proxy:
         answer_as_before(proxy, upstream, _CACHED[kind], times=2)
-        assert mismatches(proxy.url, 10) == []
+        assert mismatches(proxy.url, 300) == []
 
 
 @pytest.mark.campaign(short=1)
@@ -386,8 +312,10 @@ def test_copies_that_a_cache_has_until_they_expire_are_not_accused(
 def test_copies_that_do_not_expire_are_told_with_what_they_are(retold: Upstream, upstream: Upstream, kind: str) -> None:
     with proxied(retold) as proxy:
         answer_as_before(proxy, upstream, _CACHED[kind])
-        found = mismatches(proxy.url, 10)
+        found = mismatches(proxy.url, 300)
     assert {one.verdict for one in found} == {Verdict.STALE}, found
+    told = "is out of date since 2026-01-31T12:05:00.000Z; what is published is as of 2026-01-31T12:05:00.000Z"
+    assert kind != "lists" or all(told in one.text for one in found)
     # A walk that begins on an old page leads on through the state that it is of.
     assert all(re.search(_CACHED[kind], one.target) or "/markets" in one.target for one in found)
 
@@ -395,6 +323,7 @@ def test_copies_that_do_not_expire_are_told_with_what_they_are(retold: Upstream,
 # ── what is published beside markets ──────────────────────────────────────────────────────────────────────────────
 
 ODD: Final[dict[str, tuple[str, Callable[[bytes], bytes], str]]] = {
+    "another page": ("", lambda _: b"<html>", r"^/v1/build\.json: is not what this version publishes there \(200\)"),
     "a dump of no files": (
         r"dumps/head", lambda body: changed(body, lambda head: head.update(markets=[])), "is not what this version",
     ),
@@ -421,7 +350,6 @@ STEPS: Final = {
         gzip.compress(b'{"id":"00000000-0000-4000-8000-000000000000","prob":0.5}\n'), "which is not there",
     ),
     "to no market": (gzip.compress(b'{"prob":0.5}\n'), "names no market"),
-    "to no JSON": (gzip.compress(b"{\n"), "EOF"),
     "nowhere": (b"no gzip", "damaged gzip file"),
 }  # fmt: skip
 
@@ -441,22 +369,6 @@ def test_steps_that_lead_elsewhere_or_nowhere_are_named(proxy: Proxy, kind: str)
     assert text in found.text
 
 
-def test_a_parquet_file_of_a_market_that_was_withdrawn_is_named(moving: Moving) -> None:
-    before = json.loads((moving.folder / "output/v1/dumps/head.json").read_bytes())
-    file = before["markets"][1]["name"]
-    body_before = (moving.folder / "output/v1/dumps" / file).read_bytes()
-    moving.edit("UPDATE markets SET is_listed = 0 WHERE id = (SELECT max(id) FROM markets WHERE status = 'open')")
-    moving.build()
-    moving.proxy.alter = altering(
-        r"dumps/head\.json$",
-        lambda head: head["markets"].__setitem__(1, before["markets"][1]),
-        lambda target, answer: replace(answer, status=200, body=body_before) if target.endswith(file) else answer,
-    )
-    (found,) = mismatches(moving.proxy.url)
-    assert found.verdict == Verdict.WITHDRAWN
-    assert found.target.endswith(".parquet")
-
-
 def _each(change: Change) -> Callable[[Iterable[bytes]], list[bytes]]:
     """Changes all of them."""
     return lambda details: [changed(body, change) for body in details]
@@ -473,13 +385,7 @@ def in_parquet(url: str) -> list[Mismatch]:
     reader = SiteReader(url, _FAST, print)
     site = expected.read(reader, 0)
     asked = Inquiry(reader, site, EarlierStates((), (), site.markets))
-    return [*ParquetCheck(tuple(site.markets))(asked)]
-
-
-def _with_one_more(lines: Iterable[bytes]) -> list[bytes]:
-    """Lines of a dump, the last one twice."""
-    found = [*lines]
-    return [*found, *_each(lambda market: market.update(volume=0.25))(found[-1:])]
+    return [*ParquetCheck(seed=1)(asked)]
 
 
 def _without_one(details: Iterable[bytes]) -> list[bytes]:
@@ -506,7 +412,6 @@ def put_in_place(proxy: Proxy, file: DumpFile, body: bytes, told: Mapping[str, s
 
 ROWS: Final[dict[str, tuple[str, Callable[[Iterable[bytes]], list[bytes]], str]]] = {
     "markets": ("markets", _with_other_markets, "has volume 0.25; the dump says"),
-    "one more market": ("markets", _with_one_more, "the dump and the order say that there is none"),
     "a market is in no file": ("history", _without_one, "names no file of history that has market"),
     "histories": (
         "history", _each(lambda detail: [one.update(prob=0.5) for one in detail["probHistory"][:1]]),
@@ -521,7 +426,7 @@ ROWS: Final[dict[str, tuple[str, Callable[[Iterable[bytes]], list[bytes]], str]]
     ),
 }  # fmt: skip
 #: What of that is told of files that are older than details: those may have more since, and a thinner history.
-OF_OLDER: Final = {"markets": Verdict.WRONG, "one more market": Verdict.WRONG, "prices of fills": Verdict.STALE}
+OF_OLDER: Final = {"markets": Verdict.WRONG, "prices of fills": Verdict.STALE}
 
 
 @pytest.mark.campaign(short=1)
@@ -550,6 +455,17 @@ def test_rows_in_parquet_that_neither_dump_nor_detail_has_are_named(
     assert {one.verdict for one in found} == {verdict} - {None}
 
 
+def test_details_that_are_asked_for_beside_files_have_rows(proxy: Proxy) -> None:
+    site = expected.read(SiteReader(proxy.url, _FAST, print), 0)
+    asked = Inquiry(SiteReader(proxy.url, _FAST, print), site, EarlierStates((), (), site.markets))
+    assert [*ParquetCheck(seed=1, most_files=4, most_details=8)(asked)] == []
+    assert len([target for target in proxy.asked if "/dumps/fills/" in target]) == 2
+    details = [json.loads(proxy.answer(target, {}).body) for target in proxy.asked[:] if re.search(_DETAILS, target)]
+    assert len(details) > 3
+    assert sum(bool(detail["recentFills"]) for detail in details) >= 3
+    assert sum(bool(detail["probHistory"]) for detail in details) >= 3
+
+
 def test_a_parquet_file_of_other_columns_is_named(folder: Path, proxy: Proxy) -> None:
     head = dump_head(folder)
     file, other = head.table("history")[0], head.table("fills")[0]
@@ -561,45 +477,24 @@ def test_a_parquet_file_of_other_columns_is_named(folder: Path, proxy: Proxy) ->
     )]  # fmt: skip
 
 
-@pytest.mark.campaign(short=1)
-@pytest.mark.parametrize("minutes", [4, -30], ids=["newer", "late"])
-def test_fills_that_came_after_the_files_of_the_day_are_not_missed(moving: Moving, minutes: int) -> None:
-    moving.edit(
-        "INSERT INTO fills (id, market_id, amount, shares, price, created_at) "
-        "SELECT '00000000-0000-4000-8000-' || substr(market_id, 25), market_id, 1, 2, 0.5, ? FROM fills "
-        "GROUP BY market_id",
-        instant(AS_OF + timedelta(minutes=minutes)),
-    )
-    moving.build()
-    bodies = [path.read_bytes() for path in (moving.folder / "output" / keys.MARKETS / "detail").rglob("*.json")]
-    assert sum(b"00000000-0000-4000-8000-" in body for body in bodies) > 20
-    head = json.loads((moving.folder / "output/v1/dumps/head.json").read_bytes())
-    assert head["historyAsOf"] < head["asOf"]
-    assert in_parquet(moving.proxy.url) == []
-
-
 def test_an_edge_that_cannot_search_is_not_accused(proxy: Proxy) -> None:
     refusal = contract.encode(contract.invalid("q", variant="extended"))
     proxy.alter = lambda target, answer: replace(answer, status=400, body=refusal) if "q=" in target else answer
-    assert mismatches(proxy.url, 20) == []
+    assert mismatches(proxy.url, 300) == []
 
 
-def test_what_the_index_names_must_be_there(proxy: Proxy) -> None:
-    proxy.alter = lambda target, answer: replace(answer, status=404) if "/feeds/" in target else answer
-    assert {one.verdict for one in mismatches(proxy.url)} == {Verdict.BROKEN}
-
-
-def test_a_site_that_closes_the_connection_of_some_requests_is_told(proxy: Proxy) -> None:
+@pytest.mark.campaign(short=1)
+@pytest.mark.parametrize("status", [0, 500])
+def test_an_answer_that_fails_is_told(proxy: Proxy, status: int) -> None:
     def alter(target: str, answer: Answer) -> Answer:
-        if target.endswith("/snapshot"):
+        if target.endswith("/snapshot") and not status:
             raise ConnectionAbortedError
-        return answer
+        return replace(answer, status=status) if target.endswith("/snapshot") else answer
 
     proxy.alter = alter
     (found,) = mismatches(proxy.url)
-    assert found.verdict == Verdict.BROKEN
-    assert found.target == "/v1/public/markets/snapshot"
-    assert found.text.startswith("does not answer (")
+    assert found[:2] == (Verdict.BROKEN, "/v1/public/markets/snapshot")
+    assert found.text.startswith("is answered 500, not 200" if status else "does not answer (")
 
 
 def test_terminals_never_get_what_a_site_makes_up(proxy: Proxy) -> None:
@@ -615,14 +510,6 @@ def test_a_redirect_is_not_followed_but_told(proxy: Proxy) -> None:
         mismatches(proxy.url)
 
 
-def test_a_file_is_not_read_beyond_its_size(proxy: Proxy) -> None:
-    proxy.alter = lambda target, answer: (
-        replace(answer, body=answer.body + b"?") if target.endswith(".ndjson.gz") else answer
-    )
-    with pytest.raises(VerifyError, match=r"sends more than [\d,]+ bytes"):
-        mismatches(proxy.url)
-
-
 # ── sites that cannot be verified ─────────────────────────────────────────────────────────────────────────────────
 
 
@@ -632,19 +519,10 @@ def test_what_is_no_address_is_refused(url: str) -> None:
         SiteReader(url, _FAST, print)
 
 
-def test_a_server_that_is_none_of_ours_is_refused(proxy: Proxy) -> None:
-    proxy.alter = lambda _, answer: replace(
-        answer, body=b"<html>", headers={**answer.headers, "content-type": "text/html"}
-    )
-    with pytest.raises(VerifyError, match=r"^/v1/build\.json: is not what this version publishes there \(200\)"):
-        mismatches(proxy.url)
-
-
 WITHOUT_DUMP: Final[dict[str, tuple[str, Change, str]]] = {
     "nothing": (r"^$", lambda _: None, ""),
     "a list": (_LONGER.format("volume"), _swap, "item 1 is market .*; the list of all markets and the order"),
     "a detail": (_DETAILS, lambda page: page["market"].update(prob=0.123), "has prob 0.123; the list of all markets"),
-    "the snapshot": (r"/snapshot$", lambda page: page["freshMarkets"].reverse(), "freshMarkets: item 1 is market"),
 }  # fmt: skip
 
 
@@ -653,7 +531,10 @@ WITHOUT_DUMP: Final[dict[str, tuple[str, Change, str]]] = {
 def test_without_a_dump_lists_are_compared_with_each_other_and_with_details(proxy: Proxy, kind: str) -> None:
     pattern, change, text = WITHOUT_DUMP[kind]
     without_index = altering("^/v1/$", lambda index: [index.pop("dumps"), index.pop("changes")])
-    alter = altering(pattern, change, without_index)
+    of_another_version = altering(
+        "build.json$", lambda build: build.update(generator="0"), without_index
+    )  # its OpenAPI differs
+    alter = altering(pattern, change, of_another_version)
     proxy.alter = lambda target, answer: (
         replace(answer, status=404) if "/dumps/" in target or "/changes/" in target else alter(target, answer)
     )
@@ -671,7 +552,7 @@ def test_a_site_that_asks_to_wait_is_waited_for(proxy: Proxy) -> None:
         return answer
 
     proxy.alter = alter
-    assert verify(SiteReader(proxy.url, _FAST, said.append), 1, SILENT, patience_s=0).mismatches == []
+    assert verify(SiteReader(proxy.url, _FAST, said.append), 60, 1, SILENT, patience_s=0).mismatches == []
     assert said == ["/v1/public/markets/snapshot: 429; waiting 1 second, as the site asks"]
 
 
