@@ -121,10 +121,7 @@ class ContentGuards:
         """Fewer open markets than those whose jumps are counted, but some at one minus what they were."""
         is_now = "1 minus what it was, and no trade explains it"
         total = self.found.jumps.total + sum(1 for _ in self._open())
-        for what, mirrored in (
-            ("probability", self.found.mirrored),
-            ("newest point", self.found.mirrored_ends),
-        ):
+        for what, mirrored in (("probability", self.found.mirrored), ("newest point", self.found.mirrored_ends)):
             if total < LEAST and mirrored.number >= _FEW:
                 markets = counted(mirrored.number, "open market")
                 yield _refusal(f"the {what} of {markets}", f"is {is_now}", "the probabilities are", "jumps", mirrored)
@@ -178,14 +175,16 @@ class ContentGuards:
     def _moved_times(self) -> Iterator[str]:
         total = self.found.markets.total + len(self.unchanged)
         for seconds, moved in self.found.moved.items():
-            alike = Differences(total=total)
+            alike, others = Differences(total=total), ""
             alike.add(replace(moved, total=0))
             # A zone with summer time moves some by an hour more.
-            if (other := self.found.moved.get(seconds + _HOUR)) and seconds * (seconds + _HOUR) > 0:
-                alike.add(replace(other, total=0))
+            further = seconds + (_HOUR if seconds > 0 else -_HOUR)
+            if further in self.found.moved:
+                alike.add(replace(self.found.moved[further], total=0))
+                others = ", or an hour more"
             if total >= LEAST and alike.number > _HALF * total:
                 back = "back " if seconds < 0 else ""
-                by = f"moved {back}by {timedelta(seconds=abs(seconds))}, or an hour more, more than half of them"
+                by = f"moved {back}by {timedelta(seconds=abs(seconds))}{others}, more than half of them"
                 yield _refusal(f"the closing times of {_share(alike, 'market')}", by, "the times are", "times", alike)
                 return
 

@@ -583,15 +583,17 @@ def test_half_of_the_closing_times_may_move_alike() -> None:
     assert refusals(*moved[1:]) == []
     assert refusals(*moved, unchanged=kept) == []
     (refusal,) = refusals(*moved, unchanged=kept[1:])
-    assert refusal.startswith("the closing times of 20 of 39 markets moved by 2:00:00, or an hour more, more")
+    assert refusal.startswith("the closing times of 20 of 39 markets moved by 2:00:00, more than half")
     assert "2046-06-30 23:59:59 → 2046-07-01 01:59:59" in refusal
-    assert refusals(*((after, before) for before, after in moved))[0].count("moved back by 2:00:00, or") == 1
+    assert refusals(*((after, before) for before, after in moved))[0].count("moved back by 2:00:00, more") == 1
     assert refusals(*moved, accept="times") == []
     apart = [(body(number), body(number, close_time=f"2046-07-01 01:{number}:00.000000")) for number in range(10, 40)]
     assert refusals(*apart) == [], "each moved by another time"
     hours = (("2046-07-01 00:59:59.000000", 20), ("2046-07-01 01:59:59.000000", 20))
     summer = [(body(n), body(n, close_time=time)) for time, count in hours for n in range(count)]
     assert refusals(*summer)[0].startswith("the closing times of 40 of 40 markets moved by 1:00:00, or an hour more")
+    back = refusals(*((after, before) for before, after in summer))[0]
+    assert "moved back by 1:00:00, or an hour more, more than half of them" in back
 
 
 def test_a_setting_that_changed_how_many_rows_details_show_makes_their_numbers_say_nothing() -> None:
