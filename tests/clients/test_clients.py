@@ -388,8 +388,17 @@ def test_a_client_that_was_closed_says_so_and_no_other_is_closed_with_it(demo_si
         await client.aclose()
         await client.build()
 
-    with pytest.raises(ClientError, match="the client was closed; make another"):
-        asyncio.run(closed())
+    async def closed_meanwhile() -> None:
+        client = AsyncClient(demo_site.url, options=Options(requests=1, window=0.2))
+        await client.build()
+        waiting = asyncio.create_task(client.build())
+        await asyncio.sleep(0)
+        await client.aclose()
+        await waiting
+
+    for close in (closed, closed_meanwhile):
+        with pytest.raises(ClientError, match="the client was closed; make another"):
+            asyncio.run(close())
     with httpx.Client() as http, Client(demo_site.url, http=http) as client:
         walk = client.markets(limit=1)
         next(walk)

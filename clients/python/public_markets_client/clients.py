@@ -45,7 +45,9 @@ class _HttpSite(Site):
                 # What is wrong with the body of an error does not matter.
                 with suppress(*() if response.status_code == OK else (AnswerError,)):
                     body = await self._body(call, response, pieces)
-        except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, OSError, ValueError) as error:
+        except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, OSError, ValueError, RuntimeError) as error:
+            if isinstance(error, RuntimeError) and not self.is_closed:
+                raise  # it is of who is told of progress
             raise self._failure(error) from None
         return Answer(response.status_code, response.headers, body)
 

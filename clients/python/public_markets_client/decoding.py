@@ -40,7 +40,7 @@ def _properties(cls: Any) -> list[tuple[str, str, Any, bool]]:
 
 def decoded(cls: Callable[..., T], values: Any, path: str = "") -> T:
     """The object that these JSON values describe; raise AnswerError if a property is missing or of another type."""
-    _plain(dict, values, path)
+    plain(dict, values, path)
     given = dict[str, Any]()
     for name, key, hint, is_required in _properties(cls):
         if key in values:
@@ -61,19 +61,20 @@ def _value(hint: Any, value: Any, path: str) -> Any:
     if origin in {Union, types.UnionType}:
         return None if value is None else _value(arguments[0], value, path)
     if origin is tuple:
-        return tuple(_value(arguments[0], one, f"{path}.{at}") for at, one in enumerate(_plain(list, value, path)))
+        return tuple(_value(arguments[0], one, f"{path}.{at}") for at, one in enumerate(plain(list, value, path)))
     if origin is not None:
-        return {key: _value(arguments[1], one, f"{path}.{key}") for key, one in _plain(dict, value, path).items()}
+        return {key: _value(arguments[1], one, f"{path}.{key}") for key, one in plain(dict, value, path).items()}
     if hint in {datetime, date}:
         try:
             # Python 3.10 does not know Z.
-            return hint.fromisoformat(_plain(str, value, path).replace("Z", "+00:00"))
+            return hint.fromisoformat(plain(str, value, path).replace("Z", "+00:00"))
         except ValueError:
             raise AnswerError(f"must be a {hint.__name__}", path=path) from None
-    return _plain(hint, value, path) if hint in {str, int, float, bool} else decoded(hint, value, path)
+    return plain(hint, value, path) if hint in {str, int, float, bool} else decoded(hint, value, path)
 
 
-def _plain(kind: type[Any], value: Any, path: str) -> Any:
+def plain(kind: type[Any], value: Any, path: str) -> Any:
+    """The value, if it is of this kind; raise AnswerError if not. A whole number is a float, too."""
     if kind is float and type(value) is int and abs(value) <= sys.float_info.max:
         return float(value)
     if type(value) is not kind:

@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Collection, Mapping, MutableMapping
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import count, takewhile
 from typing import Any, BinaryIO
 from urllib.parse import SplitResult, urljoin, urlsplit
 
@@ -107,9 +108,7 @@ class Requester:
 
     async def _ask(self, call: Call, read: Callable[[Answer], T]) -> T:
         """What `read` makes of the answer; raise ClientError if there is none that it can read."""
-        attempt = 0
-        while not self.is_closed:
-            attempt += 1
+        for attempt in takewhile(lambda _: not self.is_closed, count(1)):
             try:
                 return await self._apart(partial(self._read, call, await self._answer(call), read))
             except errors.ClientError as error:
@@ -226,13 +225,12 @@ def etag_of(answer: Answer) -> str | None:
 
 def site_address(text: str) -> str:
     """The address of a site without /v1 and slashes at its end; raise ClientError if it cannot be one."""
-    address = text.strip().rstrip("/").removesuffix("/v1").rstrip("/")
     try:
-        return _split(address).geturl()
+        parts = _split(text.strip())
+        return parts._replace(path=parts.path.rstrip("/").removesuffix("/v1").rstrip("/")).geturl()
     except ValueError as error:
         # What is before the @ may be a password.
-        kind = errors.ClientError(f"the address of the site {error}") if "@" in text else errors.NoSiteError(text)
-        raise kind from None
+        raise (errors.ClientError(f"the address {error}") if "@" in text else errors.NoSiteError(text)) from None
 
 
 def _split(address: str) -> SplitResult:

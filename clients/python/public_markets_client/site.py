@@ -10,7 +10,7 @@ from urllib.parse import quote, urlencode
 
 from public_markets_client import changes, models
 from public_markets_client.changes import Change, FeedFile, FeedHead, Position
-from public_markets_client.decoding import decoded
+from public_markets_client.decoding import decoded, plain
 from public_markets_client.errors import AnswerError, ExpiredCursorError, NoSiteError, NotFoundError, StartAgainError
 from public_markets_client.requester import NOT_MODIFIED, OK, Answer, Call, Requester, etag_of, parsed
 from public_markets_client.stores import Store
@@ -103,7 +103,7 @@ class Site(Requester):
         for step in (await self._head()).steps[-builds:]:
             async with self._lines(step) as lines:
                 for line in lines():
-                    yield parsed(line, step.url)
+                    yield plain(dict, parsed(line, step.url), "")
 
     async def follow(self, store: Store) -> AsyncGenerator[Change, None]:
         """Bring a copy up to date, then tell what changed in it; nothing if the copy was up to date.

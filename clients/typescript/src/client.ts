@@ -46,7 +46,7 @@ export class Client {
 
   /** `base` is the address of the site before /v1, such as `https://api.example.org`. */
   constructor(base: string, options: Options = {}) {
-    this.#base = base.trim().replace(/(?<!\/)(\/+v1)?\/*$/, "");
+    this.#base = base.trim().replace(/(?<![:/])(\/+v1)?\/*$/, "");
     this.#connection = new Connection(this.#base, options);
   }
 

@@ -127,7 +127,7 @@ def test_a_walk_survives_rebuilds_and_a_new_one_sees_them(folder: Path) -> None:
         old = client.send("GET", target(status="all", limit=5))
         for minutes in (1, 2, 3):
             change(folder, *REORDER)
-            build_now(make_config(folder), AS_OF + timedelta(minutes=minutes))
+            build_now(make_config(folder), AS_OF + timedelta(minutes=minutes), volumes=True)
         after = in_order(database, "all", "popular")
         assert after != before
         rest = walk(client, cycle([5, 5, 10]), first["nextCursor"], status="all")
@@ -143,7 +143,7 @@ def test_a_walk_whose_generation_was_purged_has_to_start_again(folder: Path) -> 
         cursor = page(client, limit=5)["nextCursor"]
         for hours in (1, 8, 9):
             change(folder, *REORDER)
-            build_now(make_config(folder), AS_OF + timedelta(hours=hours))
+            build_now(make_config(folder), AS_OF + timedelta(hours=hours), volumes=True)
         gone = client.send("GET", target(limit=5, cursor=cursor))
         assert (gone.status, gone.body) == (400, contract.encode(contract.invalid("cursor.gone")))
         assert walk(client, repeat(5)) == in_order(folder / "markets.db", "open", "popular")
