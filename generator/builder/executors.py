@@ -144,7 +144,7 @@ def forked(
             remaining.remove(staged.part)
             yield staged
     if pool.quits and not reader.is_file():
-        remark(notices.few_connections(len(pool.quits), count, pool.quits[0]))
+        remark(notices.few_connections(len(pool.quits), pool.count, pool.quits[0]))
     yield from alone(work, sorted(remaining, key=lambda part: part.first), reader)
 
 

@@ -69,6 +69,7 @@ class WorkerPool(Generic[Unit, Result]):
             self._processes.append(process)
             self._connections.append(receiver)
         os.close(numbers)
+        self.count = len(self._processes)
 
     def __enter__(self) -> "WorkerPool[Unit, Result]":
         return self

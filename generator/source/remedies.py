@@ -27,13 +27,14 @@ _CAUSES: Final = (
         "57014",
     ),
     _Cause(
-        "recovery",
+        "conflict with recovery",
         "a standby ends queries that are in the way of what it replays: read the primary, or raise "
         "max_standby_streaming_delay of the standby",
     ),
     _Cause("query_wait_timeout", "the pool has no connection left: let it hold more, or use an address without pooler"),
     _Cause("max_client_conn", "the pooler has no room for another client: run again, or let it take more"),
-    _Cause("remaining connection slots", _FULL, "53300"),
+    _Cause("remaining connection slots", _FULL),
+    _Cause("too many clients", _FULL),
     _Cause("too many connections", _FULL),
     _Cause(
         "tenant or user not found",

@@ -46,7 +46,8 @@ ROW_SECURITY: Final = """
         UNION
         SELECT read.relation, d.refobjid, c.relkind, true
         FROM read JOIN pg_catalog.pg_class AS v ON v.oid = read.oid AND v.relkind = 'v'
-            AND v.reloptions && ARRAY['security_invoker=true', 'security_invoker=on', 'security_invoker=1']
+            AND EXISTS (SELECT FROM unnest(v.reloptions) AS option
+                WHERE option ~* '^security_invoker=(t|tr|tru|true|y|ye|yes|on|1)$')
         JOIN pg_catalog.pg_rewrite AS r ON r.ev_class = v.oid
         JOIN pg_catalog.pg_depend AS d ON d.classid = CAST('pg_rewrite' AS regclass) AND d.objid = r.oid
             AND d.refclassid = CAST('pg_class' AS regclass) AND d.refobjid <> v.oid
@@ -55,7 +56,7 @@ ROW_SECURITY: Final = """
     SELECT DISTINCT relation, CAST(CAST(oid AS regclass) AS text), by_view, EXISTS (
         SELECT FROM pg_catalog.pg_policy AS p WHERE p.polrelid = read.oid AND p.polcmd IN ('r', '*')
             AND EXISTS (SELECT FROM unnest(p.polroles) AS role
-                WHERE role = 0 OR pg_has_role(current_user, role, 'MEMBER')))
+                WHERE role = 0 OR pg_has_role(current_user, role, 'USAGE')))
     FROM read WHERE relkind IN ('r', 'p') AND row_security_active(oid)
     ORDER BY relation
 """

