@@ -84,7 +84,7 @@ def test_the_next_build_needs_space_for_new_files_only(
     assert of_folder(markets_folder, output) == f"fine: {output}: writable"
     build_now(make_config(markets_folder, output=output))
     assert files(output) == before
-    database.execute("UPDATE markets SET volume = volume + 1")
+    database.execute("UPDATE markets SET trader_count = trader_count + 1")
     database.commit()
     assert "no space left on device for this build" in of_folder(markets_folder, output)
     refused(markets_folder, output)

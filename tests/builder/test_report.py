@@ -165,7 +165,7 @@ def test_a_build_reports_dump_and_change_feed_and_the_step_that_it_made(
         insert_market(database, number)
     first = build_now(config).content()
     assert (first["run"]["stepLines"], first["downloads"]["serial"], first["downloads"]["steps"]) == (0, 1, 0)
-    database.execute("UPDATE markets SET volume = volume + 1 WHERE id <> ?", [market_id(0)])
+    database.execute("UPDATE markets SET trader_count = trader_count + 1 WHERE id <> ?", [market_id(0)])
     made = build_now(config, AS_OF + timedelta(hours=1))
     stored = {keys.DUMPS: 0, keys.CHANGES: 0}
     for key, body in built_files(tmp_path / "output").items():
@@ -187,7 +187,7 @@ def test_a_build_reports_dump_and_change_feed_and_the_step_that_it_made(
     samples = made.samples()
     assert samples[sample("dump_bytes", format="ndjson")] == made.content()["downloads"]["ndjsonBytes"]
     assert [samples[sample(f"change_{name}")] for name in ("feed_serial", "feed_steps", "step_lines")] == [2, 1, 2]
-    database.execute("UPDATE markets SET volume = volume + 1")
+    database.execute("UPDATE markets SET trader_count = trader_count + 1")
     without = build_now(make_config(tmp_path, dumps__ndjson=False), AS_OF + timedelta(hours=2))
     assert without.content()["downloads"] is None
     assert without.samples()[sample("dump_bytes", format="ndjson")] == 0
