@@ -27,7 +27,7 @@ CONTRACTS: Final = [
 class Subgraph(QuietHandler):
     """Answers as a subgraph does, which knows no block but 7."""
 
-    def do_POST(self) -> None:
+    def do_POST(self) -> None:  # noqa: N802 - the name is the library's
         query = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["query"]
         (last,) = re.findall(r'first: 1000, orderBy: id, where: \{id_gt: "(\w*)"\}', query)
         answer: dict[str, Any] = {"data": {"contracts": [one for one in CONTRACTS if one["id"] > last][:1_000]}}
