@@ -74,7 +74,7 @@ _OVERDUE: Final = _kind(
     Topic.OVERDUE,
     "market",
     "is open past its close_time",
-    "it is in the lists of open markets, and accepts no bets: publish it as closed, as docs/your-database.md says "
+    "it is in the lists of open markets, and accepts no bets: publish it as closed, as docs/recipes.md says "
     "under “No status closed”",
 )
 _EMPTY_QUESTION: Final = _kind(

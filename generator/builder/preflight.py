@@ -188,7 +188,7 @@ class BuildCheck:
         wanted = self._wanted()
         unseen = _Unseen({name for name, is_wanted in wanted.items() if is_any and is_wanted and counts[name]})
         for body in measured.details():
-            if not unseen.relations and not unseen.is_unpriced:
+            if not unseen.relations and True in unseen.priced:
                 break
             unseen.look(body)
         for name in wanted:
@@ -197,7 +197,7 @@ class BuildCheck:
                     f"{name}: has rows, but none belongs to a public market; if some should, spell market_id exactly "
                     "like markets.id, case included"
                 )
-        if unseen.is_unpriced and "fills" not in unseen.relations:
+        if unseen.priced == {False}:
             yield warning(
                 f"fills: no recent fill has a price from {PRICE_MIN} to {PRICE_MAX}; others are published as null; if "
                 "the prices are percentages, divide them by 100 in a view"
@@ -259,11 +259,12 @@ class BuildCheck:
 
 
 class _Unseen:
-    """What no detail has shown so far: `relations` with rows, and a fill with a price, if there are fills."""
+    """What no detail has shown so far: `relations` with rows, and fills that have a price."""
 
     def __init__(self, relations: set[str]) -> None:
         self.relations = relations
-        self.is_unpriced = "fills" in relations
+        #: Whether fills with shares had a price. A site without shares has no prices, either.
+        self.priced = set() if "fills" in relations else {True}
 
     def look(self, body: bytes) -> None:
         """Look at another detail."""
@@ -271,7 +272,7 @@ class _Unseen:
         book, fills = found.get("orderBook", {}), found.get("recentFills", [])
         has = {"orders": any(book.values()), "fills": bool(fills), "probabilities": bool(found.get("probHistory"))}
         self.relations -= {name for name, is_shown in has.items() if is_shown}
-        self.is_unpriced &= all(fill["price"] is None for fill in fills)
+        self.priced |= {fill["price"] is not None for fill in fills if fill["shares"]}
 
 
 def _public(published: int, hidden: int, bad: int) -> Finding:

@@ -23,7 +23,7 @@ REMEDIES: Final[Mapping[str, str]] = MappingProxyType(
         "string_too_long": "shorten it, or cut it in a view",
         "string_unicode": "correct its encoding",
         # our validators'
-        "bare_uuid": "put them in, as docs/your-database.md shows under `Keys that are not UUIDs`",
+        "bare_uuid": "put them in, as docs/recipes.md shows under `Keys that are not UUIDs`",
         "blank": "name it, or leave the row out in a view",
         "control_character": "remove the character, or replace it in a view",
         "derived_slug": "rename it",

@@ -26,7 +26,7 @@ from generator.source.address import display_url, sqlite_path
 #: Rows per fetch: enough to amortise the round trip, few enough to keep memory low. SQLite has no round trips, and rows
 #: that fit into the processor's cache are converted faster.
 _BATCH: Final = {"postgresql": 2_000, "sqlite": 500}
-_CONNECT_TIMEOUT_S: Final = 10
+_CONNECT_TIMEOUT_S: Final = "10"
 #: How long to wait for a lock on the SQLite file.
 _LOCK_TIMEOUT_S: Final = 30
 #: How sqlite3's message for invalid UTF-8 begins; the error carries no code.
@@ -91,14 +91,15 @@ def _engine(config: Config, instant: str | None) -> sa.Engine:
 @lru_cache(maxsize=1)
 def _postgresql(url: sa.URL) -> sa.Engine:
     """An engine that keeps no connection open. It learns what the server is, and compiles statements, only once."""
+    # What the URL says itself counts.
+    defaults = {"application_name": "public-markets", "connect_timeout": _CONNECT_TIMEOUT_S}
     options = {
-        "application_name": "public-markets",
-        "connect_timeout": _CONNECT_TIMEOUT_S,
         # Override the server's default: with LATIN1 it refuses to send most of the world's letters.
         "client_encoding": "utf8",
         # Each statement runs once, and connection poolers handle prepared statements badly.
         "prepare_threshold": None,
     }
+    url = url.set(query={**defaults, **url.query})
     return sa.create_engine(url, connect_args=options, poolclass=NullPool)
 
 

@@ -8,6 +8,11 @@ _ONLY_IPV6: Final = (
     "this host may have an IPv6 address only, to which this machine has no route: use the pooler's address, which has "
     "IPv4"
 )
+#: The wheels of the driver look for the system's authorities (sslrootcert=system) where no system has them.
+_AUTHORITY: Final = (
+    "name the file of its authority in source.url: the one that the host offers, or, if the system trusts it, "
+    "sslrootcert=/etc/ssl/certs/ca-certificates.crt"
+)
 _FULL: Final = "the server has no room for another connection: run again, or let it take more"
 
 
@@ -40,6 +45,8 @@ _CAUSES: Final = (
         "tenant or user not found",
         "a pooler that serves many projects wants the user as ROLE.PROJECT, and the host of the project's region",
     ),
+    _Cause("certificate verify failed", _AUTHORITY),
+    _Cause("root certificate file", _AUTHORITY),
     _Cause("network is unreachable", _ONLY_IPV6),
     _Cause("no address associated with hostname", _ONLY_IPV6),
     _Cause(

@@ -44,7 +44,10 @@ def require(columns: FindColumns, refusal: Refusal, rights: Rights) -> None:
 
 
 def _unreadable(name: str, reason: str) -> str:
-    return f"relation {name} cannot be read: {reason}; correct the view, or give its owner the rights it lacks"
+    remedy = "correct the view, or give its owner the rights it lacks"
+    if "permission denied" in reason:
+        remedy = "leave security_invoker off the view, and give its owner the rights it lacks"
+    return f"relation {name} cannot be read: {reason}; {remedy}"
 
 
 def _missing(name: str) -> str:

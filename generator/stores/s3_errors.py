@@ -23,6 +23,7 @@ _RENEW: Final = "the credentials have expired; renew them and run again"
 _REGION: Final = "the bucket is in another region; set AWS_DEFAULT_REGION to its own"
 _BUCKET: Final = "there is no such bucket; create it, or correct publish.target"
 _FULL: Final = "the store is full, or its quota is used up; free some space there, or raise the quota"
+_LOCKED: Final = "name a bucket without object lock in publish.target, as this one would keep what is withdrawn"
 _REMEDIES: Final = {
     "AuthorizationHeaderMalformed": _REGION,
     "ExpiredToken": _RENEW,
@@ -211,7 +212,7 @@ def of_answer(asked: Asked, status: int, code: str, message: str) -> Exception:
     said = f"{asked.what}: {answer}"
     if status in _FAILED_CONDITION_STATUSES or (status == _NOT_FOUND and code == "NoSuchKey"):
         return ConditionFailedError(said)
-    remedy = _REMEDIES.get(code) or _REMEDIES_BY_STATUS.get(status)
+    remedy = _REMEDIES.get(code) or _REMEDIES_BY_STATUS.get(status) or (_LOCKED if "Object Lock" in message else None)
     if remedy is None and is_transient(status, code):
         return UnavailableError(said)
     if code in _DENIED or (remedy is None and status == _FORBIDDEN):

@@ -1,6 +1,6 @@
 -- The definitions of the views for a site with other habits, to replace those in postgresql-views.sql: bigint and
 -- integer keys, several contracts in one question, local times, no order book, no pools, no FX families. Schema
--- `exchange` is invented (tests/support/exchange_schema.sql); docs/your-database.md explains the ids.
+-- `exchange` is invented (tests/support/exchange_schema.sql); docs/recipes.md explains the ids.
 
 -- A market is one yes-or-no contract; a question that has several is several markets. Their ids are made here, once.
 -- "contract" in the hash keeps contract 7 and trade 7 apart.

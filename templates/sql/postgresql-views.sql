@@ -149,7 +149,7 @@ SELECT
     true                     AS is_public  -- see WHERE
 FROM public_api.visible_contracts AS v
 JOIN app.order_book_entries AS o USING (contract_id)
--- Orders that expire: a clock here belongs in detail_version, too (docs/your-database.md, "Views that depend on time").
+-- Orders that expire: a clock here belongs in detail_version, too (docs/reading-only-what-changed.md, "Views that depend on time").
 WHERE NOT o.is_hidden AND o.cancelled_at IS NULL AND o.remaining_cents > 0;
 
 -- A fill is the public side of a bet, and the ids of bets must not be published: another bet's matched_bet_id tells who

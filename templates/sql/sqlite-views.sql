@@ -5,7 +5,7 @@
 --
 -- A worked example, the invented site of postgresql-views.sql in SQLite. Keep the names of views and columns. Replace
 -- the tables after each FROM, JOIN and ON by yours. If one of your tables has the name of a view, build from a copy:
--- see "Tables named like the relations" in docs/your-database.md.
+-- see "Tables named like the relations" in docs/recipes.md.
 --
 -- It changes none of your tables. Run it again after every change to it, and after each migration that makes a table
 -- anew, which drops that table's triggers: ids stay, the views are made anew.

@@ -12,11 +12,11 @@ from psycopg.errors import InsufficientPrivilege
 from tests.support.commands import run
 from tests.support.postgres import Server
 from tests.support.project import ROOT
+from tests.support.readers.pages import PAGES
 from tests.support.sites.builds import build_now, make_config
 from tests.support.sites.views import SQL, VIEWS, ExistingSite, apply, assert_nothing_private
 
 EXISTING: Final = ROOT / "tests" / "support" / "exchange_schema.sql"
-PAGE: Final = ROOT / "docs" / "your-database.md"
 DATA: Final = """
 INSERT INTO exchange.questions (title, rules, state, winner_id, is_approved, opened_at, closes_at, resolved_at) VALUES
     ('Who wins?', 'The winner.', 'open', 2, true, '2026-01-15 12:00', '2046-07-15 12:00', '2026-01-16 12:00'),
@@ -127,9 +127,9 @@ def test_ids_depend_on_the_secret_alone(existing_site: ExistingSite, reader: Any
 
 
 def test_the_recipes_of_the_page_work_as_written(existing_site: ExistingSite, reader: Any) -> None:
-    page = PAGE.read_text("utf-8")
+    page = PAGES["docs/recipes.md"]
     (make_id,) = re.findall(r"```sql\n(SELECT .*?)```", page, re.DOTALL)
-    (clean,) = re.findall(r"`(regexp_replace\(c\.title[^`]*)`", page)
+    (clean,) = re.findall(r"`(regexp_replace\(c\.title[^`]*)`", PAGES["docs/your-database.md"])
     (add_column,) = re.findall(r"`(ALTER TABLE contracts [^`]*)`", page)
     with existing_site.server.connect(existing_site.name) as owner, owner.transaction(force_rollback=True):
         made = owner.execute(make_id.replace("'contract ' || 7", "'contract ' || 1")).fetchone()

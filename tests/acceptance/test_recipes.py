@@ -1,4 +1,4 @@
-"""The recipes of docs/your-database.md, as they are printed, on both databases: what a build makes of them."""
+"""The recipes of the docs, as they are printed, on both databases: what a build makes of them."""
 
 import json
 import math
@@ -22,18 +22,17 @@ from tests.support.sites.builds import build_now, make_config
 from tests.support.sites.rows import fill_id, market_id
 from tests.support.sites.views import VIEWS, apply
 
-PAGE: Final = PAGES["docs/your-database.md"]
-RECIPES: Final = PAGE[PAGE.index("\n## Recipes\n") : PAGE.index("\n## Reading only what changed\n")]
+RECIPES: Final = PAGES["docs/recipes.md"] + PAGES["docs/reading-only-what-changed.md"]
 #: The blocks of each recipe, without the comment that says where they belong.
 BLOCKS: Final[dict[str, list[str]]] = {
     title: re.findall(r"^```sql\n-- [^\n]*\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
-    for title, text in re.findall(r"^### (.*?)\n(.*?)(?=^### |\Z)", RECIPES, re.DOTALL | re.MULTILINE)
+    for title, text in re.findall(r"^## (.*?)\n(.*?)(?=^##? |\Z)", RECIPES, re.DOTALL | re.MULTILINE)
 }
 
 TABLES: Final = """
 CREATE TABLE questions (id integer PRIMARY KEY, title text);
-CREATE TABLE contracts (id integer PRIMARY KEY, public_id text, question_id integer, label text, state text,
-    phase integer, closes_at {time}, yes_shares integer, no_shares integer, deleted_at {time});
+CREATE TABLE contracts (id integer PRIMARY KEY, public_id text, question_id integer, label text, state {word},
+    phase {word}, closes_at {time}, yes_shares integer, no_shares integer, deleted_at {time});
 CREATE TABLE outcomes (id integer PRIMARY KEY, contract_id integer, label text, price numeric, has_won boolean);
 CREATE TABLE offers (contract_id integer, outcome_id integer, action text, price numeric, expires_at {time});
 CREATE TABLE trades (contract_id integer, public_id text, amount integer, shares integer, deleted_at {time});
@@ -41,11 +40,13 @@ CREATE TABLE detail_versions (contract_id integer PRIMARY KEY, version {uuid});
 INSERT INTO questions VALUES (1, 'Who wins?'), (2, 'Rain?');
 """
 TYPES: Final[dict[str, dict[str, str]]] = {
-    "sqlite": {"time": "text", "uuid": "text"},
-    "postgresql": {"time": "timestamptz", "uuid": "uuid"},
+    "sqlite": {"time": "text", "uuid": "text", "word": "text"},
+    "postgresql": {"time": "timestamptz", "uuid": "uuid", "word": "word"},
 }
+WORDS: Final = "CREATE TYPE word AS ENUM ('open', 'live', 'frozen', 'ended', 'settled', 'void', 'draft', 'resolved');"
 #: Contracts that are read by their state, by their phase, and by the rows of their outcomes.
-BY_STATE, BY_PHASE, BY_OUTCOME = range(1, 6), range(11, 16), (21, 22)
+BY_STATE, BY_PHASE, BY_OUTCOME = range(1, 6), range(11, 19), (21, 22)
+PHASES: Final = ("live", "frozen", "ended", "settled", "void", "draft", "live", "frozen")
 #: What the views show where no recipe says it.
 PLAIN: Final[Mapping[str, str]] = {
     "slug": "CAST(NULL AS text)", "question": "'Plain?'", "description": "CAST(NULL AS text)", "status": "'resolved'",
@@ -104,10 +105,12 @@ def views() -> str:
 def rows() -> Iterator[str]:
     """The rows of a site that has all the habits."""
     for number in (*BY_STATE, *BY_PHASE, *BY_OUTCOME):
-        values = f"{number}, '{market_id(number)}', 1, {number - 10}"
-        yield f"INSERT INTO contracts (id, public_id, question_id, phase) VALUES ({values})"
+        yield f"INSERT INTO contracts (id, public_id, question_id) VALUES ({number}, '{market_id(number)}', 1)"
     yield "UPDATE contracts SET state = 'open', closes_at = '2046-01-01 00:00:00', yes_shares = 380, no_shares = 620"
-    yield "UPDATE contracts SET closes_at = '2020-01-01 00:00:00', yes_shares = 0, no_shares = 0 WHERE id IN (2, 3)"
+    for number, phase in zip(BY_PHASE, PHASES, strict=True):
+        yield f"UPDATE contracts SET phase = '{phase}' WHERE id = {number}"
+    yield "UPDATE contracts SET closes_at = '2020-01-01 00:00:00' WHERE id IN (2, 3, 17, 18)"
+    yield "UPDATE contracts SET yes_shares = 0, no_shares = 0 WHERE id IN (2, 3)"
     yield "UPDATE contracts SET state = 'resolved' WHERE id = 3"
     yield "UPDATE contracts SET deleted_at = '2026-01-01 00:00:00' WHERE id = 4"
     yield "UPDATE contracts SET label = 'Ada' WHERE id = 1"
@@ -137,7 +140,7 @@ def executed(postgres: Server, tmp_path: Path) -> Callable[[str, str], str]:
             return f"sqlite:///{tmp_path / 'site.db'}"
         name = postgres.create_database()
         with postgres.connect(name) as connection:
-            connection.execute(statements)
+            connection.execute(WORDS + statements)
         return postgres.url(name)
 
     return executed
@@ -172,8 +175,8 @@ def test_sites_with_other_habits_are_mapped_by_the_recipes(
     book = {side: [level["price"] for level in levels] for side, levels in shown[market_id(1)]["orderBook"].items()}
     assert book == {"bids": [0.5, 0.4], "asks": [0.7, 0.9]}
 
-    assert of(BY_PHASE, "status") == ["open", "closed", "resolved", "cancelled", None]
-    assert [(row.key, row.reason) for row in report.quarantine] == [(market_id(15), "status: must not be NULL")]
+    assert of(BY_PHASE, "status") == ["open", "open", "closed", "resolved", "cancelled", None, "closed", "closed"]
+    assert [(row.key, row.reason) for row in report.quarantine] == [(market_id(16), "status: must not be NULL")]
     assert of(BY_OUTCOME, "prob") == [0.75, 0.75]
     assert of(BY_OUTCOME, "resolution") == ["YES", "NO"]
     assert {remark.topic for remark in report.remarks} == {"no_resolution"}
@@ -284,11 +287,15 @@ def query(connection: Any, statement: str) -> list[tuple[Any, ...]]:
     return [*connection.execute(statement).fetchall()]
 
 
-@pytest.mark.parametrize("dialect", TYPES)
-def test_tags_in_one_column_become_categories(dialect: str, postgres: Server) -> None:
-    recipe = BLOCKS["Tags in one column"][[*TYPES].index(dialect)]
+@pytest.mark.parametrize(("dialect", "block"), [("sqlite", 0), ("postgresql", 1), ("postgresql", 2)])
+def test_tags_in_one_column_become_categories(dialect: str, block: int, postgres: Server) -> None:
+    recipe = BLOCKS["Tags in one column"][block]
     tags = {"a": "Sport, Rain ,,sport", "b": 'the "Cup", it\'s [1]', "c": "", "d": None}
-    rows = ", ".join(f"('{key}', {sql(text)})" for key, text in tags.items())
+    values = {key: sql(text) for key, text in tags.items()}
+    if block == 2:
+        lists = {key: None if text is None else json.dumps(text.split(",")) for key, text in tags.items()}
+        values = {key: f"CAST({sql(text)} AS jsonb)" for key, text in ({"e": '{"f": "g"}'} | lists).items()}
+    rows = ", ".join(f"('{key}', {value})" for key, value in values.items())
     statement = f"WITH contracts (public_id, tags) AS (VALUES {rows}) {recipe}"
     with opened(dialect, postgres) as connection:
         found = {(key, name, place) for key, name, place in query(connection, statement)}
@@ -296,6 +303,21 @@ def test_tags_in_one_column_become_categories(dialect: str, postgres: Server) ->
     assert {(key, name, place - first) for key, name, place in found} == {
         ("a", "Sport", 0), ("a", "Rain", 1), ("b", 'the "Cup"', 0), ("b", "it's [1]", 1)
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("dialect", TYPES)
+def test_the_price_of_stakes_in_a_common_pool_is_their_part_on_yes(dialect: str, postgres: Server) -> None:
+    market, points = BLOCKS["Stakes in a common pool"]
+    trades = (
+        "trades (id, contract_id, traded_at, side, amount) AS (VALUES (1, 7, '2026-01-01', 'no', 100), "
+        "(3, 7, '2026-01-02', 'yes', 60), (2, 7, '2026-01-02', 'yes', 240), (4, 8, '2026-01-01', 'yes', 0))"
+    )
+    with opened(dialect, postgres) as connection:
+        pools = "c (id, yes_stakes, no_stakes) AS (VALUES (1, 300, 100), (2, 0, 0))"
+        now = query(connection, f"WITH {pools} SELECT {market} FROM c ORDER BY id")
+        history = query(connection, f"WITH {trades} SELECT prob FROM ({points}) AS p ORDER BY recorded_at, prob")
+    assert [float(prob) for (prob,) in now] == [0.75, 0.5]
+    assert [float(prob) for (prob,) in history] == pytest.approx([0, 240 / 340, 0.75])
 
 
 def sql(text: str | None) -> str:

@@ -67,7 +67,7 @@ def test_open_markets_past_their_closing_time_are_one_remark_that_names_the_reci
     insert_market(database, 2, status="closed", close_time="2026-01-01 00:00:00")
     assert build_now(make_config(tmp_path)).remarks == []
     effect = (
-        "it is in the lists of open markets, and accepts no bets: publish it as closed, as docs/your-database.md says "
+        "it is in the lists of open markets, and accepts no bets: publish it as closed, as docs/recipes.md says "
         "under “No status closed”"
     )
     insert_market(database, 3, close_time="2026-01-31 10:59:59.999")
@@ -79,7 +79,7 @@ def test_open_markets_past_their_closing_time_are_one_remark_that_names_the_reci
     report = build_now(make_config(tmp_path))
     examples = f"{market_id(4)}: 2026-01-30T00:00:00.000Z, and 2 others"
     assert report.findings() == [f"markets: 1 remark: is open past its close_time ({examples}); {effect}"]
-    assert "\n### No status closed\n" in PAGES["docs/your-database.md"]
+    assert "\n## No status closed\n" in PAGES["docs/recipes.md"]
 
 
 def insert_future(database: sqlite3.Connection) -> None:

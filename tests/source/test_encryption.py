@@ -85,10 +85,15 @@ def test_the_certificate_that_the_url_names_is_the_one_that_is_trusted(
     ours, foreign = certificates
     url = f"{postgres.url('postgres')}?sslmode=verify-full&sslrootcert="
     read(tmp_path, url + quote(str(ours)))
-    with pytest.raises(SourceError, match="certificate verify failed"):
+    with pytest.raises(SourceError, match=r"certificate verify failed.*; name the file of its authority"):
         read(tmp_path, url + quote(str(foreign)))
     with pytest.raises(SourceError, match=r'root certificate file ".*/absent\.crt" does not exist'):
         read(tmp_path, url + quote(str(tmp_path / "absent.crt")))
+
+
+def test_what_the_url_tells_the_driver_counts_more_than_a_default(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match="bad value for connect_timeout: 'soon'"):
+        read(tmp_path, "postgresql://user@127.0.0.1:1/site?connect_timeout=soon")
 
 
 def test_a_server_with_another_name_than_in_its_certificate_is_refused(

@@ -238,6 +238,8 @@ def test_rows_that_belong_to_no_public_market_are_told_and_none_of_them_is_named
 def test_prices_that_are_all_published_as_null_are_told(folder: Path, database: sqlite3.Connection) -> None:
     insert_market(database, 1, volume=0, trader_count=0)
     assert warnings(folder) == []
+    insert_fill(database, 8, price=None, shares=0)
+    assert warnings(folder) == [], "a site without shares has no prices, either"
     for number, price in enumerate((45.0, None, 99.5)):
         insert_fill(database, number, price=price)
     (warning,) = warnings(folder)

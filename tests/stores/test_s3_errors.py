@@ -117,6 +117,14 @@ def test_a_refusal_names_what_was_refused_why_and_the_remedy(code: str, s3: S3Se
         assert "\n" not in text
 
 
+def test_a_bucket_with_object_lock_is_told_by_the_message_alone() -> None:
+    said = "Content-MD5 OR x-amz-checksum- HTTP header is required for Put Object requests with Object Lock parameters"
+    error = of_answer(Asked("s3://markets/v1", "s3://markets"), 400, "InvalidRequest", said)
+    assert str(error).partition(f"{said}; ")[2] == (
+        "name a bucket without object lock in publish.target, as this one would keep what is withdrawn"
+    )
+
+
 def test_a_line_break_in_a_session_token_is_named_without_the_token(
     s3: S3Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -220,7 +220,7 @@ def test_a_right_that_the_owner_of_a_view_lacks_is_not_granted_to_the_reader(
     [error] = built_site.errors(url, "--set", "source.schema=public_api")
     problem, _, remedy = error.partition("; ")
     assert problem == "relation orders cannot be read: permission denied for table secrets"
-    assert remedy == "correct the view, or give its owner the rights it lacks"
+    assert remedy == "leave security_invoker off the view, and give its owner the rights it lacks"
 
 
 # ── settings, a command line, an output, and builds that look like an accident ────────────────────────────────────────
