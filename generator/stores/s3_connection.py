@@ -3,6 +3,7 @@
 Knows no objects, and retries nothing: the caller must know what a failure leaves unknown.
 """
 
+import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,6 +12,7 @@ from email.utils import parsedate_to_datetime
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
 
 import boto3
 import botocore.session
@@ -18,9 +20,10 @@ from botocore import UNSIGNED
 from botocore.config import Config
 from botocore.exceptions import ClientError, NoCredentialsError
 from botocore.loaders import create_loader
+from botocore.utils import get_environ_proxies
 
 from generator.errors import StoreError
-from generator.stores import clock, proxies, s3_answers
+from generator.stores import clock, s3_answers
 from generator.stores.s3_errors import Asked, translated
 from generator.stores.store import UnavailableError, UnreachableError
 
@@ -65,6 +68,12 @@ class Connection:
                 raise StoreError(f"AWS_CA_BUNDLE: {self.ca_bundle} is not a file; correct it")
             self.client = self._connected(Config())
 
+    @property
+    def proxy(self) -> str | None:
+        """The address of the proxy through which boto3 asks the store, as the environment has it; None without one."""
+        url = self.client.meta.endpoint_url
+        return get_environ_proxies(url).get(urlsplit(url).scheme)
+
     @contextmanager
     def translated(self, what: str) -> Iterator[None]:
         """Translate errors of boto3; `what` is the object or bucket to name in messages.
@@ -77,8 +86,8 @@ class Connection:
         except UnreachableError as error:
             if self._last_date is not None:
                 raise UnavailableError(str(error)) from error
-            if proxy := proxies.proxy_of(self.client.meta.endpoint_url):
-                through = f"through the proxy that {proxies.named(proxy)} sets"
+            if self.proxy:
+                through = f"through the proxy that {_setting(self.proxy)} sets"
                 raise UnreachableError(f"{str(error).rstrip('.')}, {through}") from error
             if self._endpoint_url is None:
                 region = f"region {self.region}, which AWS_DEFAULT_REGION sets"
@@ -163,3 +172,9 @@ class Connection:
         except ValueError:
             return
         self._last_date = said.replace(tzinfo=UTC), clock.elapsed()
+
+
+def _setting(proxy: str) -> str:
+    """The environment variable that sets this proxy, for messages: its address may have a password."""
+    set_by = (name for name, value in os.environ.items() if value == proxy and name.lower().endswith("_proxy"))
+    return next(set_by, "the system's proxy")

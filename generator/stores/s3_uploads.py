@@ -14,7 +14,6 @@ import obstore
 from obstore.exceptions import BaseError
 from obstore.store import S3Store
 
-from generator.stores import proxies
 from generator.stores.s3_connection import Connection
 from generator.stores.s3_errors import of_obstore
 from generator.stores.store import Condition, If
@@ -100,12 +99,11 @@ def _client_options(connection: Connection) -> "ClientConfig":
         "read_timeout": _milliseconds(connection.read_timeout_s),
         "timeout": _milliseconds(connection.timeout_s),
     }
-    endpoint = connection.client.meta.endpoint_url
-    if proxy := proxies.proxy_of(endpoint):
-        options["proxy_url"] = proxy
+    if connection.proxy:
+        options["proxy_url"] = connection.proxy
     else:  # or it would look for one by itself, by other rules than boto3; `*` means all names, and no numbers
         options["proxy_url"] = "http://127.0.0.1:9"
-        options["proxy_excludes"] = f"*,{urlsplit(endpoint).hostname}"
+        options["proxy_excludes"] = f"*,{urlsplit(connection.client.meta.endpoint_url).hostname}"
     if connection.ca_bundle:
         options["root_certificate"] = Path(connection.ca_bundle).read_bytes()
     return options
