@@ -12,7 +12,7 @@ from click.core import ParameterSource
 
 from generator.cli import logs
 from generator.cli.logs import LOG
-from generator.config import env_file, loader, passwords
+from generator.config import demo, env_file, loader, passwords
 from generator.config.settings import variable
 from generator.errors import PublicMarketsError
 from generator.metrics import Samples, sample
@@ -36,7 +36,8 @@ def env_files() -> tuple[Path, ...]:
 class Subcommand(click.Command):
     """A command with the common options. An error of ours ends it with one sentence and its exit code.
 
-    One that `can_do_without_file` takes a missing config.yaml for an empty one, unless `--config` names it.
+    Beside the demo's database, all take a missing config.yaml for an empty one, unless `--config` names it; one that
+    `can_do_without_file` does so everywhere.
     """
 
     def __init__(self, *args: Any, can_do_without_file: bool = False, **kwargs: Any) -> None:
@@ -96,7 +97,7 @@ class Subcommand(click.Command):
         """Turn the options about settings into the parameter `settings`."""
         is_named = ctx.get_parameter_source("config_path") != ParameterSource.DEFAULT
         path, overrides = ctx.params.pop("config_path"), ctx.params.pop("overrides")
-        if self._can_do_without_file and not is_named and not path.exists():
+        if not is_named and not path.exists() and (self._can_do_without_file or demo.is_here()):
             path = Path(os.devnull)
         files: tuple[Path, ...] = ctx.params.pop("env_files")
         ctx.meta[_ENV_FILES] = files

@@ -344,7 +344,7 @@ def test_a_link_home_stands_in_its_row_which_is_no_higher_for_it(tmp_path: Path,
 
 @pytest.mark.parametrize("has_scripts", [True, False])
 def test_a_market_that_closes_in_the_year_9999_is_shown_to_close_never(
-    tmp_path: Path, browser: Browser, has_scripts: bool
+    tmp_path: Path, browser: Browser, *, has_scripts: bool
 ) -> None:
     with window(browser, scripts=has_scripts) as opened:
         watched = opened.open(report_page(tmp_path, close_time="9999-12-31 23:59:59"))
