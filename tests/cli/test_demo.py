@@ -59,9 +59,14 @@ def test_the_commands_beside_a_demo_need_no_settings(folder: Path, words: str) -
     assert (told.returncode, "error" in told.stderr) == (0, False)
 
 
-def test_elsewhere_and_where_a_file_is_named_they_do(folder: Path, tmp_path: Path) -> None:
-    for place, named in ((tmp_path, ()), (folder, ("--config", "config.yaml"))):
-        told = run("check", "--published", *named, cwd=place)
+def test_elsewhere_and_for_another_database_and_where_a_file_is_named_they_do(folder: Path, tmp_path: Path) -> None:
+    other = {"PUBLIC_MARKETS_SOURCE__URL": "sqlite:///markets.db"}
+    named = ("--config", "config.yaml")
+    for told in (
+        run("check", "--published", cwd=tmp_path),
+        run("check", "--published", *named, cwd=folder),
+        run("check", "--published", cwd=folder, **other),
+    ):
         assert told.stderr.startswith("error: config.yaml: no such file or directory")
 
 
