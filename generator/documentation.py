@@ -1,4 +1,4 @@
-"""Where the docs of this installation lie, and the whole paths of the pages that messages name."""
+"""Where the docs of this installation lie. Messages name a page as `docs/….md`; what prints them has the path put in."""
 
 import re
 from pathlib import Path

@@ -245,7 +245,6 @@ ELSEWHERE: Final = "choose another folder with --set output=…; what is served 
         (("build", "now"), 2, "Error: Got unexpected extra argument (now)"),
         (("demo", "--markets", "many"), 2, "Invalid value for '--markets': 'many' is not a valid integer"),
         (("bild",), 2, "Error: no such command 'bild'; did you mean build?\n"),
-        (("x",), 2, "Error: no such command 'x'\n"),
     ],
 )
 def test_rubbish_on_the_command_line_is_refused(
