@@ -1,16 +1,19 @@
-"""Where the docs of this installation lie. Messages name a page as `docs/….md`; what prints them has the path put in."""
+"""Where the docs of this installation lie.
+
+Messages name a page as `docs/….md` and a template as `templates/…`; what prints them puts the path in.
+"""
 
 import re
 from pathlib import Path
 from typing import Final
 
 _PACKAGE: Final = Path(__file__).parent
-#: A page as messages name it.
-_PAGE: Final = re.compile(r"\bdocs/[\w/-]+\.md\b")
+#: A file as messages name it.
+_NAME: Final = re.compile(r"(?<![\w/.-])(?:docs|templates)/[\w/-]+(?:\.\w+)+")
 
 
 def folder() -> Path:
-    """The folder of the docs: inside the package when installed, beside it in a source tree."""
+    """The folder of the docs, beside the templates: in the package when installed, beside it in a source tree."""
     installed = _PACKAGE / "docs"
     return installed if installed.is_dir() else _PACKAGE.parent / "docs"
 
@@ -21,10 +24,10 @@ def is_here() -> bool:
 
 
 def located(text: str) -> str:
-    """The text with the whole path of each page that it names as `docs/….md`, unless that leads there from here."""
-    return text if is_here() else _PAGE.sub(_whole_path, text)
+    """The text with the whole path of each page and template that it names, unless the name leads there from here."""
+    return _NAME.sub(_whole_path, text)
 
 
 def _whole_path(name: "re.Match[str]") -> str:
     path = folder().parent / name[0]
-    return str(path) if path.exists() else name[0]
+    return str(path) if path.exists() and not is_here() else name[0]

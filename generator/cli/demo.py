@@ -32,8 +32,8 @@ from generator.wording import counted
 _LOOKED_AT: Final = 1_000
 #: The examples, in the order in which they are shown.
 _EXAMPLES: Final = (*contract.MARKET_STATUSES, "FX family")
-#: Questions that every terminal shows as they are.
-_PLAIN: Final = re.compile(r"[\w ,.'/?-]+", re.ASCII)
+#: Questions that every terminal shows as they are, and most in a line.
+_PLAIN: Final = re.compile(r"[\w ,.'/?-]{1,80}", re.ASCII)
 
 
 @click.command(cls=Subcommand, name="demo", can_do_without_file=True)
