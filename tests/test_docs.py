@@ -66,7 +66,7 @@ def test_every_section_for_contributors_fits_on_a_screen() -> None:
 
 def test_the_table_of_commands_is_complete() -> None:
     assert {*re.findall(rf"^\| `{PROGRAM} (\w+)", README, re.MULTILINE)} == COMMANDS.keys()
-    assert len(COMMANDS) == 12
+    assert len(COMMANDS) == 13
     assert all(command.help for command in COMMANDS.values())
 
 

@@ -57,6 +57,8 @@ def test_the_image_is_small_and_says_what_it_is_and_what_is_in_it(storage: Stora
         assert {"distributed", "psycopg", "arro3-core"} < installed.keys()
         assert {"pip", "numpy"}.isdisjoint(installed)
         told_version = made.done("public-markets", "--version")
+        docs = made.done("public-markets", "docs").strip()
+        assert (made.files / docs.removeprefix("/") / "install.md").is_file()
     assert told_version.startswith(f"public-markets {__version__}, commit {commit[:12]}")
 
 

@@ -22,7 +22,7 @@ import pytest
 
 from tests.support.programs import require
 from tests.support.project import ROOT
-from tests.support.readers.pages import section, typed
+from tests.support.readers.pages import PAGES, prose, section, typed
 
 PIP: Final = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet")
 #: The build backend is in .venv; where it is not, pip fetches it.
@@ -49,7 +49,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return built
 
 
-def test_the_wheel_holds_every_file_of_the_package_and_every_template(wheel: Path) -> None:
+def test_the_wheel_holds_every_file_of_the_package_every_template_and_the_docs(wheel: Path) -> None:
     held = {name for name in ZipFile(wheel).namelist() if ".dist-info/" not in name}
     package = {
         path.relative_to(ROOT).as_posix()
@@ -59,10 +59,36 @@ def test_the_wheel_holds_every_file_of_the_package_and_every_template(wheel: Pat
     templates = {
         f"generator/{path.relative_to(ROOT).as_posix()}" for path in (ROOT / "templates").rglob("*") if path.is_file()
     }
+    docs = {f"generator/{page}" for page in ("CHANGELOG.md", *PAGES) if page != "CONTRIBUTING.md"}
     commit = {"generator/COMMIT"} if (ROOT / ".git").exists() else set[str]()
-    assert held == package | templates | commit
+    assert held == package | templates | docs | commit
     assert len(templates) > 20
     assert {"generator/cost/prices.json", "generator/verify/requests/core.json"} < held
+
+
+@pytest.fixture(scope="module")
+def unpacked(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The package as it is installed."""
+    folder = tmp_path_factory.mktemp("installed")
+    ZipFile(wheel).extractall(folder)  # noqa: S202 - it was built here
+    return folder / "generator"
+
+
+def test_the_links_of_its_pages_lead_to_others_except_to_what_only_a_checkout_has(unpacked: Path) -> None:
+    links = {
+        os.path.relpath(page.parent / name, unpacked)
+        for page in [unpacked / "README.md", unpacked / "CHANGELOG.md", *(unpacked / "docs").rglob("*.md")]
+        for name in re.findall(r"\]\(([^)#]+)", prose(page.read_text("utf-8")))
+    }
+    assert len(links) > 30
+    assert {name for name in links if not (unpacked / name).exists()} == {
+        "CONTRIBUTING.md", "LICENSE", "RATIONALE.md", ".github/inspection.png", "generator/edge/README.md",
+        "clients/python/SKILL.md", "clients/typescript/SKILL.md",
+    }  # fmt: skip
+
+
+def test_installed_it_says_where_its_docs_lie(unpacked: Path) -> None:
+    assert done(sys.executable, "-m", "generator", "docs", cwd=unpacked.parent) == f"{unpacked / 'docs'}\n"
 
 
 def built(folder: Path, source: Path, *targets: str, umask: int = 0o022) -> dict[str, bytes]:

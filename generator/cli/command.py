@@ -12,7 +12,7 @@ from click.core import ParameterSource
 
 from generator.cli import logs
 from generator.cli.logs import LOG
-from generator.config import env_file, loader, passwords
+from generator.config import demo, env_file, loader, passwords
 from generator.config.settings import variable
 from generator.errors import PublicMarketsError
 from generator.metrics import Samples, sample
@@ -36,7 +36,8 @@ def env_files() -> tuple[Path, ...]:
 class Subcommand(click.Command):
     """A command with the common options. An error of ours ends it with one sentence and its exit code.
 
-    One that `can_do_without_file` takes a missing config.yaml for an empty one, unless `--config` names it.
+    One that `can_do_without_file` takes a missing config.yaml for an empty one, unless `--config` names it. In the
+    folder of a demo, all do.
     """
 
     def __init__(self, *args: Any, can_do_without_file: bool = False, **kwargs: Any) -> None:
@@ -96,12 +97,12 @@ class Subcommand(click.Command):
         """Turn the options about settings into the parameter `settings`."""
         is_named = ctx.get_parameter_source("config_path") != ParameterSource.DEFAULT
         path, overrides = ctx.params.pop("config_path"), ctx.params.pop("overrides")
-        if self._can_do_without_file and not is_named and not path.exists():
-            path = Path(os.devnull)
         files: tuple[Path, ...] = ctx.params.pop("env_files")
         ctx.meta[_ENV_FILES] = files
         for file in files:
             os.environ.update(env_file.load(file))  # all of it: libraries look for credentials there, too
+        if not is_named and not path.exists() and (self._can_do_without_file or _is_of_demo()):
+            path = Path(os.devnull)
         settings = loader.load(path, overrides=self.overrides(ctx, overrides), environ=os.environ)
         logs.hide_passwords(settings)
         _warn_of_passwords(overrides)
@@ -114,6 +115,11 @@ class Subcommand(click.Command):
     def run(self, ctx: click.Context) -> Any:
         """Run the command itself."""
         return super().invoke(ctx)
+
+
+def _is_of_demo() -> bool:
+    """Whether a command in the current folder is about the demo: not if the environment names another database."""
+    return demo.is_here() and loader.from_environment(_URL, os.environ) is None
 
 
 def _warn_of_passwords(overrides: tuple[str, ...]) -> None:

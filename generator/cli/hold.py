@@ -38,6 +38,9 @@ def hold_command(settings: Config, reason: str | None, *, release: bool) -> None
     """
     if reason and release:
         raise click.UsageError("give a REASON or --release, not both")
+    if settings.publish.target is None and not reason and not release:
+        logs.result("publish.target is not set, so nothing is published, and nothing is on hold", on_hold=False)
+        return
     store = open_target(settings)
     if release:
         _tell_released(store.name, holds.end(store, logs.notice))

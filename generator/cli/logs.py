@@ -10,6 +10,7 @@ from typing import Final, Literal
 
 import click
 
+from generator import documentation
 from generator.config import passwords
 from generator.config.settings import Config
 from generator.progress import Span
@@ -80,6 +81,7 @@ def notice(sentence: str) -> None:
 
 def result(sentence: str, level: str = "result", /, **fields: object) -> None:
     """Write a line of the command's result to stdout; `level` and `fields`, its figures, are for JSON only."""
+    sentence = documentation.located(sentence)
     click.echo(_line(time.time(), level, sentence, fields) if are_json() else sentence)
 
 
@@ -104,7 +106,7 @@ def failure(sentence: str, exit_code: int) -> None:
     if are_json():
         LOG.error("%s", sentence, extra={"fields": {"exit_code": exit_code}})
     else:
-        click.echo(f"error: {sentence}", err=True)
+        click.echo(f"error: {documentation.located(sentence)}", err=True)
 
 
 class _Formatter(logging.Formatter):
@@ -114,7 +116,7 @@ class _Formatter(logging.Formatter):
 
     def message(self, record: logging.LogRecord) -> str:
         """The message; ours never hold a password, and hiding one there could hide a word that equals it."""
-        text = record.getMessage()
+        text = documentation.located(record.getMessage())
         return text if record.name == LOG.name else self._passwords.hidden(text)
 
     def trace(self, record: logging.LogRecord) -> str:

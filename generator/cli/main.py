@@ -3,13 +3,12 @@
 A command's module is imported when the command is used: a build needs no web server, `--version` no database.
 """
 
+import difflib
 import gc
 import io
 import platform
 import sys
-from collections.abc import Mapping
 from importlib import import_module
-from types import MappingProxyType
 from typing import Any, Final
 
 import click
@@ -17,23 +16,11 @@ import click
 from generator import __version__, filesystem
 from generator.commit import this_commit
 
-#: The module of each command, which defines it as `<name>_command`.
-_MODULES: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "build": "build",
-        "check": "check",
-        "demo": "build",
-        "find": "find",
-        "hold": "hold",
-        "init": "init",
-        "plan": "plan",
-        "publish": "publish",
-        "rebuild": "rebuild",
-        "serve": "serve",
-        "takedown": "takedown",
-        "verify": "verify",
-    }
-)
+#: The commands. The module of each has its name, and defines it as `<name>_command`.
+_COMMANDS: Final = (
+    "build", "check", "demo", "docs", "find", "hold", "init", "plan", "publish", "rebuild", "serve", "takedown",
+    "verify",
+)  # fmt: skip
 
 
 class Commands(click.Group):
@@ -41,13 +28,13 @@ class Commands(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
         """The names of all commands."""
-        return list(_MODULES)
+        return [*_COMMANDS]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's signature
         """The command of that name."""
-        if cmd_name not in _MODULES:
+        if cmd_name not in _COMMANDS:
             return None
-        name = f"generator.cli.{_MODULES[cmd_name]}"
+        name = f"generator.cli.{cmd_name}"
         if name not in sys.modules:
             # Modules live to the end. Collecting garbage among their objects costs a tenth of the start-up time, again
             # at every later collection, and copies their memory into every worker.
@@ -58,6 +45,16 @@ class Commands(click.Group):
         module: Any = sys.modules[name]
         command: click.Command = getattr(module, f"{cmd_name}_command")
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that the first word names; raises UsageError with the one that another word resembles."""
+        name = args[0]
+        if name not in _COMMANDS and not name.startswith("-") and not ctx.resilient_parsing:
+            similar = difflib.get_close_matches(name, _COMMANDS, n=1)
+            ctx.fail(f"no such command {name!r}" + (f"; did you mean {similar[0]}?" if similar else ""))
+        return super().resolve_command(ctx, args)
 
 
 def _tell_version(context: click.Context, _: click.Parameter, is_asked: bool) -> None:  # noqa: FBT001 - click's signature

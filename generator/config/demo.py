@@ -1,12 +1,18 @@
 """The demo: how a database of made-up markets is marked, and the guard against publishing it by accident."""
 
+from pathlib import Path
 from typing import Final
 
-from generator.config.settings import Config, variable
+from generator.config.settings import DEMO_DATABASE, Config, variable
 from generator.errors import GuardError
 
 #: The `application_id` that `public-markets demo` gives its SQLite file: "PMdm" in ASCII.
 APPLICATION_ID: Final = 0x504D646D
+
+
+def is_here() -> bool:
+    """Whether the current folder has the database that `public-markets demo` makes unless settings name another."""
+    return Path(DEMO_DATABASE.removeprefix("sqlite:///")).exists()
 
 
 def refuse(config: Config, *, is_marked: bool) -> None:

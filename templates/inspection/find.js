@@ -44,7 +44,7 @@ function marketRow(item) {
     element("td", { class: "n wide" }, amount(item.volume)),
     element("td", { class: "n wide" }, number(item.traderCount)),
     element("td", { class: "n wide" }, number(item.fills24h)),
-    element("td", { class: "n wide" }, item.closeTime.slice(0, 10)),
+    element("td", { class: "n wide" }, closes(item.closeTime, (text) => text.slice(0, 10))),
   );
 }
 

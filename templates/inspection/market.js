@@ -58,7 +58,7 @@ function facts({ item, pools, pause, fx }) {
   const more = item.resolution ? ` as ${item.resolution}` : item.acceptingBets ? ", takes bets" : "";
   const lines = [
     ["Status", element("span", null, badge(item.status), more)],
-    ["Created", moment(item.createdAt)], ["Last activity", moment(item.lastActivityAt)], ["Closes", moment(item.closeTime)],
+    ["Created", moment(item.createdAt)], ["Last activity", moment(item.lastActivityAt)], ["Closes", closes(item.closeTime)],
   ];
   if (item.resolvedAt) lines.push(["Resolved", moment(item.resolvedAt)]);
   if (pools) lines.push(["Pools", `${amount(pools[0])} YES, ${amount(pools[1])} NO`]);

@@ -31,6 +31,8 @@ const amount = (value) => (value >= 1e12 ? value.toExponential(3) : number(value
 const percent = (prob) => `${number(prob * 100, 1)}%`;
 const price = (value) => (value === null ? "n/a" : number(value, 3));
 const moment = (text) => `${text.slice(0, 10)} ${text.slice(11, 16)}`;
+// Views write the year 9999 for a market that closes at no set time.
+const closes = (text, shown = moment) => (text.startsWith("9999") ? "none" : shown(text));
 const badge = (status) => element("span", { class: `badge ${status}` }, status);
 const detailKey = (id) => `${SETTINGS.details}/${id.slice(0, 2)}/${id}.json`;
 

@@ -244,7 +244,7 @@ ELSEWHERE: Final = "choose another folder with --set output=…; what is served 
         (("build", "--allow-all"), 2, "Error: No such option"),
         (("build", "now"), 2, "Error: Got unexpected extra argument (now)"),
         (("demo", "--markets", "many"), 2, "Invalid value for '--markets': 'many' is not a valid integer"),
-        (("bild",), 2, "No such command 'bild'"),
+        (("bild",), 2, "Error: no such command 'bild'; did you mean build?\n"),
     ],
 )
 def test_rubbish_on_the_command_line_is_refused(

@@ -300,11 +300,13 @@ def test_a_market_without_an_excerpt_can_be_read_from_its_file(
     expect(watched.page.locator("#market-body")).to_contain_text("Rules of the unknown.")
 
 
-def report_page(folder: Path, market_url: str | None = None, **report: Any) -> str:
+def report_page(
+    folder: Path, market_url: str | None = None, close_time: str = "2026-06-30 23:59:59", **report: Any
+) -> str:
     """The URL of a page with one market and additional fields in its report."""
     made = Report(as_of="2026-01-31T12:00:00.000Z", built=1, hidden=3).content()
     made |= report
-    excerpts = Excerpts(Catalog([public_market()], as_of=made["asOf"], hidden=3), market_url)
+    excerpts = Excerpts(Catalog([public_market(close_time=close_time)], as_of=made["asOf"], hidden=3), market_url)
     write_pages(folder, made, excerpts)
     return (folder / files.INSPECTION).as_uri()
 
@@ -326,6 +328,31 @@ def test_a_market_is_linked_to_its_page_on_the_site_in_the_table_and_in_the_dial
     assert watched.page.locator("#markets a.page").get_attribute("href") == home
     watched.page.goto(f"{watched.page.url}#market={market_id(1)}")
     assert watched.page.locator("#market-body a.page").get_attribute("href") == home
+
+
+def test_a_link_home_stands_in_its_row_which_is_no_higher_for_it(tmp_path: Path, desktop: Window) -> None:
+    measure = """row => {
+        const [box, link] = [row, row.querySelector(".page") || row].map((one) => one.getBoundingClientRect());
+        return [box.height, box.top <= link.top && link.bottom <= box.bottom];
+    }"""
+    alone, linked = (
+        desktop.open(report_page(tmp_path, url)).page.locator("#markets tbody tr").evaluate(measure)
+        for url in (None, "https://example.org/m/{id}")
+    )
+    assert alone == linked
+    assert linked[0] < 50
+    assert linked[1]
+
+
+@pytest.mark.parametrize("has_scripts", [True, False])
+def test_a_market_that_closes_in_the_year_9999_is_shown_to_close_never(
+    tmp_path: Path, browser: Browser, *, has_scripts: bool
+) -> None:
+    with window(browser, scripts=has_scripts) as opened:
+        watched = opened.open(report_page(tmp_path, close_time="9999-12-31 23:59:59"))
+        assert watched.page.locator("#markets tbody td").last.inner_text() == "none"
+        if has_scripts:
+            assert "Closes\tnone" in read(watched, 1)
 
 
 def test_a_market_beyond_the_pages_limit_is_linked_to_its_file(tmp_path: Path, desktop: Window) -> None:

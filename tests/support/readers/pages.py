@@ -35,7 +35,7 @@ def spans(text: str) -> list[str]:
 
 def prose(text: str) -> str:
     """The page without blocks and code spans."""
-    return re.sub(r"`[^`\n]+`", "", re.sub(r"^```.*?^```$|^ {4,}.*$", "", text, flags=re.DOTALL | re.MULTILINE))
+    return re.sub(r"`[^`\n]+`", "", re.sub(r"^```.*?^```$|^ {4,}[^\n]*$", "", text, flags=re.DOTALL | re.MULTILINE))
 
 
 def words_after_program(line: str) -> list[str] | None:
