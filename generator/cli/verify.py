@@ -65,7 +65,7 @@ _NOT_OF_CONTRACT = ("is_whole", "budget", "seed", "patience_s", "files_url")
     help=f"Hold any server of the read API to its contract instead, in at most {counted(MOST_REQUESTS, 'request')}.",
 )  # fmt: skip
 @click.option(
-    "--hidden", multiple=True, metavar="ID",
+    "--hidden", multiple=True, type=click.UUID, metavar="ID",
     help="With --contract: the id of a market that exists and must not be shown; repeatable.",
 )  # fmt: skip
 def verify_command(url: str, rate: float, **options: Any) -> None:
@@ -81,7 +81,7 @@ def verify_command(url: str, rate: float, **options: Any) -> None:
                 "--contract asks what it must; leave out --all, --budget, --seed, --wait and --files-url"
             )
         reader = SiteReader(url, rate, logs.notice, MOST_REQUESTS)
-        _hold_to_contract(url, reader, timeout_s, options["hidden"], is_json=is_json)
+        _hold_to_contract(url, reader, timeout_s, [*map(str, options["hidden"])], is_json=is_json)
         return
     if options["hidden"]:
         raise click.UsageError("--hidden needs --contract")
