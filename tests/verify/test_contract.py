@@ -493,7 +493,9 @@ def test_the_worst_finding_makes_the_exit_code(fault: str, code: int) -> None:
 
 
 _HIDDEN: Final = "3f2c1a90-5b7e-4d68-9c41-d2a7e8b06f15"
-_APART = ("--contract --all", "--contract --budget 99", "--contract --seed 3", "--all --budget 99", f"--hidden {_HIDDEN}")
+_APART = (
+    "--contract --all", "--contract --budget 99", "--contract --seed 3", "--all --budget 99", f"--hidden {_HIDDEN}",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("arguments", _APART)
