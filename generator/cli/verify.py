@@ -65,7 +65,7 @@ _NOT_OF_CONTRACT = ("is_whole", "budget", "seed", "patience_s", "files_url")
     help=f"Hold any server of the read API to its contract instead, in at most {counted(MOST_REQUESTS, 'request')}.",
 )  # fmt: skip
 @click.option(
-    "--hidden", multiple=True, metavar="ID",
+    "--hidden", multiple=True, type=click.UUID, metavar="ID",
     help="With --contract: the id of a market that exists and must not be shown; repeatable.",
 )  # fmt: skip
 def verify_command(url: str, rate: float, **options: Any) -> None:
@@ -81,7 +81,7 @@ def verify_command(url: str, rate: float, **options: Any) -> None:
                 "--contract asks what it must; leave out --all, --budget, --seed, --wait and --files-url"
             )
         reader = SiteReader(url, rate, logs.notice, MOST_REQUESTS)
-        _hold_to_contract(url, reader, timeout_s, options["hidden"], is_json=is_json)
+        _hold_to_contract(url, reader, timeout_s, [*map(str, options["hidden"])], is_json=is_json)
         return
     if options["hidden"]:
         raise click.UsageError("--hidden needs --contract")
@@ -90,6 +90,7 @@ def verify_command(url: str, rate: float, **options: Any) -> None:
         raise click.UsageError("--all asks for everything; leave out --budget")
     budget = None if options["is_whole"] else options["budget"]
     seed = secrets.randbelow(_SEEDS) if options["seed"] is None else options["seed"]
+    logs.notice(f"--seed {seed} asks the same again")  # at once, as a run may not come to its end
     found = _in_time(reader, timeout_s, partial(verify, reader, budget, seed, patience_s=options["patience_s"]))
     if isinstance(found, Mismatch):
         found = Verification(None, 0, reader.requests, [found])
@@ -99,25 +100,32 @@ def verify_command(url: str, rate: float, **options: Any) -> None:
             "whole": found.lists.whole, "sampled": found.lists.sampled, "leftOut": found.lists.left_out,
         },
     }  # fmt: skip
-    if not is_json:
-        logs.notice(f"--seed {seed} asks the same again{_covered(found.lists)}")
-    _conclude(found, facts, f"answers as it must, as of {found.as_of}", MEANINGS, is_json=is_json)
+    if found.lists and not is_json:
+        logs.notice(_covered(found.lists))
+    praise = f"answers as it must, as of {found.as_of}{_left_out(found.lists)}"
+    _conclude(found, facts, praise, MEANINGS, is_json=is_json)
 
 
 def _is_given(option: str) -> bool:
     return click.get_current_context().get_parameter_source(option) != ParameterSource.DEFAULT
 
 
-def _covered(lists: Coverage | None) -> str:
-    """How much of lists was looked at, for people."""
-    if lists is None:
+def _left_out(lists: Coverage | None) -> str:
+    """What a praise does not cover."""
+    if lists is None or not lists.left_out:
         return ""
+    every = lists.whole + lists.sampled + lists.left_out
+    return f", though of {lists.left_out} of {counted(every, 'list')} it was asked for a first page at most"
+
+
+def _covered(lists: Coverage) -> str:
+    """How much of lists was looked at, for people."""
     parts = [
         f"{counted(lists.whole, 'list')} walked to the end" if lists.whole else "",
         f"{counted(lists.sampled, 'list')} looked at on random pages" if lists.sampled else "",
-        f"{counted(lists.left_out, 'list')} not looked at, for want of --budget" if lists.left_out else "",
+        f"{counted(lists.left_out, 'list')} left at a first page, for want of --budget" if lists.left_out else "",
     ]
-    return f"; without categories, {', '.join(filter(None, parts))}"
+    return f"without categories, {', '.join(filter(None, parts))}"
 
 
 def _hold_to_contract(url: str, reader: SiteReader, timeout_s: float, hidden: Sequence[str], *, is_json: bool) -> None:

@@ -1,6 +1,6 @@
 """Everything that is asked of a site, or as much of it as a budget of requests allows."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Final
@@ -15,15 +15,15 @@ from generator.verify.expected import ExpectedSite
 from generator.verify.feeds import FeedCheck
 from generator.verify.inquiry import Check
 from generator.verify.objects import DetailCheck
-from generator.verify.parquet_files import ParquetCheck
+from generator.verify.parquet_files import ParquetCheck, can_compare_rows
 from generator.verify.walks import LARGEST, LIMITS, RandomPages, Walk, pages_of
 
-#: What there is one of, and about how many requests that and feeds are.
+#: What there is one of, and how many requests that is at most; the index is last, as the others ask for most of it.
 _ONCE: Final[tuple[Check, ...]] = (
-    objects.check_build, documents.check_documents, documents.check_index, objects.check_snapshot,
-    objects.check_prices, objects.check_changes,
+    objects.check_build, documents.check_documents, objects.check_snapshot, objects.check_prices,
+    objects.check_changes, *map(FeedCheck, FEED_NAMES), documents.check_index,
 )  # fmt: skip
-_REQUESTS: Final = 27
+_REQUESTS: Final = 15
 #: The most archived days, and the most files of tables, of a budget of so many requests each.
 _PER_DAY: Final = 100
 _PER_FILE: Final = 4
@@ -39,7 +39,7 @@ _WORD: Final = range(3, 40)
 
 @dataclass(frozen=True)
 class Coverage:
-    """How many lists without category are walked whole, how many looked at on random pages, and how many not at all."""
+    """How many lists without category are walked whole, how many looked at on random pages; of others, first pages."""
 
     whole: int
     sampled: int
@@ -59,41 +59,58 @@ def selected(site: ExpectedSite, budget: int | None, seed: int) -> Selection:
 
     First come the lists without category, as these are what readers read, then details, categories and searches.
     """
-    rng = Random(seed)  # noqa: S311 - which ones is no secret
-    lists = rng.sample(sorted(site.lists), len(site.lists))
+    lists = _rng(seed, "lists").sample(sorted(site.lists), len(site.lists))
     of_all = [name for name in lists if keys.CATEGORY_SEPARATOR not in name]
     of_categories = [name for name in lists if keys.CATEGORY_SEPARATOR in name]
     if budget is None:
-        return _whole(site, of_all, of_categories, rng)
+        return _whole(site, of_all, of_categories, seed)
     files = min(len(site.dump.tables()) if site.dump else 0, budget // _PER_FILE)
     days = max(1, budget // _PER_DAY)
     pages = [pages_of(len(site.lists[name])) for name in of_all]
     wishes = (len(of_all), sum(pages), 2 * len(site.markets), _WALKED * len(of_categories), _SEARCHED * _SEARCHES)
     left = budget - _REQUESTS - files - (days if site.dump else 0)
     firsts, later, details, categories, searches = shared_out(left, [*map(Wish, wishes, _WEIGHTS)])
-    shares = shared_out(later, [*map(Wish, pages)])
-    beside_files = details * 3 // 4 if files else 0
-    asked: list[Check] = [*_ONCE, *map(FeedCheck, FEED_NAMES), ArchiveCheck(days, seed)]
-    asked += [_first_page(name, rng) for name in of_all[::-1][:firsts]]
+    shares = _of_several(shared_out(later, [*map(Wish, pages)]), pages)
+    beside_files = details * 3 // 4 if site.dump and can_compare_rows(site.dump, files) else 0
+    asked: list[Check] = [*_ONCE, ArchiveCheck(days, seed)]
+    asked += _first_pages(of_all[::-1][:firsts], seed)
     asked += _of_lists(of_all, pages, shares, seed)
-    asked += [ParquetCheck(seed, files, beside_files), *_details(site, details - beside_files, rng)]
-    asked += _of_categories(site, of_categories, categories, rng)
-    asked += [*_searches(site, searches // _SEARCHED, _SEARCHED, rng)]
+    asked += [ParquetCheck(seed, files, beside_files), *_details(site, details - beside_files, seed)]
+    asked += _of_categories(site, of_categories, categories, seed)
+    asked += [*_searches(site, searches // _SEARCHED, _SEARCHED, seed)]
     whole, left_out = sum(share == most for share, most in zip(shares, pages, strict=True)), shares.count(0)
     return Selection(asked, Coverage(whole, len(of_all) - whole - left_out, left_out))
 
 
-def _whole(site: ExpectedSite, of_all: list[str], of_categories: list[str], rng: Random) -> Selection:
-    asked: list[Check] = [*_ONCE, *map(FeedCheck, FEED_NAMES), ArchiveCheck(None, 0)]
-    asked += [_first_page(name, rng) for name in (*of_all, *of_categories)]
-    asked += [Walk(name, _turned(rng), None) for name in (*of_all, *of_categories)]
+def _rng(seed: int, kind: str) -> Random:
+    """Draws for a kind of checks, whatever was drawn for others."""
+    return Random(f"{seed} {kind}")  # noqa: S311 - which ones is no secret
+
+
+def _whole(site: ExpectedSite, of_all: list[str], of_categories: list[str], seed: int) -> Selection:
+    names, rng = (*of_all, *of_categories), _rng(seed, "walks")
+    asked: list[Check] = [*_ONCE, ArchiveCheck(None, 0), *_first_pages(names, seed)]
+    asked += [Walk(name, _turned(rng), None) for name in names]
     asked += [*(DetailCheck(market.id) for market in site.catalog.listed()), ParquetCheck(0)]
-    return Selection([*asked, *_searches(site, _SEARCHES, None, rng)], Coverage(len(of_all), 0, 0))
+    return Selection([*asked, *_searches(site, _SEARCHES, None, seed)], Coverage(len(of_all), 0, 0))
 
 
-def _first_page(name: str, rng: Random) -> Check:
-    """The first page of a list, as most readers ask for it, or with another limit."""
-    return Walk(name, (rng.choice((LIMIT_DEFAULT, rng.choice(LIMITS))),), 1)
+def _of_several(shares: Sequence[int], pages: Sequence[int]) -> list[int]:
+    """The shares, in which no list of several pages has one only: of two such, one gets both.
+
+    That page would be the first, which is asked for anyway.
+    """
+    alone = [number for number, share in enumerate(shares) if share == 1 < pages[number]]
+    half = len(alone) // 2
+    changed = dict.fromkeys(alone[:half], 2) | dict.fromkeys(alone[half:], 0)
+    return [changed.get(number, share) for number, share in enumerate(shares)]
+
+
+def _first_pages(names: Iterable[str], seed: int) -> Iterator[Check]:
+    """The first page of each list, as most readers ask for it, or with another limit."""
+    rng = _rng(seed, "first pages")
+    for name in names:
+        yield Walk(name, (rng.choice((LIMIT_DEFAULT, rng.choice(LIMITS))),), 1)
 
 
 def _of_lists(names: Sequence[str], pages: Sequence[int], shares: Sequence[int], seed: int) -> Iterator[Check]:
@@ -105,9 +122,9 @@ def _of_lists(names: Sequence[str], pages: Sequence[int], shares: Sequence[int],
             yield RandomPages(name, share, seed)
 
 
-def _details(site: ExpectedSite, budget: int, rng: Random) -> Iterator[Check]:
+def _details(site: ExpectedSite, budget: int, seed: int) -> Iterator[Check]:
     """Details of any markets, of those that take bets, and of those that were traded today, in turn."""
-    listed = site.catalog.listed()
+    listed, rng = site.catalog.listed(), _rng(seed, "details")
     groups = [
         [market.id for market in listed],
         [market.id for market in listed if market.accepting_bets],
@@ -117,8 +134,9 @@ def _details(site: ExpectedSite, budget: int, rng: Random) -> Iterator[Check]:
         yield DetailCheck(market_id, rng.choice(("id", "slug")))
 
 
-def _of_categories(site: ExpectedSite, names: Sequence[str], budget: int, rng: Random) -> Iterator[Check]:
+def _of_categories(site: ExpectedSite, names: Sequence[str], budget: int, seed: int) -> Iterator[Check]:
     """Walks through lists of categories, whose limit changes from page to page."""
+    rng = _rng(seed, "categories")
     for name in names:
         limits = _turned(rng)
         starts = [sum(limits[:number]) for number in range(_WALKED)]
@@ -135,9 +153,9 @@ def _turned(rng: Random) -> tuple[int, ...]:
     return LIMITS[turn:] + LIMITS[:turn]
 
 
-def _searches(site: ExpectedSite, most: int, longest: int | None, rng: Random) -> Iterator[Check]:
+def _searches(site: ExpectedSite, most: int, longest: int | None, seed: int) -> Iterator[Check]:
     """Searches for the beginnings of one or two words of a market, in a list that has it; none without an index."""
-    listed = [market for market in site.catalog.listed() if market.words]
+    listed, rng = [market for market in site.catalog.listed() if market.words], _rng(seed, "searches")
     for market in rng.sample(listed, min(len(listed), most)):
         known = sorted(word for word in market.words if len(word) in _WORD)
         chosen = rng.sample(known, min(len(known), rng.choice((1, 2))))

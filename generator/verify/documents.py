@@ -42,13 +42,19 @@ def check_documents(asked: Inquiry) -> Iterator[Mismatch]:
 
 
 def check_index(asked: Inquiry) -> Iterator[Mismatch]:
-    """Every address of the index is one of this site, and answers; the site is asked, whatever name the address has."""
+    """Every address of the index is one of this site, and answers; the site is asked, whatever name the address has.
+
+    What was answered already is not asked for again.
+    """
     base = _base(asked.site.offers)
     for address in _addresses(asked.site.offers.model_dump(exclude={"market_url"})):
         if not address.startswith(f"{base}/{_INDEX}"):
             yield Mismatch(Verdict.WRONG, f"/{_INDEX}", f"names {address!a:.200}, which is not below {base}/{_INDEX}")
             continue
-        answer = asked.reader.get(address.removeprefix(f"{base}/"))
+        path = address.removeprefix(f"{base}/")
+        if f"/{path}" in asked.reader.answered or (path == keys.PRICES and asked.site.prices is None):
+            continue
+        answer = asked.reader.get(path)
         if answer.status != HTTPStatus.OK:
             yield not_ok(answer)
 

@@ -8,9 +8,14 @@ value is believed, as these change all the time, but no text, which somebody may
 import hashlib
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from copy import copy
 from typing import Any, Final, TypeAlias
 
-from generator.api.contract import PublicMarketDetailMarket, PublicMarketListItem
+from pydantic import BaseModel, ValidationError, create_model
+from pydantic.fields import FieldInfo
+
+from generator.api.contract import PublicMarketDetailMarket, PublicMarketListItem, Wire
+from generator.verify.answers import place_of
 
 #: Stands for a value that nobody can know any more.
 UNKNOWN: Final = object()
@@ -46,6 +51,7 @@ class EarlierStates:
         for number, step in enumerate(steps):
             for line in step:
                 known = self._lines[_subject(line)]
+                _require_values(line)
                 if len(known) > 1 and known[-2][0] == number:  # one is gone and then new at most
                     raise ValueError("a step tells of a market more than twice")
                 known.append((number, line))
@@ -137,6 +143,28 @@ def _subject(line: Any) -> str:
             if isinstance(found, str):
                 return found if name == _GONE else _digest(found)
     raise ValueError("a line of a step names no market")
+
+
+def _require_values(line: StepLine) -> None:
+    """Raise ValueError for a line with a value that no market can have."""
+    try:
+        _VALUES.model_validate(line, by_alias=True, by_name=False)
+    except ValidationError as error:
+        text = f"a line of a step tells what no market can be ({place_of(error.errors(include_url=False)[0])})"
+        raise ValueError(text) from error
+
+
+def _optional(field: FieldInfo) -> Any:
+    """A field that may be absent, for create_model."""
+    made = copy(field)
+    made.default = None
+    return field.annotation, made
+
+
+#: What the properties of a market must be that a line has.
+_VALUES: Final[type[BaseModel]] = create_model(
+    "_Values", __base__=Wire, **{name: _optional(one) for name, one in PublicMarketDetailMarket.model_fields.items()}
+)
 
 
 def _digest(market_id: str) -> str:

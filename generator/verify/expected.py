@@ -14,7 +14,7 @@ from uuid import UUID
 from pydantic import BaseModel, ValidationError
 from pydantic_core import from_json
 
-from generator.api import contract, keys
+from generator.api import contract, keys, prices
 from generator.api.contract import PublicMarketList
 from generator.api.downloads import ChangesHead, DumpFile, DumpHead
 from generator.api.openapi.schemas import BuildRecord
@@ -87,6 +87,12 @@ class ExpectedSite:
         """The items of every list, by its name."""
         names = {category.slug: category.name for category in self.build.categories or ()}
         return {one.name: one.items for one in documents.lists(self.catalog, names)}
+
+    @cached_property
+    def prices(self) -> bytes | None:
+        """All prices in one object; None if there is none: its index names it, too, where there are too many."""
+        items = (market.body for market in self.catalog.listed() if market.status == "open")
+        return prices.make(items, self.build.as_of, None) if self.offers.prices else None
 
     def generation(self, name: str) -> str:
         """The name of the generation of a list, which its content makes."""

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from pydantic_core import from_json
 
-from generator.api import contract, keys, prices, slugs
+from generator.api import contract, keys, slugs
 from generator.api.contract import PublicMarketDetail
 from generator.api.downloads import ChangesHead
 from generator.api.prices import Prices
@@ -118,9 +118,7 @@ def check_snapshot(asked: Inquiry) -> Iterator[Mismatch]:
 
 def check_prices(asked: Inquiry) -> Iterator[Mismatch]:
     """The prices of all open markets, where they are published."""
-    site = asked.site
-    items = (market.body for market in site.catalog.listed() if market.status == "open")
-    body = prices.make(items, site.build.as_of, None) if site.offers.prices else None
+    body = asked.site.prices
     if body is None:
         return
     answer = asked.reader.get(keys.PRICES, longest=max(LONGEST, 2 * len(body)))

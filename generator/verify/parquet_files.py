@@ -4,7 +4,6 @@ import io
 from collections import defaultdict
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.util import find_spec
 from itertools import zip_longest
 from random import Random
 from typing import Any, BinaryIO, Final, TypeAlias
@@ -16,6 +15,7 @@ from generator.api.contract import PublicMarketDetail
 from generator.api.downloads import THINNED, DumpFile, DumpHead, PartitionFile
 from generator.api.links import Links
 from generator.downloads import parquet, partitions
+from generator.errors import ConfigError
 from generator.verify import parquet_file
 from generator.verify.budget import drawn
 from generator.verify.inquiry import Inquiry, unlike
@@ -82,11 +82,10 @@ class ParquetCheck:
     def _of_periods(self, asked: Inquiry, head: DumpHead) -> Iterator[Mismatch]:
         """Compare full histories: their digests, markets and rows.
 
-        Not their rows for want of NumPy, or of requests for all files, as some of them tell nothing of the others.
+        Without their rows, digests and markets of some files.
         """
-        files = head.tables()
-        if find_spec("numpy") is None or (self.most_files is not None and len(files) > self.most_files):
-            by_key = {file.key: file for file in files}
+        if not can_compare_rows(head, self.most_files):
+            by_key = {file.key: file for file in head.tables()}
             rng = Random(self.seed)  # noqa: S311 - which ones is no secret
             for file in (by_key[key] for key in drawn(rng, [by_key], self.most_files)):
                 found = parquet_file.opened(asked, file, file.folder.rpartition("/")[0])
@@ -98,6 +97,21 @@ class ParquetCheck:
         from generator.verify.period_files import PeriodFilesCheck  # noqa: PLC0415 - most sites need no NumPy
 
         yield from PeriodFilesCheck(self.seed, self.most_details)(asked, head)
+
+
+def can_compare_rows(head: DumpHead, most_files: int | None) -> bool:
+    """Whether rows of so many files can be compared with details: there are some, and code to read them.
+
+    Some files of full histories tell nothing of the others, so it takes all of them.
+    """
+    files, is_full = head.tables(), any(map(head.periods, THINNED))
+    if not files or (is_full and most_files is not None and len(files) > most_files):
+        return False
+    try:
+        parquet.require(is_full=is_full)
+    except ConfigError:
+        return False
+    return True
 
 
 def _partitions(head: DumpHead) -> dict[str, dict[str, PartitionFile]]:

@@ -105,8 +105,9 @@ class SiteReader:
     """Reads the site at an address, with so many requests a minute, a tenth of them searches.
 
     Counts its `requests`, the last of which was for `target`, and keeps in `refusals` the first answers 429 that it
-    met. `say` gets what to tell people who wait. Makes at most so many requests in all, if that is given, and raises
-    SpentError instead of another. Asks no other server but that at `files_url`, if files of downloads are there, too.
+    met, in `answered` the targets without parameters that it got. `say` gets what to tell people who wait. Makes at
+    most so many requests in all, if that is given, and raises SpentError instead of another. Asks no other server but
+    that at `files_url`, if files of downloads are there, too.
     """
 
     def __init__(
@@ -125,6 +126,7 @@ class SiteReader:
         self.requests = 0
         self.target = "/"
         self.refusals: list[SiteAnswer] = []
+        self.answered = set[str]()
         self._connections = Connections()
         self._pace = Pace(per_minute)
         self._searches = Pace(per_minute / _PER_SEARCH)
@@ -148,6 +150,8 @@ class SiteReader:
         answer = self._answered("GET", address, asked, target, partial(_whole, longest=longest))
         if answer.status == HTTPStatus.NOT_MODIFIED and copy:
             return copy
+        if answer.status == HTTPStatus.OK and not query:
+            self.answered.add(target)
         if answer.status == HTTPStatus.OK and "etag" in answer.headers:
             self._keep(address, answer)
         return answer

@@ -46,8 +46,11 @@ def blocks(variant: Variant) -> list[RequestBlock]:
     return found
 
 
-def for_any_deployment(variant: Variant) -> list[RequestBlock]:
-    """The blocks that any deployment is asked, each with some of its rows: as many from its front as from its end."""
+def for_any_deployment(variant: Variant | None) -> list[RequestBlock]:
+    """The blocks that any deployment is asked, each with some of its rows: as many from its front as from its end.
+
+    Where nobody knows the variant, what either must answer so.
+    """
     tables: tuple[Variant, ...] = ("core", "extended") if variant == "extended" else ("core",)
     chosen = [block for table in tables for block in blocks(table) if block.kind in _OF_BLOCK]
     return [block._replace(rows=spread(block.rows, _OF_BLOCK[block.kind])) for block in chosen]

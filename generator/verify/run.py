@@ -4,6 +4,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from http import HTTPStatus
+from itertools import chain
 from typing import Final, NamedTuple
 
 from pydantic_core import from_json
@@ -11,6 +12,7 @@ from pydantic_core import from_json
 from generator.api import downloads, keys
 from generator.api.downloads import Step
 from generator.downloads import dump
+from generator.errors import VerifyError
 from generator.progress import Progress
 from generator.verify import checks, expected
 from generator.verify.answers import not_ok
@@ -20,6 +22,7 @@ from generator.verify.expected import ExpectedSite
 from generator.verify.inquiry import Check, Inquiry
 from generator.verify.mismatches import Mismatch, Verdict, told
 from generator.verify.reader import NoAnswerError, SiteReader
+from generator.verify.walks import pages_of
 from generator.wording import are, counted
 
 #: How long a right answer may be out of date where there is a cache: its lifetime, and that of what replaces it.
@@ -30,6 +33,8 @@ _PER_STEP: Final = 20
 #: The most bytes of steps, which are in memory, and what a line takes there beside its text. Older ones are left out.
 _LONGEST_STEPS: Final = 64 << 20
 _PER_LINE: Final = 200
+#: The requests for the build, twice, the index, the heads, and the dump.
+_HEADS: Final = 6
 #: How often what differs is asked for again, if the site is published meanwhile.
 _ROUNDS: Final = 3
 
@@ -49,12 +54,13 @@ class Verification:
 
 
 class _Run:
-    """The inquiry, which begins anew whenever the site was published."""
+    """The inquiry, which begins anew whenever the site was published; what failed checks found when last made."""
 
     def __init__(self, reader: SiteReader, patience_s: float, most_steps: int | None) -> None:
         self.reader = reader
         self._patience_s = patience_s
         self._most_steps = most_steps
+        self.failed: dict[Check, list[Mismatch]] = {}
         self.asked = self.begun()
 
     def begun(self) -> Inquiry:
@@ -67,17 +73,52 @@ class _Run:
             flaw = Mismatch(Verdict.BROKEN, f"/{keys.head(keys.CHANGES)}", str(error))
             return Inquiry(self.reader, site, EarlierStates((), (), site.markets), [*flaws, flaw])
 
-    def found_by(self, check: Check) -> list[Mismatch]:
-        """What is wrong with the answers, up to the first that is none."""
-        found = list[Mismatch]()
-        try:
-            found.extend(told(check(self.asked)))
-        except NoAnswerError as error:
-            found.append(Mismatch(Verdict.BROKEN, error.target, error.reason))
-        return found
+    def cost(self) -> int:
+        """The requests of an inquiry's beginning, if none fails: what a seed draws must not depend on those that do."""
+        site, steps = self.asked.site, self._most_steps
+        if site.dump is None:
+            return _HEADS + pages_of(len(site.markets))
+        return _HEADS + len(site.changes.steps[-steps:] if site.changes and steps else ())
 
-    def has_changed(self, since: Inquiry) -> bool:
-        """Whether the site was published since that inquiry began. Raises VerifyError if it answers no more."""
+    def ask(self, checks: Sequence[Check], progress: Progress) -> None:
+        """Make the checks, and those that find something once more; raises VerifyError if the site answers no more."""
+        for check in checks:
+            if self._differs(check):
+                if self._has_changed(self.asked):
+                    self.asked = self.begun()
+                self._differs(check)
+            progress.advance()
+
+    def ask_again(self) -> None:
+        """Make those that failed when copies have expired, and until the site is not published while it is asked."""
+        for _ in range(_ROUNDS):
+            if not self.failed:
+                return
+            if self._patience_s:
+                differ = f"{counted(len(self.failed), 'check')} {are(len(self.failed))} not as expected"
+                pause = f"{self._patience_s:.0f} seconds, when copies in caches have expired"
+                self.reader.say(f"{differ}; asking again in {pause}")
+                time.sleep(self._patience_s)
+            before, self.asked = self.asked, self.begun()
+            for check in [*self.failed]:
+                self._differs(check)
+            # If it was published while copies expired, others have a copy of the state before that again.
+            if not self._has_changed(before):
+                return
+
+    def _differs(self, check: Check) -> bool:
+        """Whether something is wrong with the answers now, up to the first that is none."""
+        wrong = self.failed[check] = list[Mismatch]()
+        try:
+            wrong.extend(told(check(self.asked)))
+        except NoAnswerError as error:
+            wrong.append(Mismatch(Verdict.BROKEN, error.target, error.reason))
+        if not wrong:
+            del self.failed[check]
+        return bool(wrong)
+
+    def _has_changed(self, since: Inquiry) -> bool:
+        """Whether the site was published since that inquiry began."""
         return expected.build_of(self.reader) != since.site.build
 
 
@@ -88,48 +129,28 @@ def verify(
 
     The same seed asks the same of a site that has not changed. What differs is asked for again after so many seconds:
     until then, caches may have copies of the build before. Raises VerifyError for a site that cannot be read, or cannot
-    be compared.
+    be compared; if that happens later, what was found is told.
     """
     run = _Run(reader, patience_s, None if budget is None else min(_STEPS, budget // _PER_STEP))
     # Without a dump, the walk through all markets is in this number; something must be left to compare.
-    left = None if budget is None else max(budget - reader.requests, budget // 2)
+    left = None if budget is None else max(budget - run.cost(), budget // 2)
     selection = checks.selected(run.asked.site, left, seed)
-    to_ask = selection.checks
-    progress.start(len(to_ask))
-    failed = list[Check]()
-    for check in to_ask:
-        if run.found_by(check):
-            if run.has_changed(run.asked):
-                run.asked = run.begun()
-            if run.found_by(check):
-                failed.append(check)
-        progress.advance()
-    found = _asked_again(run, failed, patience_s)
+    progress.start(len(selection.checks))
+    ended = list[Mismatch]()
+    try:
+        run.ask(selection.checks, progress)
+        run.ask_again()
+    except VerifyError as error:
+        text = f"the run ended here, so what differs was not asked for again: {error}"
+        ended.append(Mismatch(Verdict.BROKEN, reader.target, text))
+    # Some things are asked for by several checks.
+    found = [*dict.fromkeys([*chain.from_iterable(run.failed.values()), *ended])]
     if run.asked.site.is_dump_stale:  # then whatever is right contradicts it
         target = f"/{keys.head(keys.DUMPS)}"
         stale = Mismatch(Verdict.STALE, target, "is out of date: the change feed leads to a later state")
         found = [stale, *(one for one in found if one.verdict == Verdict.BROKEN)]
     found.sort(key=lambda one: (-one.verdict, one.target))
-    return Verification(run.asked.site.build.as_of, len(to_ask), reader.requests, found, selection.lists)
-
-
-def _asked_again(run: _Run, failed: Sequence[Check], patience_s: float) -> list[Mismatch]:
-    """What is still wrong when copies have expired, and the site was not published while it was asked."""
-    found = list[Mismatch]()
-    for _ in range(_ROUNDS if failed else 0):
-        if patience_s:
-            differ = f"{counted(len(failed), 'check')} {are(len(failed))} not as expected"
-            run.reader.say(f"{differ}; asking again in {patience_s:.0f} seconds, when copies in caches have expired")
-            time.sleep(patience_s)
-        before, run.asked = run.asked, run.begun()
-        again = {check: run.found_by(check) for check in failed}
-        failed = [check for check, mismatches in again.items() if mismatches]
-        # Some things are asked for by several checks.
-        found = [*dict.fromkeys(mismatch for mismatches in again.values() for mismatch in mismatches)]
-        # If it was published while copies expired, others have a copy of the state before that again.
-        if not failed or not run.has_changed(before):
-            break
-    return found
+    return Verification(run.asked.site.build.as_of, len(selection.checks), reader.requests, found, selection.lists)
 
 
 def _steps(

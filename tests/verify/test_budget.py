@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from random import Random
 from typing import Final
 
@@ -13,6 +14,7 @@ from generator.api import cursors
 from generator.progress import SILENT
 from generator.verify import expected
 from generator.verify.budget import Wish, drawn, shared_out
+from generator.verify.checks import selected
 from generator.verify.earlier_states import EarlierStates
 from generator.verify.inquiry import Inquiry
 from generator.verify.mismatches import Mismatch, Verdict
@@ -97,6 +99,24 @@ def test_a_seed_asks_the_same_again_and_another_asks_otherwise(proxy: Proxy) -> 
         proxy.asked.append("|")
     first, again, other, _ = " ".join(proxy.asked).split("|")
     assert first.split() == again.split() != other.split()
+
+
+def test_a_seed_asks_the_same_again_though_the_site_refuses_for_a_while(proxy: Proxy) -> None:
+    verify(reader(proxy), 90, 1, SILENT, patience_s=0)
+    first = [*proxy.asked]
+    proxy.asked.clear()
+    proxy.alter = lambda _, answer: (
+        replace(answer, status=503, headers={"retry-after": "0"}) if len(proxy.asked) in (1, 2, 3) else answer
+    )
+    verify(reader(proxy), 90, 1, SILENT, patience_s=0)
+    assert proxy.asked == [*first[:1] * 3, *first]
+
+
+def test_of_a_list_no_page_is_looked_at_alone_that_is_the_first(proxy: Proxy) -> None:
+    site = expected.read(reader(proxy), 0)
+    for budget in range(20, 100):
+        chosen = [check.pages for check in selected(site, budget, 1).checks if isinstance(check, RandomPages)]
+        assert min(chosen, default=2) > 1
 
 
 def test_later_pages_are_asked_for_by_cursors_that_readers_can_compute(proxy: Proxy) -> None:

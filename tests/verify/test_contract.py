@@ -39,7 +39,7 @@ NAMED: Final[dict[str, tuple[Verdict, str]]] = {
     "plain text errors": (Verdict.BROKEN, "the 40[04] has the type 'text/plain; charset=utf-8', not application/json"),
     "404 for a bad id": (Verdict.BROKEN, "markets/0: is answered 404, not 400"),
     "null cursor too early": (Verdict.WRONG, "nextCursor is null too early in the walk through status=open&sort=new"),
-    "limit ignored": (Verdict.BROKEN, "has 20 items of 100, yet a nextCursor: its limit is not kept"),
+    "limit ignored": (Verdict.BROKEN, "has 20 items, more than its limit of 7"),
     "POST is served": (Verdict.BROKEN, "POST /v1/public/markets: is answered 200, not 405"),
     "error without details": (Verdict.BROKEN, "the details of the 400 do not name the parameter limit"),
 }
@@ -256,6 +256,82 @@ def test_a_category_that_is_filtered_tells_the_extended_variant() -> None:
     assert "no two missing markets have the same answer, so no hidden one was compared with them" in found.left_out
 
 
+class Validating(Filtering):
+    """The same, which refuses a category that no market has."""
+
+    def respond(self, method: str, target: str, if_none_match: str | None) -> Answer:
+        if "category=" in target:
+            return self.error(400, "invalid request", {"category": "must be a category"})
+        return super().respond(method, target, if_none_match)
+
+
+class Empty(Filtering):
+    """The same without a market."""
+
+    def _ordered(self, *_: Any) -> list[Row]:
+        return []
+
+
+@pytest.mark.parametrize("kind", [Validating, Empty])
+def test_where_nothing_tells_the_variant_what_either_allows_is_right(kind: type[Dynamic]) -> None:
+    with kind() as server:
+        assert subject.of(SiteReader(server.url, 1e6, print), ()).variant is None
+        found = held(server.url)
+    assert told(found) == []
+
+
+class Short(Dynamic):
+    """A server whose pages have at most ten items."""
+
+    def _limit(self, text: str) -> int | None:
+        limit = super()._limit(text)
+        return limit and min(limit, 10)
+
+
+def test_short_pages_that_lose_no_market_are_a_note() -> None:
+    with Short() as server:
+        found = held(server.url)
+    assert told(found) == []
+    assert [one.text for one in found.notes] == ["has fewer items than its limit, yet a nextCursor"]
+
+
+class Echoing(Dynamic):
+    """A server whose errors name the id in lower case."""
+
+    def respond(self, method: str, target: str, if_none_match: str | None) -> Answer:
+        answer = super().respond(method, target, if_none_match)
+        return self.error(404, f"there is no {target.lower()}") if answer.status == 404 else answer
+
+
+def test_a_hidden_id_may_be_echoed_in_another_case() -> None:
+    with Echoing() as server:
+        found = held(server.url, server.hidden_id.upper())
+    assert told(found) == []
+
+
+@dataclass
+class Unreadable(Dynamic):
+    """The server, which answers targets of this part so that nobody can take it, so many `times`."""
+
+    part: str = ""
+    times: int = 1_000
+
+    def respond(self, method: str, target: str, if_none_match: str | None) -> Answer:
+        answer = super().respond(method, target, if_none_match)
+        if self.part not in target or not self.times:
+            return answer
+        self.times -= 1
+        return replace(answer, headers={f"X-{number}": "x" * 60_000 for number in range(20)})
+
+
+@pytest.mark.parametrize("times", [1, 1_000])
+def test_a_page_without_an_answer_hides_no_fault(times: int) -> None:
+    with Unreadable(fault="wrong order", part="volume" if times == 1 else "status=all&sort=new", times=times) as server:
+        found = held(server.url)
+    assert {one.verdict for one in found.mismatches} == {Verdict.WRONG, *((Verdict.BROKEN,) if times > 1 else ())}
+    assert any(re.search(NAMED["wrong order"][1], str(one)) for one in found.mismatches), told(found)
+
+
 class Dropping(Dynamic):
     """The server, which ends the connection where its database cannot read a limit, or from a request on."""
 
@@ -348,6 +424,32 @@ def test_what_is_no_time_id_or_number_breaks_the_contract(changed: dict[str, obj
     assert re.match(fault, found.text)
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "creatorUserId", "creator", "ownerID", "author_email", "createdBy", "matchedBets", "orderId", "betIds",
+        "userid", "moderationState", "reviewedAt", "isPremium",
+    ],
+)  # fmt: skip
+def test_names_that_tell_of_people_and_orders_are_private(name: str) -> None:
+    (found,) = answers.content(page_of(ITEM | {name: 1}), PublicMarketList)[1]
+    assert (found.verdict, "may be private" in found.text) == (Verdict.BROKEN, True)
+
+
+@pytest.mark.parametrize("name", ["previewUrl", "uniqueUsers", "userCount", "authority", "orderBookUrl", "sortBy"])
+def test_names_that_only_hold_such_letters_or_count_are_notes(name: str) -> None:
+    (found,) = answers.content(page_of(ITEM | {name: 1}), PublicMarketList)[1]
+    assert found.verdict == Verdict.NOTE
+
+
+def test_a_name_that_comes_twice_among_many_is_named_at_once() -> None:
+    """A search through all names before each would take hours."""
+    many = "".join(f'"{number}":0,' for number in range(200_000))
+    answer = page_of()._replace(status=404, body=f'{{"error":"","x":{{{many}"7":1}}}}'.encode())
+    (found,) = answers.faults(answer)
+    assert "the property '7' is given twice" in found.text
+
+
 # ── the command ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -361,6 +463,12 @@ def test_the_command_says_in_one_line_that_a_server_keeps_the_contract() -> None
     assert ended.returncode == 0, ended.stderr
     assert re.fullmatch(rf"{server.url} keeps the contract: \d+ checks in \d+ requests\n", ended.stdout)
     assert NO_DOCUMENT in ended.stderr
+
+
+def test_a_hidden_market_that_is_no_uuid_is_refused() -> None:
+    ended = verified("http://127.0.0.1:9", "--hidden", _HIDDEN[:-1])
+    assert ended.returncode == 2
+    assert "'--hidden'" in ended.stderr
 
 
 def test_the_command_shows_notes_and_succeeds() -> None:
@@ -384,7 +492,10 @@ def test_the_worst_finding_makes_the_exit_code(fault: str, code: int) -> None:
     assert "mismatch" in ended.stderr
 
 
-_APART = ("--contract --all", "--contract --budget 99", "--contract --seed 3", "--all --budget 99", "--hidden 3f2c1a90")
+_HIDDEN: Final = "3f2c1a90-5b7e-4d68-9c41-d2a7e8b06f15"
+_APART = (
+    "--contract --all", "--contract --budget 99", "--contract --seed 3", "--all --budget 99", f"--hidden {_HIDDEN}",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("arguments", _APART)

@@ -18,8 +18,11 @@ from generator.api import keys
 from generator.api.archive import ArchiveHead
 from generator.downloads import parquet, record_files, records
 from generator.downloads.records import Records
-from generator.verify import period_files
+from generator.verify import expected, period_files
+from generator.verify.checks import selected
 from generator.verify.mismatches import Verdict
+from generator.verify.parquet_files import ParquetCheck
+from generator.verify.reader import SiteReader
 from tests.bench import databases
 from tests.support.edges.servers import Answer
 from tests.support.sites.builds import AS_OF, NO_LIMITS, build_now, make_config
@@ -136,6 +139,21 @@ def test_without_numpy_files_are_compared_by_their_digests_and_markets(
     assert in_parquet(proxy.url) == []
     proxy.alter = wrong
     assert is_found()
+
+
+def test_details_are_set_aside_for_rows_only_if_these_can_be_compared(
+    proxy: Proxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = expected.read(SiteReader(proxy.url, 1e6, print), 0)
+
+    def set_aside(budget: int) -> int | None:
+        (check,) = (one for one in selected(site, budget, 1).checks if isinstance(one, ParquetCheck))
+        return check.most_details
+
+    assert set_aside(50) == 0, "there are more files than a quarter of it"
+    assert set_aside(1_000)
+    monkeypatch.setitem(sys.modules, "numpy", None)
+    assert set_aside(1_000) == 0
 
 
 def held(numbers: list[int]) -> period_files.ComparedRows:

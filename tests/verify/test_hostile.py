@@ -300,3 +300,10 @@ def test_a_step_that_repeats_a_market_is_refused() -> None:
     assert twice.since([{"id": market_id(1), "prob": 0.5}], [line]) == "b"
     with pytest.raises(ValueError, match="more than twice"):
         EarlierStates(["a"], [[line] * 3], {})
+
+
+@pytest.mark.parametrize("value", [{"question": 5}, {"createdAt": "now"}, {"categories": "all"}, {"status": None}])
+def test_a_step_that_tells_what_no_market_can_be_is_refused(value: dict[str, object]) -> None:
+    """Feeds are made anew of what a step says that a market was."""
+    with pytest.raises(ValueError, match=next(iter(value))):
+        EarlierStates(["a", "b"], [[{"id": market_id(1), **value}], [{"id": market_id(1), "question": "q"}]], {})

@@ -22,10 +22,13 @@ from generator.api.downloads import DumpFile, DumpHead
 from generator.downloads import parquet
 from generator.errors import VerifyError
 from generator.progress import SILENT
+from generator.site.catalog import Catalog
 from generator.verify import expected
+from generator.verify.documents import check_index
 from generator.verify.earlier_states import EarlierStates
 from generator.verify.inquiry import Inquiry
 from generator.verify.mismatches import Mismatch, Verdict
+from generator.verify.objects import check_prices
 from generator.verify.parquet_files import ParquetCheck
 from generator.verify.reader import SiteReader
 from generator.verify.run import verify
@@ -34,6 +37,7 @@ from tests.support import commands
 from tests.support.edges.servers import Answer, connected, free_port
 from tests.support.edges.serving import UNLIMITED, Served, served
 from tests.support.sites.builds import AS_OF, EXTENDED, NO_LIMITS, build_now, make_config
+from tests.support.sites.rows import market_id
 from tests.verify.altering import Alter, Proxy, Upstream, asked_once, in_process, proxied, unaltered
 from tests.verify.rows import instant
 
@@ -126,12 +130,13 @@ def test_the_command_says_so_in_one_line_and_names_its_seed_and_what_it_covers(s
     ended = commands.run("verify", f"http://127.0.0.1:{site.port}/", *AT_ONCE, "--budget", "60", "--seed", "7")
     assert ended.returncode == 0, ended.stderr
     assert re.fullmatch(
-        rf"http://127.0.0.1:{site.port}/ answers as it must, as of \S+Z: \d+ checks in \d+ requests\n", ended.stdout
-    )
-    told = (
-        r"--seed 7 asks the same again; without categories, \d+ lists walked to the end, \d+ lists not looked at, for"
-    )
-    assert re.search(told, ended.stderr)
+        rf"http://127.0.0.1:{site.port}/ answers as it must, as of \S+Z, though of \d+ of 30 lists it was asked for "
+        r"a first page at most: \d+ checks in \d+ requests\n", ended.stdout,
+    )  # fmt: skip
+    assert re.fullmatch(
+        r"--seed 7 asks the same again\nwithout categories, \d+ lists walked to the end, \d+ lists left at a first "
+        r"page, for want of --budget\n", ended.stderr,
+    )  # fmt: skip
 
 
 # ── answers that contradict the dump ──────────────────────────────────────────────────────────────────────────────
@@ -497,6 +502,39 @@ def test_an_answer_that_fails_is_told(proxy: Proxy, status: int) -> None:
     assert found.text.startswith("is answered 500, not 200" if status else "does not answer (")
 
 
+def test_what_was_found_is_told_though_the_site_fails_then(proxy: Proxy) -> None:
+    def alter(target: str, answer: Answer) -> Answer:
+        is_failing = target.endswith("build.json") and "/v1/public/markets/snapshot" in proxy.asked
+        status = 500 if is_failing or target.endswith("/snapshot") else answer.status
+        return replace(answer, status=status)
+
+    proxy.alter = alter
+    found = mismatches(proxy.url)
+    assert [one.target for one in found] == ["/v1/build.json", "/v1/public/markets/snapshot"]
+    assert found[0].text.startswith("the run ended here, so what differs was not asked for again: /v1/build.json: is")
+
+
+def test_what_the_index_names_is_asked_for_once(proxy: Proxy) -> None:
+    index = json.loads(proxy.answer("/v1/", {}).body)
+    named = [index["llms"], index["changelog"], index["openapi"], index["prices"], index["snapshot"], index["markets"]]
+    named += [feed[form] for feed in index["feeds"] for form in ("jsonFeed", "atom")]
+    assert mismatches(proxy.url, 60) == []
+    base = index["build"].removesuffix("/v1/build.json")
+    assert [proxy.asked.count(address.removeprefix(base)) for address in named] == [1] * 10
+
+
+def test_prices_of_too_many_markets_are_not_asked_for(proxy: Proxy) -> None:
+    reader = SiteReader(proxy.url, _FAST, print)
+    site = expected.read(reader, 0)
+    (line,) = [contract.encode(market) for market in site.markets.values() if market["status"] == "open"][:1]
+    lines = [line.replace(json.loads(line)["id"].encode(), market_id(number).encode()) for number in range(20_000)]
+    crowded = replace(site, catalog=Catalog.published(lines, [], site.build.as_of))
+    proxy.alter = lambda target, answer: replace(answer, status=404) if "prices" in target else answer
+    asked = Inquiry(reader, crowded, EarlierStates((), (), {}))
+    assert [*check_prices(asked), *check_index(asked)] == []
+    assert "/v1/prices.json" not in proxy.asked
+
+
 def test_terminals_never_get_what_a_site_makes_up(proxy: Proxy) -> None:
     proxy.alter = altering(_LISTS, _in_items(**{"\x1b[2J": 1}))
     found = mismatches(proxy.url)
@@ -560,4 +598,6 @@ def test_a_site_that_asks_to_wait_is_waited_for(proxy: Proxy) -> None:
 def test_a_site_that_does_not_answer_is_told_with_its_address() -> None:
     ended = commands.run("verify", f"http://127.0.0.1:{free_port()}")
     assert ended.returncode == 1
-    assert re.match(r"error: http://\S+/v1/build\.json: does not answer \(.*\); correct the address", ended.stderr)
+    seed, error = ended.stderr.split("\n", 1)
+    assert re.fullmatch(r"--seed \d+ asks the same again", seed)
+    assert re.match(r"error: http://\S+/v1/build\.json: does not answer \(.*\); correct the address", error)

@@ -1,5 +1,6 @@
 """Whether lists, details and snapshot say the same of the same markets: everything that is seen at about one time."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -43,9 +44,9 @@ def _snapshot(asked: Subject, shown: Mapping[str, tuple[WalkedItem, WalkPlan]]) 
     yield from faults
     hidden = {market_id.lower() for market_id in asked.hidden}
     for group, signals in (groups or {}).items():
-        ids = [signal["id"].lower() for signal in signals]
-        for repeated in sorted({one_id for one_id in ids if ids.count(one_id) > 1}):
-            yield wrong(answer.target, f"{group} shows market {repeated} {ids.count(repeated)} times")
+        counts = Counter(signal["id"].lower() for signal in signals)
+        for repeated in sorted(one_id for one_id, count in counts.items() if count > 1):
+            yield wrong(answer.target, f"{group} shows market {repeated} {counts[repeated]} times")
         for signal in signals:
             if signal["id"].lower() in hidden:
                 yield broken(answer.target, f"{group} shows market {signal['id']}, which is hidden")
@@ -75,7 +76,7 @@ class ListedMarketCheck:
         if item is None:  # it has left the list
             return
         answer = asked.ask(f"{LIST}/{self.market_id}")
-        may_lack = _MAY_LACK if asked.variant == "extended" else ()
+        may_lack = () if asked.variant == "core" else _MAY_LACK
         detail, faults = answers.content(answer, PublicMarketDetail, may_lack)
         yield from faults
         if detail is None:

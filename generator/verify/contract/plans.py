@@ -58,7 +58,7 @@ PLANS: Final = (
 
 @dataclass
 class ContractWalk:
-    """What a walk led to: the items in order, whether it came to the end, and what is wrong with its pages.
+    """What a walk led to: the items in order, their ids, whether it came to the end, and what is wrong with its pages.
 
     It `is_comparable` unless something is so wrong that nobody can tell what else it should have, and `is_ordered`
     unless its sort compares something else than ours, or nothing.
@@ -66,12 +66,8 @@ class ContractWalk:
 
     plan: WalkPlan
     items: list[WalkedItem] = field(default_factory=list)
+    ids: set[str] = field(default_factory=set)
     is_whole: bool = False
     is_comparable: bool = True
     is_ordered: bool = True
     found: list[Mismatch] = field(default_factory=list)
-
-    @property
-    def ids(self) -> set[str]:
-        """The ids of its items."""
-        return {item["id"] for item in self.items}

@@ -62,13 +62,15 @@ class RowCheck:
         yield from sorted(offences, key=lambda one: -one.verdict)[:1]
 
 
-def _row_faults(answer: SiteAnswer, row: RequestRow, method: str, variant: contract.Variant) -> Iterator[Mismatch]:
+def _row_faults(
+    answer: SiteAnswer, row: RequestRow, method: str, variant: contract.Variant | None
+) -> Iterator[Mismatch]:
     target, invalid = answers.shown(method, answer.target), [name.partition(".")[0] for name in row.get("invalid", ())]
     if answer.status == HTTPStatus.OK and invalid == ["q"] and items_of(answer):
         return  # such words are in no text, so it offers no search
-    is_reference = invalid == ["marketId"]
+    may_be_slug = invalid == ["marketId"] and variant != "core"
     # What is no UUID may be a slug that no market has, or none at all, which the contract leaves open.
-    allowed = {row["status"], *((HTTPStatus.NOT_FOUND,) if is_reference and variant == "extended" else ())}
+    allowed = {row["status"], *((HTTPStatus.NOT_FOUND,) if may_be_slug else ())}
     if answer.status not in allowed:
         # The contract has no operation but GET, and no word for how others are refused.
         is_refusal = method not in ("GET", "HEAD") and answer.status >= HTTPStatus.MULTIPLE_CHOICES
@@ -76,7 +78,7 @@ def _row_faults(answer: SiteAnswer, row: RequestRow, method: str, variant: contr
     yield from answers.faults(answer, method)
     if answer.status == HTTPStatus.BAD_REQUEST and method == "GET" and not answer.flaw:
         named = answers.parameters(answer)
-        if is_reference and variant == "extended" and contract.market_parameter(variant) in named:
+        if may_be_slug and contract.market_parameter("extended") in named:
             return
         yield from (
             broken(target, f"the details of the 400 do not name the parameter {name}")
@@ -158,9 +160,9 @@ class HiddenCheck:
 
 
 def _visible(answer: SiteAnswer) -> tuple[bytes, str | None]:
-    """What readers see of it, without the id that they asked for, which it may name."""
-    asked_for = answer.target.rpartition("/")[2].encode()
-    return answer.body.replace(asked_for, b""), answer.headers.get("content-type")
+    """What readers see of it, without the id that they asked for, which it may name, in either case."""
+    asked_for = re.escape(answer.target.rpartition("/")[2]).encode()
+    return re.sub(asked_for, b"", answer.body, flags=re.IGNORECASE), answer.headers.get("content-type")
 
 
 # ── HTTP ──────────────────────────────────────────────────────────────────────────────────────────────────────────

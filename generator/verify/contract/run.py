@@ -8,8 +8,7 @@ from typing import Final
 
 from generator.progress import Progress
 from generator.verify.contract import content, requests, subject, walks
-from generator.verify.contract.findings import broken
-from generator.verify.contract.plans import LIST
+from generator.verify.contract.findings import no_answer
 from generator.verify.contract.requests import ContractCheck
 from generator.verify.contract.subject import Subject
 from generator.verify.mismatches import Mismatch, Verdict, told
@@ -94,8 +93,8 @@ class _Look:
             try:
                 seen.extend(told(check(self._asked)))
             except NoAnswerError as error:
-                seen.append(broken(error.target, error.reason.partition(" (")[0]))
-                self.is_gone = _is_gone(self._asked)
+                seen.append(no_answer(error))
+                self.is_gone = self._asked.is_gone()
             except SpentError:
                 return
             self.seen[check] = _once(seen)
@@ -112,17 +111,6 @@ class _Look:
         """What the checks found that found something, without notes."""
         found = {check: [one for one in seen if one.verdict != Verdict.NOTE] for check, seen in self.seen.items()}
         return {check: seen for check, seen in found.items() if seen}
-
-
-def _is_gone(asked: Subject) -> bool:
-    """Whether the server answers nothing any more, after a request that it did not answer."""
-    try:
-        asked.ask(LIST)
-    except NoAnswerError:
-        return True
-    except SpentError:
-        return False
-    return False
 
 
 def _confirmed(first: _Look, before: Subject) -> list[Mismatch]:

@@ -12,7 +12,7 @@ from generator.api import contract, keys
 from generator.api.contract import Variant
 from generator.verify.contract.answers import UUID
 from generator.verify.contract.plans import LIST, ContractWalk, WalkPlan
-from generator.verify.reader import SiteAnswer, SiteReader
+from generator.verify.reader import NoAnswerError, SiteAnswer, SiteReader, SpentError
 
 _FIRST: Final = f"{LIST}?status=all&sort=popular&limit=1"
 #: A category that no site has.
@@ -28,6 +28,7 @@ _EXTENDED: Final = frozenset({"slug", "category", "categories"})
 class Subject:
     """A deployment. `market_id` is one that a list shows, `cursor` leads on in all markets in the sort `popular`.
 
+    `variant` is None where nothing tells which one it has: then what either allows is right.
     `document` is its OpenAPI document, as it answers; `hidden` are ids that it must not show; `lifetime_s` is for how
     many seconds caches may show a list that has changed. `walked` are the walks so far.
     """
@@ -35,7 +36,7 @@ class Subject:
     reader: SiteReader
     hidden: tuple[str, ...]
     document: SiteAnswer
-    variant: Variant
+    variant: Variant | None
     market_id: str | None
     cursor: str | None
     lifetime_s: int
@@ -43,9 +44,29 @@ class Subject:
     walked: dict[WalkPlan, ContractWalk] = field(default_factory=dict)
 
     def ask(self, target: str, method: str = "GET", encoding: str = "gzip", **headers: str) -> SiteAnswer:
-        """The answer to a request; underscores in names of headers stand for hyphens."""
+        """The answer to a request; underscores in names of headers stand for hyphens.
+
+        Raises NoAnswerError if there is none, nor at a second try, though the server answers others: the check ends
+        there, and what the rest of it would have shown could not be seen twice.
+        """
         named = {name.replace("_", "-"): value for name, value in headers.items()}
-        return self.reader.ask(method, target, {"Accept-Encoding": encoding, **named})
+        given = {"Accept-Encoding": encoding, **named}
+        try:
+            return self.reader.ask(method, target, given)
+        except NoAnswerError:
+            if self.is_gone():
+                raise
+            return self.reader.ask(method, target, given)
+
+    def is_gone(self) -> bool:
+        """Whether the server answers nothing any more, after a request that it did not answer."""
+        try:
+            self.reader.ask("GET", LIST)
+        except NoAnswerError:
+            return True
+        except SpentError:
+            return False
+        return False
 
     def leave_out(self, text: str) -> None:
         """Note, once, what could not be asked."""
@@ -61,14 +82,23 @@ def of(reader: SiteReader, hidden: tuple[str, ...]) -> Subject:
     market_id, cursor = (_text(value) for value in (market.get("id"), _objects(parsed_json(answer)).get("nextCursor")))
     if market_id and not UUID.fullmatch(market_id):
         market_id = None  # nothing to write into a path
-    shows = _EXTENDED & market.keys() or (
-        document.status == HTTPStatus.OK and contract.market_parameter("extended").encode() in document.body
-    )
-    if not shows and market:  # a server of the core variant may ignore the filter
-        filtered = reader.ask("GET", f"{_FIRST}&category={_NO_CATEGORY}")
-        shows = filtered.status == HTTPStatus.OK and items_of(filtered) == []
-    variant: Variant = "extended" if shows else "core"
+    variant = _variant(reader, document, market)
     return Subject(reader, hidden, document, variant, market_id, cursor, _lifetime_s(answer))
+
+
+def _variant(reader: SiteReader, document: SiteAnswer, market: Mapping[str, Any]) -> Variant | None:
+    """The variant of a deployment that shows this market, if it has any; None if nothing tells it."""
+    if _EXTENDED & market.keys() or _describes(document, "extended"):
+        return "extended"
+    filtered = reader.ask("GET", f"{_FIRST}&category={_NO_CATEGORY}") if market else None
+    if filtered and filtered.status == HTTPStatus.OK:
+        return "extended" if items_of(filtered) == [] else "core"  # which may ignore the filter
+    # A 400 may refuse this category or every one.
+    return "core" if _describes(document, "core") else None
+
+
+def _describes(document: SiteAnswer, variant: Variant) -> bool:
+    return document.status == HTTPStatus.OK and contract.market_parameter(variant).encode() in document.body
 
 
 def items_of(answer: SiteAnswer) -> list[Mapping[str, Any]] | None:

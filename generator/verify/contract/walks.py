@@ -10,11 +10,11 @@ from generator.api import contract
 from generator.api.contract import PublicMarketList, PublicMarketListItem, Sort
 from generator.site.catalog import RANKS
 from generator.verify.contract import answers
-from generator.verify.contract.findings import broken, note, wrong
+from generator.verify.contract.findings import broken, no_answer, note, wrong
 from generator.verify.contract.plans import ContractWalk, WalkedItem, WalkPlan
 from generator.verify.contract.subject import Subject
 from generator.verify.mismatches import Mismatch
-from generator.verify.reader import SiteAnswer
+from generator.verify.reader import NoAnswerError, SiteAnswer
 
 #: The most pages of a walk.
 MOST_PAGES: Final = 6
@@ -37,7 +37,15 @@ def walk(asked: Subject, plan: WalkPlan) -> ContractWalk:
     made = asked.walked[plan] = ContractWalk(plan)
     cursor, cursors = None, set[str]()
     for number in range(MOST_PAGES):
-        answer = asked.ask(plan.page(number, cursor))
+        try:
+            answer = asked.ask(plan.page(number, cursor))
+        except NoAnswerError as error:
+            if asked.is_gone():
+                raise
+            # Of one page: all that other walks tell of each other is still worth its requests.
+            made.found.append(no_answer(error))
+            made.is_comparable = False
+            return made
         page, faults = answers.content(answer, PublicMarketList)
         made.found += faults
         if page is None:
@@ -46,8 +54,7 @@ def walk(asked: Subject, plan: WalkPlan) -> ContractWalk:
         limit = plan.limits[number % len(plan.limits)]
         following = page["nextCursor"]
         may_be_short = number > 0 and len(plan.limits) > 1
-        sizes = _size_faults(page, limit, may_be_short=may_be_short)
-        made.found += [broken(answer.target, text) for text in sizes]
+        made.found += _size_faults(answer.target, page, limit, may_be_short=may_be_short)
         if following in cursors or (number and page["items"] == made.items[-len(page["items"]) :] != []):
             made.found.append(wrong(answer.target, "the nextCursor leads to the same page again"))
             made.is_comparable = False
@@ -56,6 +63,7 @@ def walk(asked: Subject, plan: WalkPlan) -> ContractWalk:
         made.found += [wrong(answer.target, text) for text in _item_faults(made, page["items"])]
         made.found += _late_bets(answer, page["items"])
         made.items += page["items"]
+        made.ids.update(item["id"] for item in page["items"])
         if following is None or not page["items"]:
             made.is_whole = following is None
             return made
@@ -64,14 +72,15 @@ def walk(asked: Subject, plan: WalkPlan) -> ContractWalk:
     return made
 
 
-def _size_faults(page: Mapping[str, Any], limit: int, *, may_be_short: bool) -> Iterator[str]:
+def _size_faults(target: str, page: Mapping[str, Any], limit: int, *, may_be_short: bool) -> Iterator[Mismatch]:
     size, is_last = len(page["items"]), page["nextCursor"] is None
     if size > limit:
-        yield f"has {size} items, more than its limit of {limit}"
+        yield broken(target, f"has {size} items, more than its limit of {limit}")
     elif size == 0 and not is_last:
-        yield "has no item, yet a nextCursor"
+        yield broken(target, "has no item, yet a nextCursor")
     elif size < limit and not is_last and not may_be_short:
-        yield f"has {size} items of {limit}, yet a nextCursor: its limit is not kept"
+        # The contract says no more than "page size"; markets that are lost so, other walks miss.
+        yield note(target, "has fewer items than its limit, yet a nextCursor")
 
 
 def _item_faults(made: ContractWalk, items: Sequence[WalkedItem]) -> Iterator[str]:
