@@ -84,8 +84,8 @@ class InvalidError(Exception):
 class Dynamic:
     """The server: a context manager that serves at `url` while it is entered.
 
-    None of fewer than two is hidden; `fault` is one that test_contract.py names. After `limit_after` requests in all, one is
-    refused; every `change_every` requests, the server changes by itself.
+    Of a `count` below 2, none is hidden; `fault` is one that test_contract.py names. After `limit_after` requests in
+    all, one is refused; every `change_every` requests, the server changes by itself.
     """
 
     count: int = 120
