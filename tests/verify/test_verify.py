@@ -207,7 +207,7 @@ ALTERED: Final[dict[str, tuple[str, Change, Verdict, str]]] = {
 def test_an_altered_answer_is_named(proxy: Proxy, kind: str) -> None:
     pattern, change, verdict, text = ALTERED[kind]
     proxy.alter = altering(pattern, change)
-    found = mismatches(proxy.url)
+    found = mismatches(proxy.url, seed=2)  # by which no search finds only what steps changed, so might be stale
     assert {one.verdict for one in found} == {verdict}
     assert any(re.search(text, one.text) for one in found), found
     # The other form of a feed, and OpenAPI, are compared with this one.
@@ -507,7 +507,7 @@ def test_what_was_found_is_told_though_the_site_fails_then(proxy: Proxy) -> None
     proxy.alter = alter
     found = mismatches(proxy.url)
     assert [one.target for one in found] == ["/v1/build.json", "/v1/public/markets/snapshot"]
-    assert found[0].text.startswith("the run ended here, so what differs was not asked for again: /v1/build.json: is")
+    assert found[0].text.startswith("the run ended here, so what was found is told as it is, and the rest")
 
 
 def test_what_the_index_names_is_asked_for_once(proxy: Proxy) -> None:
