@@ -54,13 +54,17 @@ class Verification:
 
 
 class _Run:
-    """The inquiry, which begins anew whenever the site was published; what failed checks found when last made."""
+    """The inquiry, which begins anew whenever the site was published.
+
+    `made` counts the checks; `failed` has what those found that found something when they were made last.
+    """
 
     def __init__(self, reader: SiteReader, patience_s: float, most_steps: int | None) -> None:
         self.reader = reader
         self._patience_s = patience_s
         self._most_steps = most_steps
         self.failed: dict[Check, list[Mismatch]] = {}
+        self.made = 0
         self.asked = self.begun()
 
     def begun(self) -> Inquiry:
@@ -87,6 +91,7 @@ class _Run:
                 if self._has_changed(self.asked):
                     self.asked = self.begun()
                 self._differs(check)
+            self.made += 1
             progress.advance()
 
     def ask_again(self) -> None:
@@ -141,7 +146,7 @@ def verify(
         run.ask(selection.checks, progress)
         run.ask_again()
     except VerifyError as error:
-        text = f"the run ended here, so what differs was not asked for again: {error}"
+        text = f"the run ended here, so what was found is told as it is, and the rest was not asked: {error}"
         ended.append(Mismatch(Verdict.BROKEN, reader.target, text))
     # Some things are asked for by several checks.
     found = [*dict.fromkeys([*chain.from_iterable(run.failed.values()), *ended])]
@@ -150,7 +155,7 @@ def verify(
         stale = Mismatch(Verdict.STALE, target, "is out of date: the change feed leads to a later state")
         found = [stale, *(one for one in found if one.verdict == Verdict.BROKEN)]
     found.sort(key=lambda one: (-one.verdict, one.target))
-    return Verification(run.asked.site.build.as_of, len(selection.checks), reader.requests, found, selection.lists)
+    return Verification(run.asked.site.build.as_of, run.made, reader.requests, found, selection.lists)
 
 
 def _steps(

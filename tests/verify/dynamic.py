@@ -84,8 +84,8 @@ class InvalidError(Exception):
 class Dynamic:
     """The server: a context manager that serves at `url` while it is entered.
 
-    `count` is at least 2, and `fault` one that test_contract.py names. After `limit_after` requests in all, one is
-    refused; every `change_every` requests, the server changes by itself.
+    Of a `count` below 2, none is hidden; `fault` is one that test_contract.py names. After `limit_after` requests in
+    all, one is refused; every `change_every` requests, the server changes by itself.
     """
 
     count: int = 120
@@ -101,7 +101,7 @@ class Dynamic:
 
     def __post_init__(self) -> None:
         rows = demo_rows(self.count, as_of=self.as_of)
-        self.hidden_id = next(row["id"] for row in rows if row["approval"] != "approved" or not row["is_listed"])
+        self.hidden_id = next((row["id"] for row in rows if not _is_visible(row)), "")
         self._lock = threading.RLock()
         self._cursors: dict[str, tuple[str, str, Position | None]] = {}
         self._now = [row | {"ended": row["resolvedAt"] or row["closeTime"]} for row in rows]
@@ -193,7 +193,8 @@ class Dynamic:
 
     def _query(self, text: str) -> Query:
         given = parse_qs(text, keep_blank_values=True)
-        problems: dict[str, str] = {name: "is not offered here" for name in ("category", "q") if name in given}
+        refused = () if self.fault == "404 for a bad id" else ("category", "q")  # else its variant is not to be known
+        problems: dict[str, str] = {name: "is not offered here" for name in refused if name in given}
         for name in ("status", "sort", "limit", "cursor"):
             if name in given and (len(given[name]) > 1 or not given[name][0]):
                 problems[name] = "must be given once, with a value"

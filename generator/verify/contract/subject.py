@@ -83,7 +83,8 @@ def of(reader: SiteReader, hidden: tuple[str, ...]) -> Subject:
     if market_id and not UUID.fullmatch(market_id):
         market_id = None  # nothing to write into a path
     variant = _variant(reader, document, market)
-    return Subject(reader, hidden, document, variant, market_id, cursor, _lifetime_s(answer))
+    left_out = [] if variant else ["nothing tells the variant, so what either of them allows was taken for right"]
+    return Subject(reader, hidden, document, variant, market_id, cursor, _lifetime_s(answer), left_out)
 
 
 def _variant(reader: SiteReader, document: SiteAnswer, market: Mapping[str, Any]) -> Variant | None:
