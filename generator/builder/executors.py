@@ -143,8 +143,8 @@ def forked(
         for staged in pool.results():
             remaining.remove(staged.part)
             yield staged
-    if pool.quits and not reader.is_file():
-        remark(notices.few_connections(len(pool.quits), pool.count, pool.quits[0]))
+    if causes := [cause for cause in pool.quits if cause]:
+        remark(notices.few_connections(len(causes), pool.count, causes[0]))
     yield from alone(work, sorted(remaining, key=lambda part: part.first), reader)
 
 
@@ -165,7 +165,8 @@ class _Worker:
                 with ended_after(_CONNECTED_WITHIN_S):
                     self._reader = self._opened.enter_context(reader)
             except SourceError as error:
-                raise QuitError(str(error)) from error
+                # Another server behind the same address is not a lack of connections.
+                raise QuitError(str(error).partition("; ")[0] if error.may_pass else "") from error
             except OverdueError as error:
                 raise QuitError(f"no answer within {_CONNECTED_WITHIN_S} seconds") from error
         return _done(self._work, part, self._reader)

@@ -153,9 +153,9 @@ _ENDED_DAY: Final = _kind(
 _FEW_CONNECTIONS: Final = _kind(
     Topic.FEW_CONNECTIONS,
     "worker",
-    "got no connection to the database",
-    "others read its part, so the build took longer: let the pool, or the limit of this user, hold one connection for "
-    "each worker and one more",
+    "not every worker got a connection to the database",
+    "the rest of the build read their parts, so it took longer: let the pool, or the limit of this user, hold one "
+    "connection for each worker and one more",
 )
 _NO_PRICES: Final = _kind(
     Topic.NO_PRICES,
@@ -210,7 +210,7 @@ def ended_day(date: str) -> Finding:
 
 def few_connections(quit_early: int, workers: int, cause: str) -> Finding:
     """The remark about workers that had no connection, for this cause."""
-    return _FEW_CONNECTIONS.about(f"{quit_early} of {workers}", printable(cause))
+    return _FEW_CONNECTIONS.about("pool", printable(f"{quit_early} of {workers}: {cause}"))
 
 
 def empty_relations(names: Sequence[str]) -> str:

@@ -5,6 +5,7 @@ from typing import Any
 
 import click
 
+from generator import documentation
 from generator.builder.preflight import BuildCheck
 from generator.cli import logs
 from generator.cli.command import Subcommand, env_files, now
@@ -31,7 +32,8 @@ def check_command(settings: Config, *, published: bool, names_all: bool, **optio
         check = BuildCheck(settings, now(), bar, accepts_demo="demo" in accepted(options), names_all=names_all)
         findings = list(_findings(settings, check))
     for finding in findings:
-        logs.result(finding.sentence() if logs.are_json() else str(finding), finding.severity)
+        text = finding.sentence() if logs.are_json() else str(finding)
+        logs.result(documentation.located(text), finding.severity)
     errors = sum(finding.severity is Severity.ERROR for finding in findings)
     if errors or check.measured is None:
         which = "this error" if errors == 1 else f"these {errors} errors"

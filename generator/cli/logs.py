@@ -81,7 +81,6 @@ def notice(sentence: str) -> None:
 
 def result(sentence: str, level: str = "result", /, **fields: object) -> None:
     """Write a line of the command's result to stdout; `level` and `fields`, its figures, are for JSON only."""
-    sentence = documentation.located(sentence)
     click.echo(_line(time.time(), level, sentence, fields) if are_json() else sentence)
 
 

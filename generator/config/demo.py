@@ -8,11 +8,17 @@ from generator.errors import GuardError
 
 #: The `application_id` that `public-markets demo` gives its SQLite file: "PMdm" in ASCII.
 APPLICATION_ID: Final = 0x504D646D
+#: Where it stands in the file.
+_MARK: Final = slice(68, 72)
 
 
 def is_here() -> bool:
     """Whether the current folder has the database that `public-markets demo` makes unless settings name another."""
-    return Path(DEMO_DATABASE.removeprefix("sqlite:///")).exists()
+    try:
+        with Path(DEMO_DATABASE.removeprefix("sqlite:///")).open("rb") as file:
+            return file.read(_MARK.stop)[_MARK] == APPLICATION_ID.to_bytes(4)
+    except OSError:
+        return False
 
 
 def refuse(config: Config, *, is_marked: bool) -> None:

@@ -3,6 +3,7 @@
 It knows what each driver needs and none of our relations. Rows are returned as the driver delivers them.
 """
 
+import os
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -66,7 +67,7 @@ def transaction(config: Config, instant: str | None = None) -> Iterator["Transac
         failed.may_pass = _may_pass(error, driver)
         raise failed from error
     except AssertionError as error:  # SQLAlchemy's, of what the server says that it is
-        if "version" not in str(error):
+        if not str(error).startswith("Could not determine version"):
             raise
         raise SourceError(
             f"{display_url(config)}: this server says that it is {printable(str(error).partition('string ')[2])}; only "
@@ -104,9 +105,15 @@ def _postgresql(url: sa.URL) -> sa.Engine:
 
 
 def _sqlite_creator(path: Path, instant: str | None) -> partial[sqlite3.Connection]:
-    if path.is_dir():
+    try:
+        is_folder, is_file = path.is_dir(), path.is_file()
+    except OSError as error:
+        raise SourceError(
+            f"source.url: {path}: {os.strerror(error.errno or 0).lower()}; let this user enter its folder"
+        ) from error
+    if is_folder:
         raise SourceError(f"source.url: {path} is a directory; name the database file in it")
-    if not path.is_file():
+    if not is_file:
         raise SourceError(
             f"source.url: {path}: no such database file; set source.url to your database, or run `public-markets demo`"
         )
@@ -196,6 +203,10 @@ def _of_file(text: str, path: Path | None) -> str | None:
     """What to do about an SQLite file that cannot be read because SQLite would have to write."""
     if path is None or not text.startswith(("attempt to write a readonly", "unable to open database file")):
         return None
+    try:
+        path.open("rb").close()
+    except OSError:
+        return "let this user read the file"
     if path.with_name(f"{path.name}-journal").exists():
         return (
             "a program died in the midst of a transaction: open the file once with a program that may write to it, "

@@ -119,10 +119,8 @@ def bound(rows: Iterable[Sequence[Any]]) -> Iterator[str]:
     """One sentence for each of our relations that rows of `Statements.row_security` tell of."""
     remedy = "read a view without security_invoker, whose owner owns the table, or add a policy"
     for relation, table, is_by_view, has_policy in rows:
-        what = "row level security binds this user, who is not the table's owner"
+        what = "row level security binds this user"
         if is_by_view:
             what = f"is a view with security_invoker, so row level security of {table} binds this user"
-        shown = (
-            "shows what its policies let this user see" if has_policy else "shows nothing, as it has no policy for it"
-        )
+        shown = "its policies decide what is seen" if has_policy else "no policy lets it see a row"
         yield f"{relation}: {what}, and {shown}; {remedy}"

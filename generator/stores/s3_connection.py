@@ -67,6 +67,11 @@ class Connection:
             if self.ca_bundle and not Path(self.ca_bundle).is_file():
                 raise StoreError(f"AWS_CA_BUNDLE: {self.ca_bundle} is not a file; correct it")
             self.client = self._connected(Config())
+        if self.proxy and not _is_usual(self.proxy):
+            raise StoreError(
+                f"{_setting(self.proxy)}: is not the address of a proxy of http or https; write it like "
+                "http://user:password@host:port, its password percent-encoded"
+            )
 
     @property
     def proxy(self) -> str | None:
@@ -178,3 +183,12 @@ def _setting(proxy: str) -> str:
     """The environment variable that sets this proxy, for messages: its address may have a password."""
     set_by = (name for name, value in os.environ.items() if value == proxy and name.lower().endswith("_proxy"))
     return next(set_by, "the system's proxy")
+
+
+def _is_usual(proxy: str) -> bool:
+    """Whether both libraries understand the address; what boto3 says of another may have its password."""
+    try:
+        parts = urlsplit(proxy if "://" in proxy else f"http://{proxy}")
+        return parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False

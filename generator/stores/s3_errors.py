@@ -212,10 +212,11 @@ def of_answer(asked: Asked, status: int, code: str, message: str) -> Exception:
     said = f"{asked.what}: {answer}"
     if status in _FAILED_CONDITION_STATUSES or (status == _NOT_FOUND and code == "NoSuchKey"):
         return ConditionFailedError(said)
-    remedy = _REMEDIES.get(code) or _REMEDIES_BY_STATUS.get(status) or (_LOCKED if "Object Lock" in message else None)
+    is_locked = "object lock" in message.lower()
+    remedy = _LOCKED if is_locked else _REMEDIES.get(code) or _REMEDIES_BY_STATUS.get(status)
     if remedy is None and is_transient(status, code):
         return UnavailableError(said)
-    if code in _DENIED or (remedy is None and status == _FORBIDDEN):
+    if (code in _DENIED and not is_locked) or (remedy is None and status == _FORBIDDEN):
         needed = f"allow these credentials {_needed(asked)}"
         return DeniedError(f"{asked.what}: {asked.operation} was refused ({answer}); {needed}")
     if status == _NOT_IMPLEMENTED:

@@ -122,11 +122,11 @@ def test_row_level_security_that_binds_the_user_is_told_with_what_it_lets_throug
         """
     )
     remedy = "read a view without security_invoker, whose owner owns the table, or add a policy"
-    bound = "row level security binds this user, who is not the table's owner"
+    bound = "row level security binds this user"
     invoker = "is a view with security_invoker, so row level security of all_orders binds this user"
-    nothing = "shows nothing, as it has no policy for it"
+    nothing = "no policy lets it see a row"
     assert told("a reader") == [
-        f"fills: {bound}, and shows what its policies let this user see; {remedy}",
+        f"fills: {bound}, and its policies decide what is seen; {remedy}",
         f"fx_members: {bound}, and {nothing}; {remedy}",
         f"orders: {invoker}, and {nothing}; {remedy}",
     ]

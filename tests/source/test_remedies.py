@@ -1,9 +1,11 @@
 """Errors of the database are told in its own words, with what to do about them."""
 
 import os
+import shutil
 import sqlite3
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -27,7 +29,9 @@ IPV6 = 'connection to server at "2001:db8::1", port 5432 failed: Network is unre
     ("state", "message", "begin"),
     [
         ("57014", "canceling statement due to statement timeout", "raise the limit of the role that reads: ALTER ROLE"),
-        ("57014", "canceling statement due to user request", None),
+        ("57014", "canceling statement due to user request", "run again"),
+        ("57014", "storniere Anfrage wegen Zeitüberschreitung der Anfrage", "raise the limit of the role"),
+        ("25P04", "terminating connection due to transaction timeout", "raise the limit of the role"),
         ("40001", "canceling statement due to conflict with recovery", "a standby ends queries"),
         ("57P01", "terminating connection due to conflict with recovery", "a standby ends queries"),
         ("57P01", "terminating connection due to administrator command", None),
@@ -45,7 +49,11 @@ IPV6 = 'connection to server at "2001:db8::1", port 5432 failed: Network is unre
         (None, IPV6, "this host may have an IPv6 address only"),
         (None, "[Errno -5] No address associated with hostname", "this host may have an IPv6 address only"),
         (None, 'connection to server at "10.0.0.1", port 6543 failed: Connection refused', "port 6543 is a pooler's"),
-        (None, "password authentication failed", None),
+        (None, 'connection to server at "10.0.0.1", port 6543 failed: FATAL:  password authentication failed', None),
+        (None, f'{IPV6}\nconnection to server at "10.0.0.1", port 5432 failed: Connection refused', None),
+        (None, "FATAL:  (ENOIDENTIFIER) no tenant identifier provided", "a pooler that serves many projects wants"),
+        (None, "FATAL:  (EMAXCONNSESSION) max clients reached in session mode", "the pool has no connection left"),
+        (None, "SSL error: certificate has expired", "renew the server's certificate"),
     ],
 )
 def test_what_is_known_of_an_error_has_a_remedy(state: str | None, message: str, begin: str | None) -> None:
@@ -148,3 +156,24 @@ def test_ids_without_hyphens_are_told_how_to_get_them(database: sqlite3.Connecti
     (tmp_path / "config.yaml").touch()
     told = run("check", f"--set=source.url=sqlite:///{tmp_path}/markets.db", cwd=tmp_path).stdout
     assert "id: not a UUID: its hyphens are missing (00000001000040008000000000000000); put them in" in told
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="NOT TESTED: only root may run as somebody else")
+def test_a_file_that_this_user_may_not_read_is_told(database: sqlite3.Connection, tmp_path: Path) -> None:
+    insert_market(database)
+    database.commit()
+    (place := Path(tempfile.mkdtemp(dir="/tmp"))).chmod(0o755)
+    shutil.copy(tmp_path / "markets.db", place / "site.db")
+    config = make_config(tmp_path, source__url=f"sqlite:///{place}/site.db")
+    for mode, path, told in (
+        (0o600, place / "site.db", "unable to open database file; let this user read the file$"),
+        (0o700, place, f"{place}/site.db: permission denied; let this user enter its folder$"),
+    ):
+        path.chmod(mode)
+        os.seteuid(65534)
+        try:
+            with pytest.raises(SourceError, match=told), open_reader(config, Quarantine()) as reader:
+                reader.survey()
+        finally:
+            os.seteuid(0)
+    shutil.rmtree(place)

@@ -203,6 +203,15 @@ def test_both_libraries_ask_through_the_proxy_that_boto3_finds_or_through_none(
         call(open_bucket(s3, client))
 
 
+def test_no_password_of_a_proxy_is_told(s3: S3Server, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    for address in ("socks5://u:hidden@127.0.0.1:9", "http://u:hid/den@127.0.0.1:9", "http://u:hidden@127.0.0.1:9"):
+        monkeypatch.setenv("http_proxy", address)
+        with pytest.raises((UnavailableError, StoreError)) as told:
+            CALLS["get"](open_bucket(s3, client))
+        assert "hid" not in str(told.value)
+        assert "http_proxy" in str(told.value)
+
+
 @pytest.mark.parametrize("variable", ["AWS_S3_EXPRESS", "AWS_REQUEST_PAYER", "AWS_SKIP_SIGNATURE"])
 def test_the_environment_changes_nothing_that_boto3_does_not_read(
     s3: S3Server, client: Client, variable: str, monkeypatch: pytest.MonkeyPatch

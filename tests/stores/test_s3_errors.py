@@ -123,6 +123,10 @@ def test_a_bucket_with_object_lock_is_told_by_the_message_alone() -> None:
     assert str(error).partition(f"{said}; ")[2] == (
         "name a bucket without object lock in publish.target, as this one would keep what is withdrawn"
     )
+    kept = "Access Denied because object protected by object lock."
+    error = of_answer(Asked("s3://markets/v1", "s3://markets", "DeleteObject"), 403, "AccessDenied", kept)
+    assert "name a bucket without object lock" in str(error)
+    assert "allow these credentials" not in str(error)
 
 
 def test_a_line_break_in_a_session_token_is_named_without_the_token(

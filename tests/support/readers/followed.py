@@ -182,7 +182,7 @@ class Followed:
         before = file.read_bytes() if file.exists() else None
         said = self._run(file)
         if head is None:
-            assert "no Public Markets site answers at" in said, "the store's 404 has no JSON"
+            assert "head.json: 404: " in said, said
             assert before == (file.read_bytes() if file.exists() else None)
             return
         assert hashlib.sha256(file.read_bytes()).hexdigest() == head["state"], said
