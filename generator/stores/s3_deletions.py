@@ -78,7 +78,7 @@ class Deletions:
         for error in sorted(answer.get("Errors", []), key=lambda error: is_transient(_OK, error.get("Code", ""))):
             if error.get("Code") != "NoSuchKey":
                 asked = self._connection.asked(f"s3://{self._bucket}/{error.get('Key', '')}", "DeleteObject")
-                raise of_answer(asked, _OK, error.get("Code", ""), error.get("Message", ""))
+                raise of_answer(asked, _OK, error.get("Code", ""), error.get("Message") or "")
 
     def _delete_singly(self, objects: "Sequence[ObjectIdentifierTypeDef]", before_each: BeforeEach) -> None:
         def delete(identifier: "ObjectIdentifierTypeDef") -> None:

@@ -148,7 +148,8 @@ def of_boto3(asked: Asked, error: BotoCoreError | ClientError | ResponseParserEr
     """Translate an error of boto3."""
     what = asked.what
     if isinstance(error, ClientError):
-        message = error.response.get("Error", {}).get("Message", "")
+        # Of an answer with an empty element, it is None.
+        message = error.response.get("Error", {}).get("Message") or ""
         return of_answer(replace(asked, operation=error.operation_name), status_of(error), code_of(error), message)
     if problem := _connection_problem(error):
         return StoreError(f"{what}: {problem}")

@@ -3,10 +3,10 @@
 import socket
 from collections.abc import Callable
 from functools import partial
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import pytest
-from botocore.exceptions import SSLError
+from botocore.exceptions import ClientError, SSLError
 
 from generator.errors import StoreError
 from generator.stores.requests import explaining_outage, with_retries
@@ -115,6 +115,12 @@ def test_a_refusal_names_what_was_refused_why_and_the_remedy(code: str, s3: S3Se
         assert said in text, name
         assert f"{status} {code}: Requested by the test." in text, name
         assert "\n" not in text
+
+
+def test_an_answer_that_says_nothing_is_translated_by_its_status() -> None:
+    answer: Any = {"Error": {"Code": "UnknownError", "Message": None}, "ResponseMetadata": {"HTTPStatusCode": 500}}
+    error = of_boto3(Asked("s3://markets/v1", "s3://markets"), ClientError(answer, "PutObject"))
+    assert isinstance(error, UnavailableError)
 
 
 def test_a_bucket_with_object_lock_is_told_by_the_message_alone() -> None:
