@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cached_property
 from heapq import nsmallest
 from math import isclose
 from typing import Final, NamedTuple
@@ -123,13 +124,7 @@ class Comparison:
             if isinstance(mine, Differences):
                 mine.add(getattr(other, name))
 
-    def compare(
-        self,
-        before: bytes | None,
-        after: bytes,
-        interval: Interval,
-        rows: RowsRead = NOT_READ,
-    ) -> None:
+    def compare(self, before: bytes | None, after: bytes, interval: Interval, rows: RowsRead = NOT_READ) -> None:
         """Compare the body of a market's detail with the one in place, if there is one."""
         then, now = _Shown.of(before), _Shown.of(after)
         if now and not then:
@@ -178,7 +173,8 @@ class _Fill(BaseModel):
 _FILLS: Final = TypeAdapter(list[_Fill])
 
 
-class _Shown(NamedTuple):
+@dataclass(frozen=True)
+class _Shown:
     """What is compared of a detail; `newest` is the last probability of its history."""
 
     market: _Market
@@ -195,12 +191,13 @@ class _Shown(NamedTuple):
     def of(cls, body: bytes | None) -> "_Shown | None":
         """Read it from a body; None if that is missing or damaged."""
         try:
-            market = _Market.model_validate_json(detail.market_object(body or b""))
             shown = body or b""
+            market = _Market.model_validate_json(detail.market_object(shown))
             return cls(market, detail.row_counts(shown), detail.newest_prob(shown), detail.shown_fills(shown))
         except ValueError:
             return None
 
+    @cached_property
     def by_id(self) -> dict[str, _Fill]:
         """Its fills by id; none if they are damaged."""
         try:
@@ -216,11 +213,6 @@ class _Pair(NamedTuple):
     now: _Shown
     interval: Interval
     read: RowsRead
-
-    @property
-    def trades(self) -> Trades:
-        """The trades since."""
-        return self.read.trades
 
     def differences(self) -> Comparison:
         """The differences of this market alone."""
@@ -279,7 +271,7 @@ class _Pair(NamedTuple):
 
     def _volume(self) -> Differences:
         then, now = self.then.market, self.now.market
-        if self.trades.has_newer or then.last_activity_at != now.last_activity_at:
+        if self.read.trades.has_newer or then.last_activity_at != now.last_activity_at:
             return Differences()
         is_other = not _is_same(then.volume, now.volume)
         if is_other and self._unseen():
@@ -290,7 +282,7 @@ class _Pair(NamedTuple):
     def _altered(self) -> Differences:
         if self.then.fills == self.now.fills:
             return Differences(self.then.rows.fills)
-        before, after = self.then.by_id(), self.now.by_id()
+        before, after = self.then.by_id, self.now.by_id
         both = before.keys() & after.keys()
         altered = [(before[key], after[key]) for key in sorted(both) if not _are_same(before[key], after[key])]
         if not altered:
@@ -302,7 +294,7 @@ class _Pair(NamedTuple):
         before = self.then.rows.fills
         if not 0 < before < self.interval.most_fills:
             return Differences()
-        added = max(0, self.trades.older - before)
+        added = max(0, self.read.trades.older - before)
         older = counted(before + added, "fill", ",")
         return self._differences(before, added, added, f"{before:,}", f"{older} that are older than the last build")
 
@@ -321,7 +313,7 @@ class _Pair(NamedTuple):
 
     def _have_led(self, before: float, after: float) -> bool:
         """Whether trades have led there: one has a price on the new side of the middle, and near `after` or beyond."""
-        prices = [self.trades.lowest, self.trades.highest, *(fill.price for fill in self._unseen())]
+        prices = [self.read.trades.lowest, self.read.trades.highest, *(fill.price for fill in self._unseen())]
         if after > before:
             least = round(after - _NEAR, 9)
             least = max(least, _MIDDLE) if after >= _MIDDLE else least
@@ -334,8 +326,7 @@ class _Pair(NamedTuple):
         """The fills that are shown now and were not before, whenever they were made: some may have come late."""
         if self.then.fills == self.now.fills:
             return []
-        before = self.then.by_id()
-        return [fill for key, fill in self.now.by_id().items() if key not in before]
+        return [fill for key, fill in self.now.by_id.items() if key not in self.then.by_id]
 
     def _differences(self, total: int, number: int, weight: float, before: str, after: str) -> Differences:
         if number <= 0:

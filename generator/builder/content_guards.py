@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from functools import cached_property
 from typing import Any, Final
 
 from generator.builder.comparison import Comparison, Difference, Differences
@@ -109,7 +110,7 @@ class ContentGuards:
     def _jumps(self) -> Iterator[str]:
         limit = self.config.guards.max_jumps
         verb = f"moved by more than 30 points, more than guards.max_jumps ({limit:g}) allows"
-        jumps = _with(self.found.jumps, sum(1 for _ in self._open()))
+        jumps = _with(self.found.jumps, len(self._open))
         if jumps.total >= LEAST and _exceeds(jumps, limit):
             yield _refusal(_share(jumps, "open market"), verb, "the probabilities are", "jumps", jumps)
         ends = self._of_open(self.found.ends, limit, lambda rows: rows.points > 0)
@@ -120,7 +121,7 @@ class ContentGuards:
     def _mirrored(self) -> Iterator[str]:
         """Fewer open markets than those whose jumps are counted, but some at one minus what they were."""
         is_now = "1 minus what it was, and no trade explains it"
-        total = self.found.jumps.total + sum(1 for _ in self._open())
+        total = self.found.jumps.total + len(self._open)
         for what, mirrored in (("probability", self.found.mirrored), ("newest point", self.found.mirrored_ends)):
             if total < LEAST and mirrored.number >= _FEW:
                 markets = counted(mirrored.number, "open market")
@@ -139,7 +140,7 @@ class ContentGuards:
             yield _refusal(_share(outcomes, "resolved market"), changed, "the outcomes are", "outcomes", outcomes)
 
     def _closed(self) -> Iterator[str]:
-        closed = _with(self.found.closed, sum(1 for _ in self._open()))
+        closed = _with(self.found.closed, len(self._open))
         if closed.total >= LEAST and _exceeds(closed, _HALF):
             stopped = "are no longer open, although their closing time is to come, more than half"
             yield _refusal(_share(closed, "open market"), stopped, "they are", "closed", closed)
@@ -192,13 +193,14 @@ class ContentGuards:
         """Whether a setting is as it was in the last build."""
         return bool(self.before.get(key) == shaping(self.config)[key])
 
-    def _open(self) -> Iterator[Market]:
+    @cached_property
+    def _open(self) -> list[Market]:
         """The unchanged markets that are open."""
-        return (market for market in self.unchanged if market.status == "open")
+        return [market for market in self.unchanged if market.status == "open"]
 
     def _of_open(self, found: Differences, limit: float, count: Callable[[RowCounts], int]) -> Differences:
         """Differences of open markets with all unchanged ones in the total, unless too few differ."""
-        return found if found.number < limit * LEAST else self._with_unchanged(found, self._open(), limit, count)
+        return found if found.number < limit * LEAST else self._with_unchanged(found, self._open, limit, count)
 
     def _with_unchanged(
         self, found: Differences, unchanged: Iterable[Market], limit: float, count: Callable[[RowCounts], int]

@@ -163,29 +163,23 @@ class BuildCheck:
             if found := foreseen.of_one(measured, self._config, prices.load(self._config)):
                 yield fine(found[0])
 
-    def _wanted(self) -> dict[str, bool]:
-        """Which of the relations that fill details are shown."""
-        shown = self._config.detail
-        return {
-            "orders": shown.order_book, "fills": shown.recent_fills > 0, "probabilities": shown.history_points > 0,
-        }  # fmt: skip
-
     def _empty(self, counts: Mapping[str, int], catalog: Catalog) -> Iterator[Finding]:
         """Fills or points that are missing, although there was trading; and what that means for the guards."""
         has_trading = any(market.volume or market.trader_count for market in catalog.markets)
+        wanted = self._config.detail.shows()
         for name in ("fills", "probabilities"):
-            if has_trading and self._wanted()[name] and not counts[name]:
+            if has_trading and wanted[name] and not counts[name]:
                 yield warning(
                     f"{name}: has no row, although markets have volume or traders; if your site records them, correct "
                     "the view, or the policy (row level security) that hides them"
                 )
-        if catalog.markets and not (self._wanted()["fills"] and counts["fills"]):
+        if catalog.markets and not (wanted["fills"] and counts["fills"]):
             yield fine("fills: none are read, so no trade explains a jump, and guards.max_jumps counts every one")
 
     def _suspicious(self, counts: Mapping[str, int], measured: DryRun) -> Iterator[Finding]:
         """What is valid, but probably a mistake."""
         is_any = bool(measured.catalog.markets)
-        wanted = self._wanted()
+        wanted = self._config.detail.shows()
         unseen = _Unseen({name for name, is_wanted in wanted.items() if is_any and is_wanted and counts[name]})
         for body in measured.details():
             if not unseen.relations and True in unseen.priced:

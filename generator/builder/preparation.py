@@ -173,14 +173,8 @@ class Preparation:
         """The relations without a row that may be public, if this is the first build and has a market."""
         if self.previous is not None or not found.catalog.markets:
             return []
-        shown = self.config.detail
-        wanted = {
-            "fx_members": True,
-            "market_categories": self.config.variant == "extended",
-            "orders": shown.order_book,
-            "fills": shown.recent_fills,
-            "probabilities": shown.history_points,
-        }
+        of_details = self.config.detail.shows()
+        wanted = {"fx_members": True, "market_categories": self.config.variant == "extended", **of_details}
         return [name for name, is_wanted in wanted.items() if is_wanted and not reader.has_rows(name)]
 
     def _last_details(self) -> LastDetails:

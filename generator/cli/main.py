@@ -3,7 +3,6 @@
 A command's module is imported when the command is used: a build needs no web server, `--version` no database.
 """
 
-import difflib
 import gc
 import io
 import platform
@@ -52,6 +51,8 @@ class Commands(click.Group):
         """The command that the first word names; raises UsageError with the one that another word resembles."""
         name = args[0]
         if name not in _COMMANDS and not name.startswith("-") and not ctx.resilient_parsing:
+            import difflib  # noqa: PLC0415 - only who mistypes waits for it
+
             similar = difflib.get_close_matches(name, _COMMANDS, n=1)
             ctx.fail(f"no such command {name!r}" + (f"; did you mean {similar[0]}?" if similar else ""))
         return super().resolve_command(ctx, args)

@@ -126,6 +126,12 @@ class Detail(Section):
         500, description="Maximum number of points in the history; not 1, as the first and the last are always kept."
     )
 
+    def shows(self) -> dict[str, bool]:
+        """Whether it shows rows of each relation that only details show, by the relation's name."""
+        return {
+            "orders": self.order_book, "fills": self.recent_fills > 0, "probabilities": self.history_points > 0,
+        }  # fmt: skip
+
 
 class Cursor(Section):
     """Paging through a list."""

@@ -208,11 +208,11 @@ class Reader:
         They are `wanted` by id as the database spells it; `within` has all of them, and no market that is not in the
         range.
         """
-        groups = partial(self._groups, within=within)
+        groups, is_wanted = partial(self._groups, within=within), self._shown.shows()
         streams = [
-            groups("orders", detail.converted, *_ORDERS, order=_ORDERS, is_wanted=self._shown.order_book),
-            groups("fills", fills.converted, *fill_windows.COLUMNS, is_wanted=self._shown.recent_fills > 0),
-            groups("probabilities", history.converted, *_POINTS, is_wanted=self._shown.history_points > 0),
+            groups("orders", detail.converted, *_ORDERS, order=_ORDERS, is_wanted=is_wanted["orders"]),
+            groups("fills", fills.converted, *fill_windows.COLUMNS, is_wanted=is_wanted["fills"]),
+            groups("probabilities", history.converted, *_POINTS, is_wanted=is_wanted["probabilities"]),
         ]
         unclear = self._unclear_orders(within)
         for place, key in enumerate(found.keys):
