@@ -40,7 +40,7 @@ MAY_IMPORT: Final[Mapping[str, set[str]]] = {
     "cost": {"tree", "api", "config"},
     "search": {"tree", "api"},
     "downloads": {"tree", "api"},
-    "edge": {"search", "tree", "api", "config"},
+    "edge": {"site", "search", "tree", "api", "config"},
     "feeds": {"api", "config"},
     "cluster": set(),
     "site": {"downloads", "feeds", "search", "markets", "tree", "api", "config"},

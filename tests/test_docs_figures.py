@@ -9,11 +9,11 @@ import pytest
 
 from generator.api import changelog, contract, cursors, keys, slugs
 from generator.api.feeds import FEED_NAMES, MOST_ENTRIES
-from generator.api.openapi import document as openapi
 from generator.config import loader
 from generator.cost import estimate, prices
 from generator.cost.estimate import Terms
 from generator.search.generation import MOST_OBJECTS
+from generator.site.families import openapi
 from generator.tree import pages
 from tests.api.reader_contract import promises
 from tests.support.project import ROOT
@@ -64,7 +64,7 @@ def test_readers_are_told_how_they_learn_of_changes() -> None:
     assert f"begins with `{changelog.WITHOUT_NOTICE.strip()}`" in text
     kinds = re.findall(r"^`kind` is (.*)\. `where`", text, re.MULTILINE)
     assert words(kinds[0]) == [*get_args(changelog.ChangeKind)]
-    promised = promises(openapi.document(DEFAULTS))
+    promised = promises(openapi(DEFAULTS))
     places = re.findall(r"`(\w+[\w.]*)` (?:is a property|an operation|its parameter|a header)", " ".join(text.split()))
     assert len(places) == 4
     assert {*places} < promised.keys()

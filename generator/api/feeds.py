@@ -4,8 +4,9 @@ from typing import Annotated, Final, Literal, TypeAlias, get_args
 
 from pydantic import ConfigDict, Field, StringConstraints, ValidationError
 
-from generator.api.contract import Closed
+from generator.api.contract import API_VERSION, Closed
 from generator.api.forms import Timestamp, Url
+from generator.config.settings import Config
 
 #: The feeds: markets by creation, and by resolution, latest first.
 FeedName: TypeAlias = Literal["new", "resolved"]
@@ -70,3 +71,8 @@ class Feed(Closed):
 def entry_id(market_id: str) -> str:
     """The id of a market's entry, the same in every feed."""
     return f"{_URN}{market_id}"
+
+
+def home_page(config: Config) -> str:
+    """The address of the site that a feed is of: that of its index."""
+    return f"{config.base_url}/{API_VERSION}/"

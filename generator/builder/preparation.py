@@ -30,7 +30,7 @@ from generator.findings import Finding
 from generator.markets import detail, row_validation
 from generator.markets.quarantine import Quarantine
 from generator.progress import Progress, Stopwatch
-from generator.site import documents, history_state, worker_pool
+from generator.site import families, history_state, worker_pool
 from generator.site.catalog import Catalog
 from generator.site.make import Details, Made, Maker, Outline
 from generator.source.address import shape
@@ -245,7 +245,7 @@ class Preparation:
             is_full=self.overrides.mends,
         )
         maker = Maker(self.folder, self.previous, self.config, self.progress, self.stopwatch, worker_pool.available())
-        made = maker.make(outline, details, documents.fixed(self.config), base)
+        made = maker.make(outline, details, families.of_settings(self.config), base)
         if self.overrides.mends and self.previous:
             made = self._without_damaged(made, self.previous)
         if self.config.prices_file and keys.PRICES not in made.rendered.staged.objects:

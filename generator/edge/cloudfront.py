@@ -8,7 +8,8 @@ from urllib.parse import quote, urlsplit
 
 from generator.api import contract, cursors, keys
 from generator.config.settings import Config
-from generator.edge import counting, paths, responses
+from generator.edge import counting, responses
+from generator.site import families
 from generator.tree import chunks
 
 FOLDER: Final = "cloudfront"
@@ -60,7 +61,7 @@ def origin_response_values(config: Config) -> dict[str, Any]:
         "lists": f"{_root(config)}{keys.LISTS}/",
         "optional": [
             *(f"{_root(config)}{folder}/" for folder in (keys.DETAILS, keys.SLUGS, *_downloads(config))),
-            *([_root(config) + keys.PRICES] if config.prices_file else []),
+            *(_root(config) + key for key in families.optional(config)),
         ],
         "head": keys.HEAD,
         "page": _root(config) + keys.error(HTTPStatus.SERVICE_UNAVAILABLE),
@@ -139,7 +140,9 @@ def stack_values(config: Config, functions: Mapping[str, str]) -> dict[str, Any]
 
 def _downloads(config: Config) -> list[str]:
     """The folders of downloads, whose files may be withdrawn."""
-    return [keys.list_prefix(name) for name in keys.DOWNLOADS if keys.head(name) in paths.documents(config).values()]
+    return [
+        keys.list_prefix(name) for name in keys.DOWNLOADS if keys.head(name) in families.documents_of(config).values()
+    ]
 
 
 def _error_pages(config: Config) -> Iterator[tuple[int, Mapping[str, Any]]]:

@@ -11,6 +11,8 @@ from urllib.parse import quote, unquote, urlsplit
 from generator.api import contract, cursors, keys
 from generator.config.settings import Config
 from generator.edge import counting, paths, responses, router
+from generator.site import families
+from generator.site.family import ROOT
 from generator.tree import layouts, pages
 
 #: The folder of nginx's configuration; nginx writes its own files there, too.
@@ -163,15 +165,15 @@ def _values(config: Config) -> dict[str, Any]:
 def _values_of_files(config: Config) -> dict[str, Any]:
     """The values for files of downloads, and for documents that are not JSON."""
     files, root = paths.pattern(config), f"{urlsplit(config.base_url).path}/"
-    typed = [key for key in paths.documents(config).values() if keys.content_type(key) != keys.CONTENT_TYPE]
+    typed = [key for key in families.documents_of(config).values() if keys.content_type(key) != keys.CONTENT_TYPE]
     # What is too long is for the router to refuse. The question mark does not count.
     short = f"(?!.{{{contract.TARGET_LENGTH + 2}}})"
     # nginx looks for a location by the path as it has decoded it, so this is only a first look. It does so before it
     # counts the request, so no pattern may take long.
     decoded = f"^{re.escape(unquote(root))}"
     return {
-        "files": rf"~^(?:GET|HEAD) {short}{re.escape(root)}({paths.ROOT}(?:{files}))(?:\?|$)" if files else "",
-        "file_location": f"{decoded}{paths.ROOT}(?:{files})$",
+        "files": rf"~^(?:GET|HEAD) {short}{re.escape(root)}({ROOT}(?:{files}))(?:\?|$)" if files else "",
+        "file_location": f"{decoded}{ROOT}(?:{files})$",
         "json": keys.CONTENT_TYPE,
         "file_types": keys.DOWNLOAD_TYPES,
         "file_control": keys.download_control(config),

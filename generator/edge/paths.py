@@ -1,39 +1,14 @@
-"""What there is below the API's root besides markets: documents, and the files of dumps and change feed. Pure."""
+"""The files of dumps and change feed, as routers know them. What documents there are, `site.families` says. Pure."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from itertools import product
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from generator.api import file_names, keys
-from generator.api.contract import API_VERSION
 from generator.api.downloads import MARKETS_FOLDER, NDJSON, PARQUET, TABLES, THINNED
-from generator.api.feeds import FEED_NAMES
 from generator.api.file_names import PARTITIONS, PERIODS
 from generator.config.settings import Config
-
-#: What every key begins with.
-ROOT: Final = f"{API_VERSION}/"
-_FEED_TYPES: Final = ("atom", "json")
-
-
-def documents(config: Config) -> Mapping[str, str]:
-    """The key of each document by its path below the API's root, which is '' for the index."""
-    found = {"": keys.SITE_INDEX}
-    found |= {_name(keys.SNAPSHOT).removesuffix(".json"): keys.SNAPSHOT}
-    return found | {_name(key): key for key in (keys.OPENAPI, keys.BUILD, keys.LLMS, keys.CHANGELOG, *_mutable(config))}
-
-
-def _mutable(config: Config) -> Iterator[str]:
-    if config.prices_file:
-        yield keys.PRICES
-    if config.feeds.enabled:
-        yield from (keys.feed(name, extension) for name in FEED_NAMES for extension in _FEED_TYPES)
-    if config.dumps.ndjson:
-        yield keys.head(keys.DUMPS)
-    if config.archive.days:
-        yield keys.head(keys.ARCHIVE)
-    if config.has_changes:
-        yield keys.head(keys.CHANGES)
+from generator.site.family import ROOT
 
 
 class Shapes(NamedTuple):

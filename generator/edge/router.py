@@ -13,6 +13,8 @@ from generator.config.settings import Config
 from generator.edge import paths, responses, templates
 from generator.search import buckets, folding, numbers, words
 from generator.search import generation as index
+from generator.site import families
+from generator.site.family import ROOT
 from generator.tree import chunks, layouts, pages
 
 #: What `encodeURIComponent` leaves alone besides letters, digits, `-` and `_` (ECMA-262).
@@ -41,7 +43,7 @@ def render(config: Config) -> str:
 def public_paths(config: Config) -> tuple[str, dict[str, str]]:
     """The path of the list below `base_url`, and the key of each document by its path."""
     base = urlsplit(config.base_url).path
-    documents = {f"{base}/{paths.ROOT}{name}": key for name, key in paths.documents(config).items()}
+    documents = {f"{base}/{ROOT}{name}": key for name, key in families.documents_of(config).items()}
     return f"{base}/{keys.MARKETS}", documents
 
 
@@ -141,19 +143,19 @@ def search_values() -> dict[str, Any]:
 
 def _documents(config: Config) -> Iterator[tuple[str, str]]:
     """Keys by paths, both below the API's root; an empty key is equal to the path."""
-    for name, key in paths.documents(config).items():
-        below = key.removeprefix(paths.ROOT)
+    for name, key in families.documents_of(config).items():
+        below = key.removeprefix(ROOT)
         yield name, "" if below == name else below
 
 
 def _path_values(config: Config) -> dict[str, Any]:
     """The paths of the API below its root."""
     return {
-        "version": paths.ROOT,
-        "api_path": f"{urlsplit(config.base_url).path}/{paths.ROOT}",
-        "markets_name": keys.MARKETS.removeprefix(paths.ROOT),
+        "version": ROOT,
+        "api_path": f"{urlsplit(config.base_url).path}/{ROOT}",
+        "markets_name": keys.MARKETS.removeprefix(ROOT),
         "documents": dict(_documents(config)),
-        "prices": keys.PRICES if config.prices_file else None,
+        "optional": families.optional(config),
         "shapes": paths.shapes(config),
         "file_digest_length": downloads.NAME_LENGTH,
     }

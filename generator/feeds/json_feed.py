@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 
 from pydantic_core import from_json
 
-from generator.api import keys, site_index
-from generator.api.feeds import MOST_ENTRIES, Feed, FeedAuthor, FeedEntry, FeedName, entry_id
+from generator.api import keys
+from generator.api.feeds import MOST_ENTRIES, Feed, FeedAuthor, FeedEntry, FeedName, entry_id, home_page
 from generator.api.links import NO_LINKS, Links
 from generator.config.settings import Config
 from generator.models import replaced
@@ -36,7 +36,7 @@ def make(name: FeedName, items: Iterable[bytes], config: Config, links: Links = 
     site = urlsplit(config.base_url).netloc
     return Feed(
         title=f"{_TITLES[name]} on {site}",
-        home_page_url=site_index.address(config),
+        home_page_url=home_page(config),
         feed_url=f"{config.base_url}/{keys.feed(name, 'json')}",
         description=_DESCRIPTIONS[name],
         authors=[FeedAuthor(name=site)],

@@ -15,6 +15,7 @@ from generator.progress import Progress
 from generator.publish.lease import Lease
 from generator.publish.plan import GenerationStep, Plan, PlanPart, Reason, Step
 from generator.site import archive_index
+from generator.site.families import rank
 from generator.stores.requests import body_of, parallel_puts, put_until_answered, with_retries
 from generator.stores.store import MOST_DELETED, Condition, ConditionFailedError, If, Store
 from generator.tree import families, manifest
@@ -92,7 +93,7 @@ class Applier:
     def replace(self, final: Manifest, part: PlanPart) -> dict[str, str]:
         """Upload the mutable objects in publication order and delete what is gone; returns the new ETags."""
         etags: dict[str, str] = {}
-        for _, group in groupby(part.uploads, key=lambda step: families.rank(step.key)):
+        for _, group in groupby(part.uploads, key=lambda step: rank(step.key)):
             # The next group links to what was uploaded so far.
             self.store.flush()
             for key, etag, size in self._each(partial(self._put, final), group):

@@ -32,6 +32,7 @@ from typing import Final
 from generator.api import keys
 from generator.models import replaced
 from generator.publish.record import Published
+from generator.site.families import rank
 from generator.tree import families, manifest
 from generator.tree.manifest import Current, Manifest, Retired
 from generator.wording import counted
@@ -226,7 +227,7 @@ def plan(built: Manifest, record: Published, rules: Rules) -> Plan:
     before = record.built
     final = _final(built, before, rules)
     uncertain = record.unfinished() | rules.doubts.keys
-    uploads = sorted(_uploads(built, before, uncertain), key=lambda step: (families.rank(step.key), step.key))
+    uploads = sorted(_uploads(built, before, uncertain), key=lambda step: (rank(step.key), step.key))
     withdrawn = before.markets.keys() - built.markets.keys()
     details = before.all_details(withdrawn)
     deletions = [*_deletions(built, before, uncertain, details)]

@@ -1,15 +1,18 @@
-"""The lists of a catalog, and the documents outside lists. It knows neither the database nor the disk."""
+"""Makes the documents outside lists, and says which lists a catalog has. It knows neither the database nor the disk."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from generator.api import changelog, contract, keys, llms, prices, site_index
+from generator.api import changelog, contract, keys, prices
 from generator.api.feeds import FEED_NAMES, Feed
-from generator.api.openapi import document as openapi
-from generator.api.openapi.schemas import BuildRecord, Category
+from generator.api.openapi import document
+from generator.api.openapi.document import Published, PublishedDocument
+from generator.api.openapi.schemas import BuildRecord, Category, JsonObject
 from generator.config.settings import Config
 from generator.feeds import atom, json_feed
 from generator.markets.categories import slug_of
+from generator.site import llms, site_index
 from generator.site.catalog import Catalog
+from generator.site.family import ROOT, Family, Ingredients
 from generator.tree.artifact import Artifact
 from generator.tree.generation import ItemList
 from generator.tree.manifest import Manifest
@@ -32,43 +35,65 @@ def lists(catalog: Catalog, categories: Iterable[str]) -> list[ItemList]:
     ]
 
 
-def derived(
-    catalog: Catalog, lists: Sequence[ItemList], config: Config, read: Callable[[str], bytes | None]
-) -> Iterator[Artifact]:
-    """The documents made of markets, and of `lists`, whose beginning feeds show; `read` reads those in place.
-
-    Without the prices, although they are wanted, if there are too many.
-    """
-    yield Artifact(keys.SNAPSHOT, contract.encode(catalog.snapshot(config.snapshot.size)))
-    if config.prices_file:
-        items = (market.body for market in catalog.listed() if market.status == "open")
-        body = prices.make(items, catalog.as_of, read(keys.PRICES))
-        if body is not None:
-            yield Artifact(keys.PRICES, body)
-    if config.feeds.enabled:
-        yield from _feeds(catalog, lists, config, read)
+def snapshot(site: Ingredients) -> Iterator[Artifact]:
+    """The groups of the landing page."""
+    yield Artifact(keys.SNAPSHOT, contract.encode(site.catalog.snapshot(site.config.snapshot.size)))
 
 
-def fixed(config: Config) -> Iterator[Artifact]:
-    """The documents that depend on no market."""
-    for status, body in contract.FIXED_ERRORS.items():
-        yield Artifact(keys.error(status), contract.encode(body))
-    yield Artifact(keys.OPENAPI, contract.encode(openapi.document(config)))
-    yield Artifact(keys.SITE_INDEX, contract.encode(site_index.make(config)))
-    yield Artifact(keys.LLMS, llms.text(config).encode())
-    yield Artifact(keys.CHANGELOG, contract.encode(changelog.CHANGELOG))
+def all_prices(site: Ingredients) -> Iterator[Artifact]:
+    """The prices of all open markets, unless they are too many."""
+    items = (market.body for market in site.catalog.listed() if market.status == "open")
+    body = prices.make(items, site.catalog.as_of, site.read(keys.PRICES))
+    if body is not None:
+        yield Artifact(keys.PRICES, body)
 
 
-def _feeds(
-    catalog: Catalog, lists: Sequence[ItemList], config: Config, read: Callable[[str], bytes | None]
-) -> Iterator[Artifact]:
-    items = {one.name: one.items for one in lists}
-    links = catalog.links(config.market_url)
+def feeds(site: Ingredients) -> Iterator[Artifact]:
+    """Each feed in its two forms, which show the beginning of a list."""
+    items = {one.name: one.items for one in site.lists}
+    links = site.catalog.links(site.config.market_url)
     for name in FEED_NAMES:
-        made = json_feed.make(name, items[json_feed.SOURCES[name]], config, links)
-        feed = json_feed.dated(made, Feed.found(read(keys.feed(name, "json"))), catalog.as_of)
+        made = json_feed.make(name, items[json_feed.SOURCES[name]], site.config, links)
+        feed = json_feed.dated(made, Feed.found(site.read(keys.feed(name, "json"))), site.catalog.as_of)
         yield Artifact(keys.feed(name, "json"), contract.encode(feed))
         yield Artifact(keys.feed(name, "atom"), atom.encode(feed))
+
+
+def errors(_: Config, __: Sequence[Family]) -> Iterator[Artifact]:
+    """The bodies of errors that do not depend on the request."""
+    for status, body in contract.FIXED_ERRORS.items():
+        yield Artifact(keys.error(status), contract.encode(body))
+
+
+def openapi(config: Config, families: Sequence[Family]) -> Iterator[Artifact]:
+    """The OpenAPI document."""
+    yield Artifact(keys.OPENAPI, contract.encode(openapi_document(config, families)))
+
+
+def openapi_document(config: Config, families: Sequence[Family]) -> JsonObject:
+    """The OpenAPI document of a site with these settings, as JSON values."""
+    found = [
+        PublishedDocument(f"/{ROOT}{path}", one.name, one.told(config), one.schema, one.may_be_absent, one.tag)
+        for one in families if one.schema and one.is_on(config) for path in one.documents
+    ]  # fmt: skip
+    index, text = site_index.make(config, families), llms.text(config, families)
+    bodies = dict.fromkeys(one.schema for one in families if one.schema)
+    return document.document(config, Published(index, text, found, (*bodies, type(index))))
+
+
+def index(config: Config, families: Sequence[Family]) -> Iterator[Artifact]:
+    """What `/v1/` answers."""
+    yield Artifact(keys.SITE_INDEX, contract.encode(site_index.make(config, families)))
+
+
+def llms_text(config: Config, families: Sequence[Family]) -> Iterator[Artifact]:
+    """The API on one screen."""
+    yield Artifact(keys.LLMS, llms.text(config, families).encode())
+
+
+def api_changelog(_: Config, __: Sequence[Family]) -> Iterator[Artifact]:
+    """What changed in the API."""
+    yield Artifact(keys.CHANGELOG, contract.encode(changelog.CHANGELOG))
 
 
 def build_json(

@@ -3,7 +3,8 @@
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, TypeVar
+from functools import partial
+from typing import Final, NamedTuple, TypeVar
 
 from generator.api import keys
 from generator.config.settings import Config
@@ -12,11 +13,12 @@ from generator.markets.market import Market
 from generator.models import replaced
 from generator.progress import Progress, Stopwatch
 from generator.search.generation import Generation as SearchIndex
-from generator.site import documents, downloads, search_index, worker_pool
+from generator.site import documents, downloads, families, search_index, worker_pool
 from generator.site.catalog import Catalog
 from generator.site.downloads import StagedDownloads
+from generator.site.family import Ingredients
 from generator.site.listed import Listed, Takedown
-from generator.tree import families, manifest, membership, staging
+from generator.tree import manifest, membership, staging
 from generator.tree.artifact import Artifact
 from generator.tree.families import Known
 from generator.tree.fingerprints import Fingerprints
@@ -75,6 +77,20 @@ class Made:
     index: SearchIndex | None
 
 
+class _StagedUnit(NamedTuple):
+    """What a worker staged."""
+
+    of_list: StagedFamily | None = None
+    downloads: StagedDownloads | None = None
+
+
+class _Unit(NamedTuple):
+    """What a worker does: `work` is a rough measure of how long it takes."""
+
+    work: float
+    stage: Callable[[], _StagedUnit]
+
+
 @dataclass(frozen=True)
 class Maker:
     """Makes a site with the settings `config` in a locked folder, which holds the state `before`.
@@ -101,7 +117,8 @@ class Maker:
         catalog, staged = outline.catalog, details.staged
         with self.stopwatch.stage("render"):
             # Before the workers are forked: from then on, touching an object of the catalog copies its memory page.
-            made = [*documents.derived(catalog, outline.lists, self.config, self._in_place), *fixed]
+            ingredients = Ingredients(catalog, outline.lists, self.config, self._in_place)
+            made = [*families.of_markets(ingredients), *fixed]
             chosen = [items for items in outline.lists if self.names is None or items.name in self.names]
             self.progress.expect(len(chosen) + self.config.can_search + self.config.dumps.ndjson)
             self.progress.describe("lists")
@@ -168,22 +185,26 @@ class Maker:
     ) -> tuple[list[StagedFamily], StagedDownloads]:
         """Stage lists and downloads, the longest first; generations that are `known` are believed to be whole."""
 
-        def stage(unit: ItemList | Listed) -> StagedFamily | StagedDownloads:
-            if isinstance(unit, Listed):
-                return downloads.stage(self.folder, self.config, unit, self.before)
-            return staging.stage_list(self.folder, self.config.layout, known, unit)
+        def of_list(items: ItemList) -> _StagedUnit:
+            return _StagedUnit(staging.stage_list(self.folder, self.config.layout, known, items))
 
-        units: list[ItemList | Listed] = [*lists, *([listed] if listed else [])]
+        def of_all(markets: Listed) -> _StagedUnit:
+            return _StagedUnit(downloads=downloads.stage(self.folder, self.config, markets, self.before))
+
+        units = [_Unit(len(items.items), partial(of_list, items)) for items in lists]
+        if listed:
+            units.append(_Unit(math.inf, partial(of_all, listed)))  # they take longer than any list
         staged_lists, made = list[StagedFamily](), downloads.NONE
         is_little = sum(len(items.items) for items in lists) <= _ALONE and not self.config.has_full_histories
         workers = 1 if is_little else self.workers
-        with worker_pool.results(stage, units, _work_of, workers) as results, self.folder.written_ahead() as ahead:
+        pool = worker_pool.results(lambda unit: unit.stage(), units, lambda unit: unit.work, workers)
+        with pool as results, self.folder.written_ahead() as ahead:
             for staged in map(self._advanced, results):
-                if isinstance(staged, StagedDownloads):
-                    made = staged
+                made = staged.downloads or made
+                if staged.of_list is None:
                     continue
-                staged_lists.append(staged)
-                if staged.first_pages.changed:
+                staged_lists.append(staged.of_list)
+                if staged.of_list.first_pages.changed:
                     ahead.begin()
         return sorted(staged_lists, key=lambda staged: staged.name), made
 
@@ -196,11 +217,6 @@ class Maker:
         generations = {staged_list.name: staged_list.current.generation for staged_list in lists}
         index = search_index.make(outline.catalog, outline.categories, self.config.layout, generations)
         return index, staging.stage_generation(self.folder, known, index)
-
-
-def _work_of(unit: ItemList | Listed) -> float:
-    """A rough measure of how long a unit takes to stage: downloads take longer than any list."""
-    return math.inf if isinstance(unit, Listed) else len(unit.items)
 
 
 def _place(staged: StagedFamily) -> tuple[int, str]:

@@ -31,6 +31,7 @@ from generator.site import archive_index
 from generator.site.archive import ArchiveMaker, StagedArchive
 from generator.site.archive_index import ReadAll
 from generator.site.catalog import Catalog
+from generator.site.families import fixed_keys
 from generator.site.listed import Takedown
 from generator.site.make import Details, Maker, Outline
 from generator.tree import families, layouts, list_reader, manifest, sessions, staging, stored
@@ -44,10 +45,6 @@ from generator.tree.staging import Rendered, Staged
 from generator.tree.workplace import Workplace
 from generator.wording import counted
 
-#: The documents that depend on no market.
-_FIXED: Final = frozenset(
-    {*map(keys.error, contract.FIXED_ERRORS), keys.OPENAPI, keys.SITE_INDEX, keys.LLMS, keys.CHANGELOG}
-)  # fmt: skip
 #: The lists that have every listed market.
 _OF_ALL: Final = tuple(keys.list_name("all", sort) for sort in contract.SORTS)
 #: What an item of a list shows, by its names on the wire.
@@ -209,7 +206,7 @@ class PublishedState:
 
     def _fixed(self, staged: Staged) -> Iterator[Artifact]:
         """The documents that depend on no market: carried over."""
-        for key in sorted(_FIXED):
+        for key in fixed_keys():
             digest = self._digest(key)
             if digest is not None:
                 staged.objects[key] = digest

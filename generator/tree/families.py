@@ -20,11 +20,6 @@ SomeGeneration = TypeVar("SomeGeneration", bound=Current)
 Known: TypeAlias = Mapping[tuple[str, str], Current]
 
 
-#: Publication order. A takedown after a killed run makes every list from the dump that is in place, so no list may be
-#: ahead of it.
-_DETAIL, _DOCUMENT, _DUMP, _HEAD, _BUILD = range(5)
-
-
 @dataclass(frozen=True)
 class Index:
     """How the index of a generation is read.
@@ -38,15 +33,13 @@ class Index:
 
 
 @dataclass(frozen=True)
-class Family:
+class Composition:
     """What is known of the generations of a family: without an `index`, they consist of pages, else of chunks.
 
-    `rank` is the place in publication order of what leads into the current one. `has_large_files`: few of its objects
-    fit into memory together.
+    `has_large_files`: few of its objects fit into memory together.
     """
 
     index: Index | None
-    rank: int = _HEAD
     has_large_files: bool = False
 
 
@@ -64,37 +57,22 @@ _ROOT: Final = Index(lambda _, root: name_of_index(keys.SEARCH_LETTER, root), se
 _DAYS: Final = Index(lambda _, head: _of_days(head), archive.names)
 _FILES: Final = Index(lambda _, head: name_of_index(keys.DOWNLOAD_LETTER, head), downloads.names)
 #: Lists, by the first letter of the generation's name.
-_LISTS: Final[Mapping[str, Family]] = {
-    pages.LETTER: Family(None),
-    chunks.LETTER: Family(Index(chunks.generation_name, chunks.names)),
+_LISTS: Final[Mapping[str, Composition]] = {
+    pages.LETTER: Composition(None),
+    chunks.LETTER: Composition(Index(chunks.generation_name, chunks.names)),
 }
 #: The others by name: each is made from all lists, and has chunks in either layout.
-_OTHERS: Final[Mapping[str, Family]] = {
-    keys.SEARCH: Family(_ROOT),
-    keys.DUMPS: Family(_FILES, _DUMP, has_large_files=True),
-    keys.CHANGES: Family(_FILES, has_large_files=True),
-    keys.ARCHIVE: Family(_DAYS, has_large_files=True),
+_OTHERS: Final[Mapping[str, Composition]] = {
+    keys.SEARCH: Composition(_ROOT),
+    keys.DUMPS: Composition(_FILES, has_large_files=True),
+    keys.CHANGES: Composition(_FILES, has_large_files=True),
+    keys.ARCHIVE: Composition(_DAYS, has_large_files=True),
 }
-_RANKS: Final[Mapping[str, int]] = {
-    keys.BUILD: _BUILD, **{keys.head(name): family.rank for name, family in _OTHERS.items()}
-}  # fmt: skip
 
 
-def of(name: str, generation: str) -> Family:
+def of(name: str, generation: str) -> Composition:
     """What is known of the family with this name, and this generation."""
     return _OTHERS.get(name) or _LISTS.get(generation[:1], _LISTS[pages.LETTER])
-
-
-def rank(key: str) -> int:
-    """The place of a mutable object in publication order.
-
-    Details, documents, archived days and the head of the dump, first pages and other heads, `build.json`.
-    """
-    if keys.is_detail(key):
-        return _DETAIL
-    if keys.is_archived_day(key):
-        return _DUMP
-    return _RANKS.get(key, _HEAD if keys.is_first_page(key) else _DOCUMENT)
 
 
 def has_index(name: str, generation: str) -> bool:

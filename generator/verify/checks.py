@@ -20,7 +20,7 @@ from generator.verify.walks import LARGEST, LIMITS, RandomPages, Walk, pages_of
 
 #: What there is one of, and how many requests that is at most; the index is last, as the others ask for most of it.
 _ONCE: Final[tuple[Check, ...]] = (
-    objects.check_build, documents.check_documents, objects.check_snapshot, objects.check_prices,
+    objects.check_build, documents.check_documents, objects.check_snapshot, documents.check_made,
     objects.check_changes, *map(FeedCheck, FEED_NAMES), documents.check_index,
 )  # fmt: skip
 _REQUESTS: Final = 15

@@ -1,6 +1,6 @@
-"""The documents that no market is in: OpenAPI is what this version makes, and the index leads to what is there."""
+"""The documents outside lists: those of markets follow from the dump, and OpenAPI from this version."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -8,20 +8,25 @@ from pydantic_core import from_json
 
 from generator import __version__
 from generator.api import contract, keys
-from generator.api.openapi import document as openapi
-from generator.api.site_index import SiteIndex
 from generator.config.settings import Config
-from generator.verify.answers import flaws, not_ok
+from generator.site.families import FAMILIES, openapi
+from generator.site.family import ROOT, Family, Ingredients, Rank
+from generator.site.site_index import SiteIndex
+from generator.tree.artifact import Artifact
+from generator.tree.generation import ItemList
+from generator.verify.answers import flaws, not_ok, parsed
 from generator.verify.expected import ExpectedSite
-from generator.verify.inquiry import Inquiry
+from generator.verify.inquiry import Inquiry, of_items
 from generator.verify.mismatches import Mismatch, Verdict
+from generator.verify.reader import LONGEST, SiteAnswer
 
-_INDEX: Final = f"{contract.API_VERSION}/"
-#: The documents, with their types.
+#: The documents that every site has and no market is in, with their types.
 _DOCUMENTS: Final = {
-    _INDEX: "application/json", keys.BUILD: "application/json", keys.OPENAPI: "application/json",
-    keys.CHANGELOG: "application/json", keys.LLMS: "text/plain",
+    f"{ROOT}{path}": family.media_type.partition(";")[0]
+    for family in FAMILIES if family.of_settings or family.rank is Rank.BUILD for path in family.documents
 }  # fmt: skip
+#: The documents of markets that have checks of their own.
+_CHECKED: Final = frozenset({"snapshot", "feeds"})
 #: What of OpenAPI depends on settings that nothing published tells: prose, examples, addresses, lengths of texts.
 _OF_SETTINGS: Final = frozenset({"description", "summary", "example", "examples", "servers", "maxLength"})
 #: What holds names that somebody chose, which may be any of those.
@@ -41,18 +46,63 @@ def check_documents(asked: Inquiry) -> Iterator[Mismatch]:
         yield Mismatch(Verdict.BROKEN, f"/{keys.head(keys.DUMPS)}", "is missing, but the index of the site names it")
 
 
+def check_made(asked: Inquiry) -> Iterator[Mismatch]:
+    """The documents that are made of markets, where they are published, but those that have checks of their own."""
+    for family in _of_markets(asked.site):
+        for artifact in _made(asked.site, family):
+            answer = asked.reader.get(artifact.key, longest=max(LONGEST, 2 * len(artifact.body)))
+            page, broken = parsed(answer, family.schema) if family.schema else (None, [])
+            yield from broken
+            if page is not None:
+                yield from _unlike_made(asked, answer, from_json(answer.body), from_json(artifact.body))
+
+
+def _of_markets(site: ExpectedSite) -> Iterator[Family]:
+    for family in FAMILIES:
+        if family.of_markets and family.name not in _CHECKED and getattr(site.offers, family.name):
+            yield family
+
+
+def _made(site: ExpectedSite, family: Family) -> Iterable[Artifact]:
+    """What the maker makes of the dump: nothing where there would be too much of it."""
+    lists = [ItemList(name, items) for name, items in site.lists.items()]
+    ingredients = Ingredients(site.catalog, lists, _config(site, has_archive=False), lambda _: None)
+    return family.of_markets(ingredients) if family.of_markets else ()
+
+
+def _left_out(site: ExpectedSite) -> set[str]:
+    """The keys of documents that the index names all the same."""
+    absent = (family for family in _of_markets(site) if family.may_be_absent and not [*_made(site, family)])
+    return {key for family in absent for key in family.keys}
+
+
+def _unlike_made(
+    asked: Inquiry, answer: SiteAnswer, shown: Mapping[str, Any], wanted: Mapping[str, Any]
+) -> Iterator[Mismatch]:
+    """Tell what differs: it may be as of an earlier build, which changed nothing in it."""
+    for name, value in wanted.items():
+        if name == "asOf" or shown[name] == value:
+            continue
+        if isinstance(value, list):
+            ids = [item["id"] for item in shown[name]]
+            yield of_items(asked, answer, shown[name], value, can_be_stale=ids == sorted({*ids}))
+        else:
+            told = f"says {shown[name]!a:.80} for {name}; by {asked.site.basis} it is {value!a:.80}{answer.age}"
+            yield Mismatch(Verdict.WRONG, answer.target, told)
+
+
 def check_index(asked: Inquiry) -> Iterator[Mismatch]:
     """Every address of the index is one of this site, and answers; the site is asked, whatever name the address has.
 
     What was answered already is not asked for again.
     """
-    base = _base(asked.site.offers)
+    base, left_out = _base(asked.site.offers), _left_out(asked.site)
     for address in _addresses(asked.site.offers.model_dump(exclude={"market_url"})):
-        if not address.startswith(f"{base}/{_INDEX}"):
-            yield Mismatch(Verdict.WRONG, f"/{_INDEX}", f"names {address!a:.200}, which is not below {base}/{_INDEX}")
+        if not address.startswith(f"{base}/{ROOT}"):
+            yield Mismatch(Verdict.WRONG, f"/{ROOT}", f"names {address!a:.200}, which is not below {base}/{ROOT}")
             continue
         path = address.removeprefix(f"{base}/")
-        if f"/{path}" in asked.reader.answered or (path == keys.PRICES and asked.site.prices is None):
+        if f"/{path}" in asked.reader.answered or path in left_out:
             continue
         answer = asked.reader.get(path)
         if answer.status != HTTPStatus.OK:
@@ -88,7 +138,7 @@ def _unlike(site: ExpectedSite, target: str, shown: dict[str, Any]) -> Iterator[
         yield Mismatch(Verdict.WRONG, target, text)
     if site.build.generator != __version__:
         return  # another version makes another
-    wanted = openapi.document(_config(site, has_archive=f"/{keys.head(keys.ARCHIVE)}" in str(shown.get("paths"))))
+    wanted = openapi(_config(site, has_archive=f"/{keys.head(keys.ARCHIVE)}" in str(shown.get("paths"))))
     place = _difference(from_json(contract.encode(wanted)), shown)
     if place is not None:
         text = f"is not the document that this version makes of what the site publishes; they differ at {place:.200}"

@@ -14,16 +14,17 @@ from uuid import UUID
 from pydantic import BaseModel, ValidationError
 from pydantic_core import from_json
 
-from generator.api import contract, keys, prices
+from generator.api import contract, keys
 from generator.api.contract import PublicMarketList
 from generator.api.downloads import ChangesHead, DumpFile, DumpHead
 from generator.api.openapi.schemas import BuildRecord
-from generator.api.site_index import SiteIndex
 from generator.downloads import dump, market_lines
 from generator.errors import VerifyError
 from generator.search import words
-from generator.site import documents
+from generator.site import documents, site_index
 from generator.site.catalog import Catalog
+from generator.site.families import FAMILIES
+from generator.site.site_index import SiteIndex
 from generator.tree import layouts
 from generator.tree.generation import ItemList
 from generator.verify.reader import SiteAnswer, SiteReader
@@ -87,12 +88,6 @@ class ExpectedSite:
         """The items of every list, by its name."""
         names = {category.slug: category.name for category in self.build.categories or ()}
         return {one.name: one.items for one in documents.lists(self.catalog, names)}
-
-    @cached_property
-    def prices(self) -> bytes | None:
-        """All prices in one object; None if there is none: its index names it, too, where there are too many."""
-        items = (market.body for market in self.catalog.listed() if market.status == "open")
-        return prices.make(items, self.build.as_of, None) if self.offers.prices else None
 
     def generation(self, name: str) -> str:
         """The name of the generation of a list, which its content makes."""
@@ -219,7 +214,7 @@ def _expected(
         for market in markets.values():
             for name in _UNLISTED:
                 del market[name]
-    offers = _parsed(reader.get(f"{contract.API_VERSION}/"), SiteIndex)
+    offers = _parsed(reader.get(f"{contract.API_VERSION}/"), site_index.model(FAMILIES))
     return ExpectedSite(build, offers, head, changes, catalog, markets)
 
 

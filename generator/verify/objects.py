@@ -1,4 +1,4 @@
-"""What is published of markets beside lists and feeds: details, counts, the snapshot, prices and the change feed."""
+"""What is published of markets beside lists and feeds: details, counts, the snapshot and the change feed."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -10,11 +10,10 @@ from pydantic_core import from_json
 from generator.api import contract, keys, slugs
 from generator.api.contract import PublicMarketDetail
 from generator.api.downloads import ChangesHead
-from generator.api.prices import Prices
 from generator.verify.answers import parsed
 from generator.verify.inquiry import Inquiry, in_order, of_items, stale, unlike
 from generator.verify.mismatches import Mismatch, Verdict
-from generator.verify.reader import LONGEST, SiteAnswer
+from generator.verify.reader import SiteAnswer
 
 
 @dataclass(frozen=True)
@@ -114,22 +113,6 @@ def check_snapshot(asked: Inquiry) -> Iterator[Mismatch]:
         if shown != markets:
             found = of_items(asked, answer, shown, markets, can_be_stale=is_sorted)
             yield found._replace(text=f"{group}: {found.text}")
-
-
-def check_prices(asked: Inquiry) -> Iterator[Mismatch]:
-    """The prices of all open markets, where they are published."""
-    body = asked.site.prices
-    if body is None:
-        return
-    answer = asked.reader.get(keys.PRICES, longest=max(LONGEST, 2 * len(body)))
-    page, broken = parsed(answer, Prices)
-    yield from broken
-    if page is None:
-        return
-    shown, wanted = from_json(answer.body)["markets"], from_json(body)["markets"]
-    if shown != wanted:
-        is_sorted = in_order(page.markets, sorted(page.markets, key=attrgetter("id")))
-        yield of_items(asked, answer, shown, wanted, can_be_stale=is_sorted)
 
 
 def check_changes(asked: Inquiry) -> Iterator[Mismatch]:

@@ -8,9 +8,9 @@ from typing import Any, Final
 
 from generator.api import contract
 from generator.api.changelog import CHANGELOG, NOTICE, Changelog
-from generator.api.openapi import document as openapi
 from generator.config.downloads import Archive, Dumps
 from generator.config.settings import Config
+from generator.site.families import openapi
 from tests.api.reader_contract import breaks, complaints, promises
 from tests.support.project import ROOT
 from tests.support.sites.builds import VARIANTS
@@ -28,7 +28,7 @@ def promised() -> dict[str, dict[str, Any]]:
         str(variant): Config(variant=variant, dumps=Dumps(parquet=True), archive=archive) for variant in VARIANTS
     }
     configs["full"] = Config(variant="extended", dumps=Dumps(parquet=True, histories="full"), archive=archive)
-    return {name: promises(openapi.document(config)) for name, config in configs.items()}
+    return {name: promises(openapi(config)) for name, config in configs.items()}
 
 
 def accepted() -> dict[str, Any]:

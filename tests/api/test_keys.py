@@ -9,7 +9,7 @@ import pytest
 from generator.api import keys
 from generator.api.contract import SORTS, STATUS_FILTERS
 from generator.config import settings
-from generator.tree import families
+from generator.site.families import rank
 from generator.tree.pages import LIMITS
 from tests.support.sites.rows import market_id
 
@@ -116,7 +116,7 @@ def test_a_mutable_object_has_its_place_in_publication_order() -> None:
         {keys.first_page(LIST, 1), keys.first_page("archive/ended", 100), keys.head(keys.CHANGES)},
         {keys.BUILD},
     ]
-    assert [{families.rank(key) for key in group} for group in ranked] == [{0}, {1}, {2}, {3}, {4}]
+    assert [{rank(key) for key in group} for group in ranked] == [{0}, {1}, {2}, {3}, {4}]
 
 
 def test_a_walk_begins_at_first_pages_only() -> None:

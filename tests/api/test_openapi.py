@@ -16,13 +16,14 @@ import pytest
 from jsonschema import Draft202012Validator, FormatChecker
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
-from generator.api import changelog, contract, cursors, downloads, feeds, keys, prices, site_index
+from generator.api import changelog, contract, cursors, downloads, feeds, keys, prices
 from generator.api.contract import ErrorResponse, Variant, encode
-from generator.api.openapi import document as openapi
 from generator.api.openapi import examples as openapi_examples
 from generator.api.openapi import meanings
 from generator.api.openapi import schemas as openapi_schemas
 from generator.demo.database import seed
+from generator.site import site_index
+from generator.site.families import openapi
 from tests.support.edges.cases import faults
 from tests.support.readers import search
 from tests.support.sites.builds import AS_OF, build_now, files, make_config
@@ -164,7 +165,7 @@ def test_operations_paths_and_statuses_are_the_contracts(document: dict[str, Any
 def test_only_what_the_settings_switch_on_is_described(
     tmp_path: Path, settings: dict[str, Any], absent: set[str], added: set[str]
 ) -> None:
-    usual, made = (openapi.document(make_config(tmp_path, **chosen)) for chosen in ({}, settings))
+    usual, made = (openapi(make_config(tmp_path, **chosen)) for chosen in ({}, settings))
     OpenAPIV31SpecValidator(made).validate()
     assert operations(usual).keys() - operations(made).keys() == absent
     assert operations(made).keys() - operations(usual).keys() == added
@@ -175,7 +176,7 @@ def test_only_what_the_settings_switch_on_is_described(
 
 
 def test_files_of_downloads_are_described_where_they_are_served(tmp_path: Path) -> None:
-    made = openapi.document(make_config(tmp_path, dumps__base_url="https://files.example.org"))
+    made = openapi(make_config(tmp_path, dumps__base_url="https://files.example.org"))
     elsewhere = {path for path, item in made["paths"].items() if "servers" in item}
     assert elsewhere == {"/v1/dumps/markets/{digest}.ndjson.gz", "/v1/changes/{digest}.ndjson.gz"}
     assert all(made["paths"][path]["servers"] == [{"url": "https://files.example.org"}] for path in elsewhere)
@@ -213,7 +214,7 @@ def test_parameters_are_the_contracts(document: dict[str, Any], variant: Variant
 def test_a_search_is_described_with_its_limits_and_with_examples_that_can_be_searched(
     searched: str, tmp_path: Path
 ) -> None:
-    made = openapi.document(make_config(tmp_path, variant="extended", search=searched))
+    made = openapi(make_config(tmp_path, variant="extended", search=searched))
     parameters = {parameter["name"]: parameter for parameter in operations(made)["listMarkets"]["parameters"]}
     q = parameters["q"]
     assert q["schema"] == {"type": "string", "minLength": 1, "maxLength": contract.Q_LENGTH}
@@ -222,7 +223,7 @@ def test_a_search_is_described_with_its_limits_and_with_examples_that_can_be_sea
     assert all(map(search.is_searchable, shown))
     assert ("title or description" in q["description"]) == (searched == "title+description")
     for settings in ({"search": searched}, {"variant": "extended", "search": "off"}):
-        without = openapi.document(make_config(tmp_path, **settings))
+        without = openapi(make_config(tmp_path, **settings))
         assert "q" not in {parameter["name"] for parameter in operations(without)["listMarkets"]["parameters"]}
 
 
@@ -250,7 +251,7 @@ def test_properties_and_closed_objects_are_the_models(document: dict[str, Any], 
 
 def test_full_histories_have_files_by_period_and_none_by_market(variant: Variant, tmp_path: Path) -> None:
     settings = make_config(tmp_path, variant=variant, dumps__parquet=True, dumps__histories="full")
-    full = openapi.document(settings)
+    full = openapi(settings)
     names = described(variant).keys() - THINNED
     assert names & FULL
     enums = {"MarketStatus", "Resolution", "StatusFilter", "Sort", "Direction", "ChangeKind", "FeedName", "DumpFormat"}
@@ -295,7 +296,7 @@ def test_every_schema_and_property_is_described_for_people_who_lack_the_contract
     document: dict[str, Any], variant: Variant, tmp_path: Path
 ) -> None:
     used = set()
-    full = openapi.document(
+    full = openapi(
         make_config(tmp_path, variant=variant, dumps__parquet=True, dumps__histories="full", archive__days=3)
     )
     known = [*full["components"]["schemas"].items(), *document["components"]["schemas"].items()]
@@ -310,7 +311,7 @@ def test_every_schema_and_property_is_described_for_people_who_lack_the_contract
 
 @pytest.mark.parametrize(("step", "more"), [("0", None), ("1 h", "1 hour"), ("15 min", "15 minutes"), ("1 d", "1 day")])
 def test_the_description_of_fills24h_tells_the_step_of_its_window(tmp_path: Path, step: str, more: str | None) -> None:
-    found = openapi.document(make_config(tmp_path, fills_window_step=step))["components"]["schemas"]
+    found = openapi(make_config(tmp_path, fills_window_step=step))["components"]["schemas"]
     texts = {found[name]["properties"]["fills24h"]["description"] for name in SHOW_FILLS}
     assert len(SHOW_FILLS) == sum("fills24h" in schema.get("properties", {}) for schema in found.values())
     plain = "Trades within the 24 hours before this data was read"
@@ -363,10 +364,10 @@ def test_what_is_configured_is_said(tmp_path: Path) -> None:
         detail__recent_fills=11,
         detail__order_book="false",
     )
-    made = openapi.document(settings)
+    made = openapi(settings)
     assert made["servers"][0] == {"url": "https://api.example.org"}
     assert "7 requests in 90 seconds; cached" in made["info"]["description"]
-    extended = openapi.document(settings.model_copy(update={"variant": "extended"}))
+    extended = openapi(settings.model_copy(update={"variant": "extended"}))
     assert "7 requests in 90 seconds, 3 of which may be searches (`q`); cached" in extended["info"]["description"]
     described = {name: operation["description"] for name, operation in operations(made).items()}
     assert "readable for 2 days at least" in described["listMarkets"]
@@ -422,7 +423,7 @@ def test_limits_may_not_be_circumvented(document: dict[str, Any]) -> None:
     ],
 )
 def test_the_local_server_is_named(base_url: str, urls: list[str], tmp_path: Path) -> None:
-    servers = openapi.document(make_config(tmp_path, base_url=base_url))["servers"]
+    servers = openapi(make_config(tmp_path, base_url=base_url))["servers"]
     assert [server["url"] for server in servers] == urls
     assert servers[-1]["description"] == "Local development server"
 

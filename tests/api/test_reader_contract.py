@@ -8,11 +8,11 @@ import pytest
 
 from generator.api import contract
 from generator.api.changelog import ChangeKind, ChangelogEntry
-from generator.api.openapi import document as openapi
 from generator.config.settings import Config
+from generator.site.families import openapi
 from tests.api.reader_contract import Break, breaks, complaints, promises
 
-DOCUMENT: Final = openapi.document(Config(variant="extended"))
+DOCUMENT: Final = openapi(Config(variant="extended"))
 GONE: Final = object()
 SCHEMAS: Final = ("components", "schemas")
 ITEM: Final = (*SCHEMAS, "PublicMarketListItem", "properties")

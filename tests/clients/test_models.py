@@ -8,7 +8,7 @@ import pytest
 
 import generate_models
 from generator.api import contract, downloads
-from generator.api.openapi import document
+from generator.site.families import openapi
 from public_markets_client import models
 from public_markets_client.decoding import decoded, wire_name
 from tests.clients.encoding import encoded
@@ -28,10 +28,7 @@ def documents(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     """The documents of sites with all that can be published, by how much of the histories is."""
     folder = tmp_path_factory.mktemp("settings")
     settings = {"variant": "extended", "dumps__parquet": True}
-    return [
-        document.document(make_config(folder, **settings, dumps__histories=histories))
-        for histories in ("thinned", "full")
-    ]
+    return [openapi(make_config(folder, **settings, dumps__histories=histories)) for histories in ("thinned", "full")]
 
 
 def schemas(found: dict[str, Any]) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from generator.config.downloads import Archive, Changes, Dumps, Feeds
 from generator.config.settings import Config
 from generator.edge import paths, router
 from generator.markets import slugs as market_slugs
+from generator.site.families import documents_of
 from generator.tree import chunks, pages
 from generator.tree.generation import ItemList
 from generator.tree.layouts import LAYOUTS
@@ -372,7 +373,7 @@ def test_the_router_takes_the_names_of_files_that_the_pattern_takes(which: int, 
     names = [*names, *whole, f"dumps/markets/{'0a' * 16}.parquet", f"changes/{'0a' * 16}.ndjson.gz"]
     names += ["dumps/archive/2026-10-31.json", "dumps/archive/2026-10-31.json\n", f"{whole[0]}\n"]
     results = in_quickjs(router.render(config), [("GET", f"/v1/{name}", "") for name in names], NOWHERE)
-    documents = paths.documents(config)
+    documents = documents_of(config)
     for name, result in zip(names, results, strict=True):
         is_file = re.fullmatch(paths.pattern(config), name) is not None
         is_day = config.archive.days and re.fullmatch("dumps/archive/[0-9]{4}-[0-9]{2}-[0-9]{2}.json", name)

@@ -10,8 +10,8 @@ import pytest
 
 from generator.api import keys
 from generator.publish import apply
+from generator.site.families import rank
 from generator.stores.directory import Directory
-from generator.tree import families
 from tests.support.project import ROOT
 from tests.support.sites.builds import files
 from tests.support.sites.publishing import EVERY, FX, OPEN, PublishedSite, Walk, copy_output, hour, walk
@@ -66,7 +66,7 @@ def test_groups_are_uploaded_in_publication_order(published_site: PublishedSite)
     published_site.edit(1, question="Else?")
     requests = published_site.requests("rebuild", "--as-of", hour(1))
     put = [request.removeprefix("PutObject ") for request in requests if request.startswith("PutObject v1/")]
-    groups = [0 if keys.is_immutable(key) else 1 + families.rank(key) for key in put]
+    groups = [0 if keys.is_immutable(key) else 1 + rank(key) for key in put]
     assert groups == sorted(groups)
     assert {*groups} == {0, 1, 2, 3, 4, 5}
     before, after = (

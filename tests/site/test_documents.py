@@ -15,8 +15,9 @@ from generator.api import cursors, keys
 from generator.api.contract import MARKET_STATUSES, SORTS, STATUS_FILTERS
 from generator.config.settings import Config
 from generator.markets.market import Market
-from generator.site import documents
+from generator.site import documents, families
 from generator.site.catalog import Catalog
+from generator.site.family import Ingredients
 from generator.tree.pages import LIMITS, Generation
 from tests.support.sites.builds import NOW, make_config, manifest_of
 from tests.support.sites.rows import FX_MEMBER, market_id, public_market
@@ -122,8 +123,8 @@ def test_every_list_shares_the_items_encoded_once(tmp_path: Path) -> None:
 
 
 def documents_of(made: Catalog, config: Config) -> dict[str, bytes]:
-    derived = documents.derived(made, documents.lists(made, ()), config, lambda _: None)
-    return {artifact.key: artifact.body for artifact in (*derived, *documents.fixed(config))}
+    derived = families.of_markets(Ingredients(made, documents.lists(made, ()), config, lambda _: None))
+    return {artifact.key: artifact.body for artifact in (*derived, *families.of_settings(config))}
 
 
 def test_the_documents_are_those_of_markets_the_errors_and_those_that_describe_the_site(tmp_path: Path) -> None:
@@ -132,7 +133,7 @@ def test_the_documents_are_those_of_markets_the_errors_and_those_that_describe_t
     errors = [keys.error(status) for status in (400, 404, 405, 429, 503)]
     feeds = [keys.feed(name, extension) for name in ("new", "resolved") for extension in ("json", "atom")]
     of_markets = [keys.SNAPSHOT, keys.PRICES, *feeds]
-    assert list(found) == [*of_markets, *errors, keys.OPENAPI, keys.SITE_INDEX, keys.LLMS, keys.CHANGELOG]
+    assert list(found) == [*of_markets, keys.SITE_INDEX, keys.OPENAPI, keys.LLMS, keys.CHANGELOG, *errors]
     groups = json.loads(found[keys.SNAPSHOT])
     assert {name: [market["id"] for market in group] for name, group in groups.items()} == {
         "freshMarkets": [market_id(1)],

@@ -24,11 +24,10 @@ from generator.errors import VerifyError
 from generator.progress import SILENT
 from generator.site.catalog import Catalog
 from generator.verify import expected
-from generator.verify.documents import check_index
+from generator.verify.documents import check_index, check_made
 from generator.verify.earlier_states import EarlierStates
 from generator.verify.inquiry import Inquiry
 from generator.verify.mismatches import Mismatch, Verdict
-from generator.verify.objects import check_prices
 from generator.verify.parquet_files import ParquetCheck
 from generator.verify.reader import SiteReader
 from generator.verify.run import verify
@@ -524,7 +523,7 @@ def test_prices_of_too_many_markets_are_not_asked_for(proxy: Proxy) -> None:
     crowded = replace(site, catalog=Catalog.published(lines, [], site.build.as_of))
     proxy.alter = lambda target, answer: replace(answer, status=404) if "prices" in target else answer
     asked = Inquiry(reader, crowded, EarlierStates((), (), {}))
-    assert [*check_prices(asked), *check_index(asked)] == []
+    assert [*check_made(asked), *check_index(asked)] == []
     assert "/v1/prices.json" not in proxy.asked
 
 

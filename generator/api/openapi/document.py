@@ -4,25 +4,54 @@ Generated clients follow it to the letter, so HEAD, OPTIONS and 304 appear in pr
 they would blur the types of the others.
 """
 
-from typing import Final
+import re
+from collections.abc import Sequence
+from typing import Final, NamedTuple
 from urllib.parse import urlsplit
+
+from pydantic import BaseModel
 
 from generator import __version__
 from generator.api import contract, keys, slugs
 from generator.api.openapi import descriptions as texts
 from generator.api.openapi import downloads, examples, parameters, responses
-from generator.api.openapi.schemas import BuildRecord, Category, JsonObject, schemas, used
+from generator.api.openapi.schemas import BuildRecord, Category, JsonObject, ref, schemas, used
 from generator.config.settings import Config
 
 #: Version of the interface (contract §9), not of this program.
 VERSION: Final = "1.0.0"
 #: Where `public-markets serve` listens, unless told otherwise.
+#: A parameter in a path.
+_PARAMETER: Final = re.compile(r"\{\w+\}")
 _LOCAL_SERVER: Final = "http://127.0.0.1:8000"
 
 
-def document(config: Config) -> JsonObject:
+class PublishedDocument(NamedTuple):
+    """A document of a site: its path, the name of its kind, what readers find there, the model of its JSON.
+
+    `is_optional`: it may be absent, which is a 404. `tag` is the group of its operation.
+    """
+
+    path: str
+    name: str
+    sentence: str
+    schema: type[BaseModel]
+    is_optional: bool
+    tag: str
+
+
+class Published(NamedTuple):
+    """What a site publishes: its index and `llms.txt`, which are examples, its documents, and the models of bodies."""
+
+    site_index: BaseModel
+    llms: str
+    documents: Sequence[PublishedDocument]
+    bodies: tuple[type[BaseModel], ...]
+
+
+def document(config: Config, site: Published) -> JsonObject:
     """The document as JSON values."""
-    described = {"paths": _paths(config), "responses": responses.shared_errors(config)}
+    described = {"paths": _paths(config, site), "responses": responses.shared_errors(config)}
     return {
         "openapi": "3.1.0",
         "info": {
@@ -41,7 +70,13 @@ def document(config: Config) -> JsonObject:
         "paths": described["paths"],
         "components": {
             "schemas": used(
-                schemas(config.variant, config.fills_window_step, config.texts, has_periods=config.has_full_histories),
+                schemas(
+                    config.variant,
+                    config.fills_window_step,
+                    config.texts,
+                    site.bodies,
+                    has_periods=config.has_full_histories,
+                ),
                 described,
             ),
             "responses": described["responses"],
@@ -49,14 +84,32 @@ def document(config: Config) -> JsonObject:
     }
 
 
-def _paths(config: Config) -> JsonObject:
+def _paths(config: Config, site: Published) -> JsonObject:
     markets = f"/{keys.MARKETS}"
-    return {
+    found = {
         markets: {"get": _list_markets(config)},
         f"/{keys.SNAPSHOT.removesuffix('.json')}": {"get": _get_snapshot(config)},
         f"{markets}/{{{contract.market_parameter(config.variant)}}}": {"get": _get_market(config)},
         f"/{keys.BUILD}": {"get": _get_build(config)},
-        **downloads.paths(config),
+        **downloads.paths(config, site.site_index, site.llms),
+    }
+    known = [re.compile(_PARAMETER.sub("[^/]+", path)) for path in found]
+    others = (one for one in site.documents if not any(path.fullmatch(one.path) for path in known))
+    return found | {one.path: {"get": _get_document(one)} for one in others}
+
+
+def _get_document(one: PublishedDocument) -> JsonObject:
+    """The operation of a document that nothing is said of here: what its kind says of itself."""
+    headline = one.sentence[:1].upper() + one.sentence[1:]
+    return {
+        "operationId": f"get{one.name.capitalize()}",
+        "summary": headline,
+        "description": f"{headline}.",
+        "tags": [one.tag],
+        "responses": {
+            "200": responses.document(f"The {one.name}.", ref(one.schema.__name__), {}),
+            **responses.refused(*([404] if one.is_optional else []), 405, 429, 503),
+        },
     }
 
 

@@ -4,7 +4,7 @@ from typing import Any, Final, NamedTuple
 
 from pydantic import BaseModel
 
-from generator.api import archive, downloads, feeds, keys, prices, site_index
+from generator.api import archive, downloads, feeds, keys, prices
 from generator.api.openapi.examples import MARKET_ID
 from generator.config.settings import Config
 
@@ -83,7 +83,7 @@ def json_feeds(config: Config) -> dict[str, Any]:
     )
     feed = feeds.Feed(
         title="New markets on api.example.org",
-        home_page_url=site_index.address(config),
+        home_page_url=feeds.home_page(config),
         feed_url=f"{config.base_url}/{keys.feed('new', 'json')}",
         description="The markets created last, latest first.",
         authors=[feeds.FeedAuthor(name="api.example.org")],

@@ -6,7 +6,9 @@ Ranges and HEAD appear in prose only, as in the rest of the document.
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from generator.api import changelog, downloads, feeds, keys, llms, prices, site_index
+from pydantic import BaseModel
+
+from generator.api import changelog, downloads, feeds, keys, prices
 from generator.api.contract import API_VERSION
 from generator.api.openapi import download_examples as examples
 from generator.api.openapi import responses
@@ -34,11 +36,11 @@ def tags(config: Config) -> Iterator[JsonObject]:
         yield {"name": "changes", "description": "What changed from one build to the next."}
 
 
-def paths(config: Config) -> JsonObject:
-    """The paths that these settings switch on."""
+def paths(config: Config, index: BaseModel, llms_text: str) -> JsonObject:
+    """The paths that these settings switch on; index of the site and `llms.txt` are examples."""
     found = {
-        f"/{API_VERSION}/": _get_index(config),
-        f"/{keys.LLMS}": _get_llms(config),
+        f"/{API_VERSION}/": _get_index(index),
+        f"/{keys.LLMS}": _get_llms(llms_text),
         f"/{keys.CHANGELOG}": _get_changelog(),
     }
     if config.prices_file:
@@ -78,15 +80,15 @@ def _operation(tag: str, name: str, told: tuple[str, str], answer: JsonObject, *
     }
 
 
-def _get_index(config: Config) -> JsonObject:
-    shown = {"index": examples.of("What this site publishes", site_index.make(config))}
+def _get_index(index: BaseModel) -> JsonObject:
+    shown = {"index": examples.of("What this site publishes", index)}
     answer = responses.document("The index.", ref("SiteIndex"), shown)
     text = "The addresses of everything else. What this site does not publish is absent."
     return _operation("build", "getIndex", ("Get the addresses of everything", text), answer)
 
 
-def _get_llms(config: Config) -> JsonObject:
-    shown = {"text": {"summary": "The text of this site", "value": llms.text(config)}}
+def _get_llms(text: str) -> JsonObject:
+    shown = {"text": {"summary": "The text of this site", "value": text}}
     answer = responses.document("The text.", {"type": "string"}, shown, _media_type(keys.LLMS))
     return _operation("build", "getLlmsText", ("Get a short description as text", "The API on one screen."), answer)
 

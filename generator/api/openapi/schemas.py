@@ -1,15 +1,16 @@
 """The schemas of the OpenAPI document: the contract's models as JSON Schema, with named enums."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from functools import cache
 from typing import Annotated, Any, Final, Literal, TypeAlias, get_args
 
+from pydantic import BaseModel
 from pydantic.alias_generators import to_camel
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, models_json_schema
 
-from generator.api import archive, changelog, contract, downloads, feeds, forms, prices, site_index
+from generator.api import changelog, contract, downloads, feeds, forms
 from generator.api.openapi import meanings
 from generator.config.settings import Texts
 
@@ -37,22 +38,6 @@ class BuildRecord(contract.Closed):
     categories: Annotated[list[Category] | None, contract.IfPresent] = None
 
 
-#: The bodies of all responses; pydantic adds the models they contain.
-_BODIES: Final = (
-    contract.PublicMarketList,
-    contract.PublicMarketSnapshot,
-    contract.PublicMarketDetail,
-    contract.ErrorResponse,
-    BuildRecord,
-    site_index.SiteIndex,
-    changelog.Changelog,
-    prices.Prices,
-    feeds.Feed,
-    downloads.DumpHead,
-    archive.ArchiveHead,
-    archive.ArchivedDay,
-    downloads.ChangesHead,
-)
 #: Properties that say more than the core variant does.
 _EXTENDED: Final = contract.EXTENDED_PROPERTIES | {"search", "tags"}
 #: Name and description of each enum by its values. For unnamed enums, client generators create a type per use.
@@ -77,13 +62,21 @@ def ref(name: str) -> JsonObject:
 
 
 @cache
-def schemas(variant: contract.Variant, fills_step: timedelta, texts: Texts, *, has_periods: bool) -> JsonObject:
+def schemas(
+    variant: contract.Variant,
+    fills_step: timedelta,
+    texts: Texts,
+    bodies: Sequence[type[BaseModel]],
+    *,
+    has_periods: bool,
+) -> JsonObject:
     """All schemas by name, where fills leave their window in these steps, and texts are no longer than these.
 
-    `has_periods`: histories are full, in files by period.
+    `bodies` are the models of all responses; pydantic adds those that they contain. `has_periods`: histories are full,
+    in files by period.
     """
     omitted = frozenset[str]() if variant == "extended" else _EXTENDED
-    models = {name: _model(name, schema, omitted, fills_step) for name, schema in _generated().items()}
+    models = {name: _model(name, schema, omitted, fills_step) for name, schema in _generated(bodies).items()}
     shown = models[downloads.DumpHead.__name__]["properties"]
     for table in downloads.TABLES:
         field = to_camel(downloads.FIELDS[table])
@@ -123,11 +116,11 @@ def _references(part: Any) -> Iterator[str]:
 
 
 @cache
-def _generated() -> JsonObject:
+def _generated(bodies: Sequence[type[BaseModel]]) -> JsonObject:
     """Every schema as pydantic generates it: once, as that takes longer than the rest of the document."""
     mode: JsonSchemaMode = "serialization"
     _, generated = models_json_schema(
-        [(model, mode) for model in _BODIES],
+        [(model, mode) for model in bodies],
         ref_template=f"{_REF}{{model}}",
         schema_generator=_Untitled,
     )
@@ -155,10 +148,11 @@ def _model(name: str, schema: JsonObject, omitted: frozenset[str], fills_step: t
 
 
 def _property(model: str, name: str, schema: JsonObject, fills_step: timedelta) -> JsonObject:
+    meaning = schema.get("description") or meanings.of_property(model, name, fills_step)
     if schema.get("default", ...) is None:
         # A default of None means that the property may be absent; on the wire it is never null.
         schema = next(choice for choice in schema["anyOf"] if choice.get("type") != "null")
-    return {"description": meanings.of_property(model, name, fills_step), **_with_named_enums(schema)}
+    return {"description": meaning, **_with_named_enums(schema)}
 
 
 def _bounded(schema: JsonObject, longest: int) -> JsonObject:

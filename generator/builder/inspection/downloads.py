@@ -1,6 +1,6 @@
-"""What the inspection page shows of dumps, change feed, feeds and prices: their files and where they lie. Pure."""
+"""What the inspection page shows of dumps, change feed, feeds and other documents: where they lie. Pure."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -8,6 +8,8 @@ from generator.api import feeds, keys
 from generator.api.archive import ArchiveHead
 from generator.api.downloads import ChangesHead, DumpHead, PeriodFile, TableFile
 from generator.config.settings import Config
+from generator.site.families import FAMILIES
+from generator.site.family import ROOT
 
 
 class File(NamedTuple):
@@ -19,12 +21,12 @@ class File(NamedTuple):
 
 
 class Downloads(NamedTuple):
-    """The heads as they are published; None for what is not. `has_prices`: so is the object with all prices."""
+    """The heads as they are published; None for what is not. `documents` are the keys of all others that are."""
 
     dump: DumpHead | None
     changes: ChangesHead | None
     archive: ArchiveHead | None
-    has_prices: bool
+    documents: Sequence[str] = ()
 
     @classmethod
     def read(cls, read: Callable[[str], bytes | None]) -> "Downloads":
@@ -34,7 +36,7 @@ class Downloads(NamedTuple):
             dump=DumpHead.model_validate_json(dump) if dump else None,
             changes=ChangesHead.model_validate_json(changes) if changes else None,
             archive=ArchiveHead.model_validate_json(archive) if archive else None,
-            has_prices=read(keys.PRICES) is not None,
+            documents=[key for key in _documents() if read(key) is not None],
         )
 
     def texts(self, config: Config) -> dict[str, Any]:
@@ -47,7 +49,7 @@ class Downloads(NamedTuple):
             "files_of_tables": [*self._tables()],
             "steps": [*self._steps()][::-1],
             "heads": {name: keys.head(name) for name, head in zip(keys.DOWNLOADS, self[:3], strict=True) if head},
-            "prices": keys.PRICES if self.has_prices else None,
+            "documents": [(key.removeprefix(ROOT), key) for key in self.documents],
             "feeds": [*_feeds()] if config.feeds.enabled else [],
         }
 
@@ -68,6 +70,11 @@ class Downloads(NamedTuple):
     def _steps(self) -> Iterable[tuple[int, int, str, str, int]]:
         for serial, step in self.changes.numbered() if self.changes else ():
             yield serial, serial + 1, step.as_of, step.key, step.size
+
+
+def _documents() -> list[str]:
+    """The keys of all documents but heads and feeds, of which the page says more."""
+    return [key for family in FAMILIES if family.path is not None and not family.immutable for key in family.keys]
 
 
 def files_since(head: DumpHead, table: str, since: datetime) -> list[str]:

@@ -18,12 +18,12 @@ from functools import cache
 from typing import Any, Final
 
 from generator.api import contract, keys
-from generator.api.openapi import document as openapi
 from generator.builder.inspection.downloads import Downloads
 from generator.builder.inspection.excerpts import Excerpts
 from generator.builder.inspection.history import SHOWN_DAYS, HistoryFigures
 from generator.config.settings import Config
 from generator.edge import router, templates
+from generator.site.families import openapi
 from generator.tree import families, files
 
 #: The most rows that tables and lists show at once.
@@ -32,10 +32,6 @@ SHOWN: Final = 200
 _FIRST: Final = 20
 #: Limits whose first pages are linked.
 _LINKED: Final = (contract.LIMIT_MIN, 5, contract.LIMIT_DEFAULT, 50, contract.LIMIT_MAX)
-_DOCUMENTS: Final = {
-    "openapi.json": keys.OPENAPI, "build.json": keys.BUILD, "index.json": keys.SITE_INDEX, "llms.txt": keys.LLMS,
-    "changelog.json": keys.CHANGELOG, "snapshot": keys.SNAPSHOT,
-}  # fmt: skip
 _SCRIPTS: Final = ("start", "find", "chart", "market", "calls")
 _RELATIONS: Final = ("markets", "fx_members", "orders", "fills", "probabilities")
 
@@ -94,7 +90,6 @@ def _texts(config: Config, report: Mapping[str, Any], excerpts: Excerpts) -> dic
         "first": excerpts.first(_FIRST),
         "list_groups": list(_by_status(lists)),
         "relations": {name: relations[name] for name in _RELATIONS if relations[name]},
-        "documents": _DOCUMENTS.items(),
         "documentation": files.DOCUMENTATION,
         "history": files.HISTORY if config.has_full_histories else None,
         "detail": keys.detail,
@@ -199,7 +194,7 @@ def _history(report: Mapping[str, Any], figures: HistoryFigures) -> str:
 
 def _documentation(config: Config) -> str:
     style, script = templates.plain("inspection/api.css"), templates.plain("inspection/api.js")
-    document = _readable(openapi.document(config))
+    document = _readable(openapi(config))
     policy = _policy_of_renderer(script, "img-src data:")
     values = {
         "policy": policy,

@@ -13,13 +13,13 @@ from typing import Any, Final
 import pytest
 
 from generator.api import keys
-from generator.api.openapi import document as openapi
 from generator.builder.inspection import pages as inspection
 from generator.builder.inspection.downloads import Downloads
 from generator.builder.inspection.excerpts import Excerpts
 from generator.builder.report import Report
 from generator.config.settings import Config
 from generator.site.catalog import Catalog
+from generator.site.families import openapi
 from generator.tree import files as names
 from tests.builder.inspection.full_sites import built
 from tests.support.project import ROOT
@@ -69,7 +69,7 @@ def pages(tmp_path: Path, config: Config | None = None, **report: Any) -> dict[s
     """The pages of one market, with additional fields in the report."""
     made = Report(as_of=NOW, source="sqlite:///markets.db", built=1)
     excerpts = Excerpts(Catalog([public_market()], as_of=NOW, hidden=0))
-    nothing = Downloads(None, None, None, has_prices=False)
+    nothing = Downloads(None, None, None)
     rendered = inspection.render(config or make_config(tmp_path), {**made.content(), **report}, excerpts, nothing)
     return {name: body.decode() for name, body in rendered}
 
@@ -228,7 +228,7 @@ def test_without_an_estimate_the_page_names_the_command_that_makes_one(tmp_path:
 def test_the_documentation_holds_the_published_document(tmp_path: Path) -> None:
     page = pages(tmp_path)["api.html"]
     (document,) = [text for kind, text in Elements(page).code if kind == "application/json"]
-    shown, published = json.loads(document), json.loads(json.dumps(openapi.document(make_config(tmp_path))))
+    shown, published = json.loads(document), json.loads(json.dumps(openapi(make_config(tmp_path))))
     assert shown["components"] == published["components"]
     asked, described = (
         [parameter["name"] for path in document["paths"].values() for parameter in path["get"].pop("parameters", [])]

@@ -18,8 +18,9 @@ from generator.api import keys
 from generator.api.contract import API_VERSION
 from generator.api.times import instant
 from generator.errors import BusyError
+from generator.site.families import rank
 from generator.stores.store import BeforeEach, Condition, ConditionFailedError, If, Listed, Stored, nothing
-from generator.tree import families, manifest_file
+from generator.tree import manifest_file
 from generator.tree.families import chunk_keys
 from generator.tree.files import MANIFEST, SHARDS
 from generator.tree.folder import Output
@@ -67,7 +68,7 @@ def label(key: str) -> str:
         return "probe" if key.startswith("probe-") else "shard" if key.startswith(SHARDS) else key
     if keys.is_immutable(key):
         return "page" if keys.CHUNKS not in key and not key.endswith(keys.INDEX) else "chunk"
-    return ("detail", "snapshot", "first page", "first page", "build.json")[families.rank(key)]
+    return ("detail", "snapshot", "first page", "first page", "build.json")[rank(key)]
 
 
 #: Carries out a request on the world when it is the actor's turn.

@@ -22,7 +22,7 @@ from generator.markets import detail
 from generator.markets.market import Market
 from generator.markets.site_keys import SiteKeys
 from generator.progress import SILENT
-from generator.site import documents, history_state
+from generator.site import families, history_state
 from generator.site.catalog import Catalog, Naming
 from generator.site.make import Details, Maker, Outline
 from generator.source.address import shape
@@ -169,7 +169,7 @@ def rendered(folder: Output, catalog: Catalog, config: Config, names: tuple[str,
     maker = Maker(folder, folder.manifest(), config, SILENT, names=names)
     outline, base = Outline.of(catalog, config), _base(catalog, config)
     details = Details(staged, changed, lines.__getitem__, histories=_histories(folder, catalog, config))
-    return maker.make(outline, details, documents.fixed(config), base).rendered
+    return maker.make(outline, details, families.of_settings(config), base).rendered
 
 
 def _histories(folder: Output, catalog: Catalog, config: Config) -> NewHistories | None:

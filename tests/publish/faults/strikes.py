@@ -14,9 +14,9 @@ import pytest
 from generator.api import keys
 from generator.api.contract import API_VERSION
 from generator.publish import record
+from generator.site.families import rank
 from generator.stores.s3 import Bucket as BucketStore
 from generator.stores.store import BeforeEach, Condition, ConditionFailedError, Store, nothing
-from generator.tree import families
 from generator.tree.blocklist import KEY
 from generator.tree.files import SHARDS
 from tests.publish.faults.scene import PREFIX, Scene
@@ -40,7 +40,7 @@ def label(request: Request) -> str:
     operation = request.operation.removesuffix("Object")
     if key.startswith(f"{API_VERSION}/"):
         ranks = ("detail", "document", "first", "first", "build")
-        return f"{operation} {'page' if keys.is_immutable(key) else ranks[families.rank(key)]}"
+        return f"{operation} {'page' if keys.is_immutable(key) else ranks[rank(key)]}"
     if key.startswith(SHARDS):
         return f"{operation} shard"
     names = {record.KEY: "record", KEY: "blocked"}

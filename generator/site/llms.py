@@ -1,18 +1,20 @@
 """`llms.txt`: the API on one screen, as plain text, for programs that read documentation and people in a hurry."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
-from generator.api import contract, feeds, keys, links, site_index
+from generator.api import contract, feeds, keys, links
 from generator.api.openapi.descriptions import span
 from generator.config.settings import Config
+from generator.site import site_index
+from generator.site.family import Family
 
 _FEEDS: Final[Mapping[feeds.FeedName, str]] = {"new": "new markets", "resolved": "resolved markets"}
 
 
-def text(config: Config) -> str:
+def text(config: Config, families: Sequence[Family]) -> str:
     """The text, in Markdown, ending with a line feed."""
-    return "\n".join([*_introduction(config), "", *_requests(config), "", *_rules(config), ""])
+    return "\n".join([*_introduction(config), "", *_requests(config, families), "", *_rules(config), ""])
 
 
 def _introduction(config: Config) -> Iterator[str]:
@@ -22,27 +24,24 @@ def _introduction(config: Config) -> Iterator[str]:
     yield f"> Published anew about every {config.schedule} min, all of it as of one instant: `asOf` in build.json."
 
 
-def _requests(config: Config) -> Iterator[str]:
-    index = site_index.make(config)
+def _requests(config: Config, families: Sequence[Family]) -> Iterator[str]:
+    index = site_index.make(config, families)
     reference = contract.market_parameter(config.variant)
+    found = [one for one in site_index.in_order(families) if one.is_on(config)]
+    lines = {one.name: f"- {getattr(index, one.name)}: {one.told(config)}" for one in found}
+    downloads = {one.name for one in found if one.immutable}
     yield "## Requests"
     yield ""
-    yield f"- {index.openapi}: every request and field (OpenAPI 3.1)"
+    yield lines.pop("openapi")
+    del lines["llms"]  # it is this text
     yield f"- {index.markets}?status=open&sort=popular&limit={contract.LIMIT_MAX}: a page of a list"
     yield f"- {index.markets}/{{{reference}}}: one market with order book, recent fills and history"
-    yield f"- {index.snapshot}: small groups of open markets"
-    if index.prices:
-        yield f"- {index.prices}: probability and volume of all open markets, in one object"
-    yield f"- {index.build}: as-of, counts{', categories' if config.variant == 'extended' else ''}"
-    yield f"- {index.changelog}: what changed in this API, and what will, by date"
+    yield from (line for name, line in lines.items() if name not in downloads)
     if index.market_url:
         yield f"- {index.market_url}: the page of a market, for people; fill in its `{links.name_in(index.market_url)}`"
-    if index.dumps:
-        yield f"- {index.dumps}: names the files that hold all listed markets (NDJSON, gzip)"
+    yield from (line for name, line in lines.items() if name in downloads)
     if config.archive.days:
         yield f"- {config.base_url}/{keys.head(keys.ARCHIVE)}: names such files of each of the last days"
-    if index.changes:
-        yield f"- {index.changes}: names the files that keep a copy of them up to date"
     for feed in index.feeds or ():
         yield f"- {feed.json_feed}: {_FEEDS[feed.name]}, latest first (JSON Feed)"
         yield f"- {feed.atom}: the same as Atom"

@@ -1,0 +1,217 @@
+"""The table of contents: every kind of object under `v1/`, in publication order. Pure.
+
+Start here to see what is published, or to add to it: what is made of the catalog, or of settings, is a module that
+makes it and a row. Whatever has to know all kinds goes over these rows: the maker, and with it manifest and record;
+publication order; the routes of every edge; OpenAPI, `/v1/` and `llms.txt`; `verify` and the inspection page. How
+generations of lists, of the search index and of downloads are read, `tree.families` knows.
+
+`<list>` is `<status>/<sort>`, or `<status>.<category>/<sort>` for a category, given by its slug. The search index has
+the keys of a list `all/search` in the layout `chunks`, in either layout. The `<digest>` of a slug is taken in lower
+case: slugs may be longer than file names, and file systems disagree on case. Keys are relative to the output folder
+and to the bucket's prefix. Beside `v1/` lie private objects: see `api.keys`.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from generator.api import archive, changelog, contract, downloads, feeds, keys, prices
+from generator.api.downloads import NDJSON, PARQUET
+from generator.api.openapi.schemas import BuildRecord, JsonObject
+from generator.config.settings import Config
+from generator.site import documents
+from generator.site.family import ROOT, Family, Ingredients, Rank, Retirement
+from generator.tree.artifact import Artifact
+
+_LIST: Final = f"{keys.LISTS}/<status>/<sort>"
+_SEARCH: Final = keys.list_prefix(keys.SEARCH)
+_DUMPS: Final = keys.list_prefix(keys.DUMPS)
+_CHANGES: Final = keys.list_prefix(keys.CHANGES)
+
+FAMILIES: Final = (
+    Family(
+        "details",
+        (f"{keys.DETAILS}/<first two of id>/<id>.json", f"{keys.SLUGS}/<first two of digest>/<digest of slug>.json"),
+        Rank.DETAIL,
+        "one market with order book, recent fills and history",
+        schema=contract.PublicMarketDetail,
+        retirement=Retirement.WITHDRAWN,
+        may_be_absent=True,
+    ),
+    Family(
+        "index",
+        (keys.SITE_INDEX,),
+        Rank.DOCUMENT,
+        "where everything is",
+        address="",
+        of_settings=documents.index,
+    ),
+    Family(
+        "snapshot",
+        (keys.SNAPSHOT,),
+        Rank.DOCUMENT,
+        "small groups of open markets",
+        schema=contract.PublicMarketSnapshot,
+        address=keys.SNAPSHOT.removeprefix(ROOT).removesuffix(".json"),
+        of_markets=documents.snapshot,
+    ),
+    Family(
+        "openapi",
+        (keys.OPENAPI,),
+        Rank.DOCUMENT,
+        "every request and field (OpenAPI 3.1)",
+        of_settings=documents.openapi,
+    ),
+    Family(
+        "llms",
+        (keys.LLMS,),
+        Rank.DOCUMENT,
+        "the API on one screen, as text",
+        of_settings=documents.llms_text,
+    ),
+    Family(
+        "changelog",
+        (keys.CHANGELOG,),
+        Rank.DOCUMENT,
+        "what changed in this API, and what will, by date",
+        schema=changelog.Changelog,
+        of_settings=documents.api_changelog,
+    ),
+    Family(
+        "prices",
+        (keys.PRICES,),
+        Rank.DOCUMENT,
+        "probability and volume of all open markets, in one object",
+        schema=prices.Prices,
+        is_on=lambda config: config.prices_file,
+        may_be_absent=True,
+        of_markets=documents.all_prices,
+    ),
+    Family(
+        "feeds",
+        tuple(keys.feed(name, extension) for name in feeds.FEED_NAMES for extension in ("atom", "json")),
+        Rank.DOCUMENT,
+        "new and resolved markets, latest first",
+        schema=feeds.Feed,
+        is_on=lambda config: config.feeds.enabled,
+        of_markets=documents.feeds,
+    ),
+    Family(
+        "errors",
+        tuple(map(keys.error, contract.FIXED_ERRORS)),
+        Rank.DOCUMENT,
+        "the bodies of errors, which edges answer verbatim",
+        schema=contract.ErrorResponse,
+        is_addressed=False,
+        of_settings=documents.errors,
+    ),
+    Family(
+        "dumps",
+        (keys.head(keys.DUMPS),),
+        Rank.DUMP,
+        "names the files that hold all listed markets (NDJSON, gzip)",
+        schema=downloads.DumpHead,
+        immutable=(
+            f"{_DUMPS}/<generation>/{keys.INDEX}",
+            *(f"{_DUMPS}/{downloads.MARKETS_FOLDER}<digest>.{extension}" for extension in (NDJSON, PARQUET)),
+            f"{_DUMPS}/<table>/<partition>/<digest>.{PARQUET}",
+        ),
+        retirement=Retirement.EXPIRED,
+        is_on=lambda config: config.dumps.ndjson,
+    ),
+    Family(
+        "lists",
+        (f"{_LIST}/{keys.FIRST}/<limit>.json", f"{_LIST}/{keys.HEAD}"),
+        Rank.HEAD,
+        "a page of a list",
+        schema=contract.PublicMarketList,
+        immutable=(
+            f"{_LIST}/<generation>/<limit>-<hundreds of pages>/<position>.json",
+            f"{_LIST}/<generation>/{keys.INDEX}",
+            f"{_LIST}/{keys.CHUNKS}/<first two of digest>/<digest>.json",
+        ),
+        retirement=Retirement.EXPIRED,
+        may_be_absent=True,
+    ),
+    Family(
+        "search",
+        (f"{_SEARCH}/{keys.HEAD}",),
+        Rank.HEAD,
+        "the index by which edges answer `q`",
+        immutable=(
+            f"{_SEARCH}/<generation>/{keys.INDEX}",
+            f"{_SEARCH}/{keys.CHUNKS}/<first two of digest>/<digest>.json",
+        ),
+        retirement=Retirement.EXPIRED,
+        is_addressed=False,
+        is_on=lambda config: config.can_search,
+    ),
+    Family(
+        "changes",
+        (keys.head(keys.CHANGES),),
+        Rank.HEAD,
+        "names the files that keep a copy of them up to date",
+        schema=downloads.ChangesHead,
+        immutable=(f"{_CHANGES}/<generation>/{keys.INDEX}", f"{_CHANGES}/<digest>.{NDJSON}"),
+        retirement=Retirement.EXPIRED,
+        is_on=lambda config: config.has_changes,
+    ),
+    Family(
+        "archive",
+        (keys.head(keys.ARCHIVE),),
+        Rank.HEAD,
+        "names such files of each of the last days",
+        schema=archive.ArchiveHead,
+        is_on=lambda config: bool(config.archive.days),
+    ),
+    Family("days", (keys.archived_day("<date>"),), Rank.DUMP, "archived day", schema=archive.ArchivedDay),
+    Family(
+        "build",
+        (keys.BUILD,),
+        Rank.BUILD,
+        "as-of, counts",
+        schema=BuildRecord,
+        in_extended=", categories",
+    ),
+)
+_BY_KEY: Final = {key: family for family in FAMILIES for key in family.keys}
+
+
+def rank(key: str) -> Rank:
+    """The place of an object that changes in publication order; that of a document if another version knows it."""
+    known = _BY_KEY.get(key) or next((family for family in FAMILIES if family.pattern.fullmatch(key)), None)
+    return known.rank if known else Rank.DOCUMENT
+
+
+def documents_of(config: Config) -> dict[str, str]:
+    """The key of each document that a site with these settings has, by its path below the API's root."""
+    return {path: key for family in FAMILIES if family.is_on(config) for path, key in family.documents.items()}
+
+
+def optional(config: Config) -> list[str]:
+    """The keys of documents that a site with these settings may lack."""
+    found = (family for family in FAMILIES if family.may_be_absent and family.is_on(config))
+    return [key for family in found for key in family.documents.values()]
+
+
+def fixed_keys() -> list[str]:
+    """The keys of the documents that depend on settings alone, in order."""
+    return sorted(key for family in FAMILIES if family.of_settings for key in family.keys)
+
+
+def of_markets(site: Ingredients) -> Iterator[Artifact]:
+    """The documents that are made of markets."""
+    for family in FAMILIES:
+        if family.of_markets and family.is_on(site.config):
+            yield from family.of_markets(site)
+
+
+def of_settings(config: Config) -> Iterator[Artifact]:
+    """The documents that depend on no market."""
+    for family in FAMILIES:
+        if family.of_settings and family.is_on(config):
+            yield from family.of_settings(config, FAMILIES)
+
+
+def openapi(config: Config) -> JsonObject:
+    """The OpenAPI document of a site with these settings, as JSON values."""
+    return documents.openapi_document(config, FAMILIES)
