@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from generator.api import changelog, contract, keys, prices
 from generator.api.feeds import FEED_NAMES, Feed
 from generator.api.openapi import document
-from generator.api.openapi.document import Published, PublishedDocument
+from generator.api.openapi.document import Described, PublishedDocument
 from generator.api.openapi.schemas import BuildRecord, Category, JsonObject
 from generator.config.settings import Config
 from generator.feeds import atom, json_feed
@@ -78,7 +78,7 @@ def openapi_document(config: Config, families: Sequence[Family]) -> JsonObject:
     ]  # fmt: skip
     index, text = site_index.make(config, families), llms.text(config, families)
     bodies = dict.fromkeys(one.schema for one in families if one.schema)
-    return document.document(config, Published(index, text, found, (*bodies, type(index))))
+    return document.document(config, Described(index, text, found, (*bodies, type(index))))
 
 
 def index(config: Config, families: Sequence[Family]) -> Iterator[Artifact]:

@@ -40,7 +40,7 @@ class PublishedDocument(NamedTuple):
     tag: str
 
 
-class Published(NamedTuple):
+class Described(NamedTuple):
     """What a site publishes: its index and `llms.txt`, which are examples, its documents, and the models of bodies."""
 
     site_index: BaseModel
@@ -49,7 +49,7 @@ class Published(NamedTuple):
     bodies: tuple[type[BaseModel], ...]
 
 
-def document(config: Config, site: Published) -> JsonObject:
+def document(config: Config, site: Described) -> JsonObject:
     """The document as JSON values."""
     described = {"paths": _paths(config, site), "responses": responses.shared_errors(config)}
     return {
@@ -84,7 +84,7 @@ def document(config: Config, site: Published) -> JsonObject:
     }
 
 
-def _paths(config: Config, site: Published) -> JsonObject:
+def _paths(config: Config, site: Described) -> JsonObject:
     markets = f"/{keys.MARKETS}"
     found = {
         markets: {"get": _list_markets(config)},

@@ -21,6 +21,8 @@ from generator.api.contract import Variant
 from generator.config.settings import Config
 from generator.edge import responses
 from generator.search import generation as index
+from generator.site.families import FAMILIES
+from generator.site.family import ROOT
 from generator.tree import chunks
 from generator.verify import request_table
 from tests.support.edges.placeholders import Build
@@ -84,7 +86,19 @@ def requests(output: Path, *, can_search: bool = True) -> list[Case]:
     table = _rows("core")
     if build.variant == "extended":
         table |= _rows("extended")
-    return [_case(row, build) for row in table.values()]
+    return [_case(row, build) for row in (_of_documents(output) | table).values()]
+
+
+def _of_documents(output: Path) -> dict[str, Mapping[str, Any]]:
+    """Rows for the documents of every family that was built."""
+    found = dict[str, Mapping[str, Any]]()
+    for family in FAMILIES:
+        for path, key in family.documents.items():
+            if (output / key).exists():
+                rows = [{"request": f"{method} /{ROOT}{path}", "status": 200, "key": key} for method in ("GET", "HEAD")]
+                rows.append({"request": f"POST /{ROOT}{path}", "status": 405})
+                found |= {row["request"]: row for row in rows}
+    return found
 
 
 def _rows(table: Variant) -> dict[str, Mapping[str, Any]]:
