@@ -1,52 +1,10 @@
-"""Every key that may exist under `v1/`, with its Content-Type and Cache-Control. No other module spells them out.
+"""Makes the keys of everything under `v1/`, and tells Content-Type and Cache-Control by the key. No other module does.
 
-    v1/openapi.json                                                     the OpenAPI document
-    v1/build.json                                                       what readers see: as-of, counts, version
-    v1/index.json                                                       what `/v1/` answers: where everything is
-    v1/llms.txt                                                         the API in a page, for language models
-    v1/changelog.json                                                   what changed in the API, and when
-    v1/prices.json                                                      id, price and volume of all open markets
-    v1/feeds/<name>.json, v1/feeds/<name>.atom                          new markets and resolved ones
-    v1/errors/<status>.json                                             error bodies that edges return verbatim
-    v1/public/markets/snapshot.json                                     landing page groups
-    v1/public/markets/detail/<first two of id>/<id>.json                one market
-    v1/public/markets/slug/<first two of digest>/<digest>.json          the same market by its slug, if any
-
-In the layout `pages`:
-
-    v1/public/markets/lists/<list>/first/<limit>.json                   first pages: the pointers, overwritten last
-    v1/public/markets/lists/<list>/<generation>/<limit>-<n>/<position>.json     immutable pages, a hundred a folder
-
-In the layout `chunks`:
-
-    v1/public/markets/lists/<list>/head.json                            the pointer: what every first page is cut from
-    v1/public/markets/lists/<list>/<generation>/index.json              immutable: the chunks of one generation
-    v1/public/markets/lists/<list>/chunks/<first two of digest>/<digest>.json   immutable, shared by generations
-
-The search index has the keys of a list `all/search` in the layout `chunks`, in either layout.
-
-The downloads, `dumps` and `changes`, have generations like a list in `chunks`; their files are named by their content:
-
-    v1/<download>/head.json                                             the pointer to the newest files
-    v1/<download>/<generation>/index.json                               immutable: the same when it was the newest
-    v1/dumps/markets/<digest>.ndjson.gz, .parquet                       immutable: all listed markets
-    v1/dumps/history/<partition>/<digest>.parquet, v1/dumps/fills/...   immutable: histories and recent fills
-    v1/changes/<digest>.ndjson.gz                                       immutable: a step of the change feed
-
-So has the archive, whose files are those of dumps:
-
-    v1/dumps/archive/index.json                                         the pointer: every archived day
-    v1/dumps/archive/<generation>/index.json                            immutable: the days that were over then
-    v1/dumps/archive/YYYY-MM-DD.json                                    the last dump of a day
-
-Beside `v1/`, in a store as in the output folder, lie private ones:
+What there is under which keys, `generator.site.families` says. Keys are relative to the output folder and to the
+bucket's prefix. Beside `v1/`, in a store as in the output folder, lie private objects:
 
     blocked.json                                                        the blocked list
     shards/<name>                                                       what a large record or manifest says of markets
-
-`<list>` is `<status>/<sort>`, or `<status>.<category>/<sort>` for a category, given by its slug. The `<digest>` of a
-slug is taken in lower case: slugs may be longer than file names, and file systems disagree on case. Keys are relative
-to the output folder and to the bucket's prefix.
 """
 
 import hashlib

@@ -1,4 +1,6 @@
-"""A site is a function of its listed markets: whatever is published of them is made here. Start with `make`.
+"""A site is a function of its listed markets: whatever is published of them is made here.
+
+Start with `families`, the table of contents of everything under `v1/`; `make` makes it.
 
     build       the catalog of the database's rows                  into the output folder
     takedown    the catalog of the published dump, without some     into the output folder, or a store seen as one

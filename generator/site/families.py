@@ -19,7 +19,7 @@ from generator.api.downloads import NDJSON, PARQUET
 from generator.api.openapi.schemas import BuildRecord, JsonObject
 from generator.config.settings import Config
 from generator.site import documents
-from generator.site.family import ROOT, Family, Ingredients, Rank, Retirement
+from generator.site.family import ROOT, Family, Ingredients, Rank
 from generator.tree.artifact import Artifact
 
 _LIST: Final = f"{keys.LISTS}/<status>/<sort>"
@@ -34,7 +34,6 @@ FAMILIES: Final = (
         Rank.DETAIL,
         "one market with order book, recent fills and history",
         schema=contract.PublicMarketDetail,
-        retirement=Retirement.WITHDRAWN,
         may_be_absent=True,
     ),
     Family(
@@ -113,9 +112,8 @@ FAMILIES: Final = (
         immutable=(
             f"{_DUMPS}/<generation>/{keys.INDEX}",
             *(f"{_DUMPS}/{downloads.MARKETS_FOLDER}<digest>.{extension}" for extension in (NDJSON, PARQUET)),
-            f"{_DUMPS}/<table>/<partition>/<digest>.{PARQUET}",
+            *(f"{_DUMPS}/{table}/<period>/<digest>.{PARQUET}" for table in downloads.TABLES),
         ),
-        retirement=Retirement.EXPIRED,
         is_on=lambda config: config.dumps.ndjson,
     ),
     Family(
@@ -129,7 +127,6 @@ FAMILIES: Final = (
             f"{_LIST}/<generation>/{keys.INDEX}",
             f"{_LIST}/{keys.CHUNKS}/<first two of digest>/<digest>.json",
         ),
-        retirement=Retirement.EXPIRED,
         may_be_absent=True,
     ),
     Family(
@@ -141,7 +138,6 @@ FAMILIES: Final = (
             f"{_SEARCH}/<generation>/{keys.INDEX}",
             f"{_SEARCH}/{keys.CHUNKS}/<first two of digest>/<digest>.json",
         ),
-        retirement=Retirement.EXPIRED,
         is_addressed=False,
         is_on=lambda config: config.can_search,
     ),
@@ -152,7 +148,6 @@ FAMILIES: Final = (
         "names the files that keep a copy of them up to date",
         schema=downloads.ChangesHead,
         immutable=(f"{_CHANGES}/<generation>/{keys.INDEX}", f"{_CHANGES}/<digest>.{NDJSON}"),
-        retirement=Retirement.EXPIRED,
         is_on=lambda config: config.has_changes,
     ),
     Family(

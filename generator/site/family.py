@@ -65,7 +65,6 @@ class Family:
     keys           of the objects that change; what varies stands in angle brackets
     immutable      of the objects that these lead to, which never change
     rank           when it is published
-    retirement     what ends it
     sentence       what readers find there, and what the extended variant adds (`in_extended`)
     schema         of its JSON; None if OpenAPI describes it in its own words, or it is not JSON
     address        its path below the API's root, if that is not its key; a family whose keys vary, or that is not
@@ -82,7 +81,6 @@ class Family:
     sentence: str
     _: KW_ONLY
     schema: type[BaseModel] | None = None
-    retirement: Retirement = Retirement.REPLACED
     immutable: tuple[str, ...] = ()
     address: str | None = None
     is_addressed: bool = True
@@ -91,6 +89,13 @@ class Family:
     of_markets: Callable[[Ingredients], Iterable[Artifact]] | None = None
     of_settings: Callable[[Config, Sequence["Family"]], Iterable[Artifact]] | None = None
     in_extended: str = ""
+
+    @property
+    def retirement(self) -> Retirement:
+        """What ends an object."""
+        if self.rank is Rank.DETAIL:
+            return Retirement.WITHDRAWN
+        return Retirement.EXPIRED if self.immutable else Retirement.REPLACED
 
     @property
     def tag(self) -> str:
@@ -110,7 +115,12 @@ class Family:
     @cached_property
     def pattern(self) -> re.Pattern[str]:
         """What matches the keys of what changes."""
-        return re.compile("|".join(_VARIABLE.sub("[^/]+", key.replace(".", r"\.")) for key in self.keys), re.ASCII)
+        return _pattern(self.keys)
+
+    @cached_property
+    def immutable_pattern(self) -> re.Pattern[str]:
+        """What matches the keys of what never changes."""
+        return _pattern(self.immutable)
 
     @property
     def path(self) -> str | None:
@@ -129,3 +139,7 @@ class Family:
         if self.address is not None:
             return {self.address: self.keys[0]}
         return {key.removeprefix(ROOT): key for key in self.keys}
+
+
+def _pattern(shapes: Iterable[str]) -> re.Pattern[str]:
+    return re.compile("|".join(_VARIABLE.sub("[^/]+", shape.replace(".", r"\.")) for shape in shapes), re.ASCII)

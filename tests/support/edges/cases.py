@@ -95,9 +95,9 @@ def _of_documents(output: Path) -> dict[str, Mapping[str, Any]]:
     for family in FAMILIES:
         for path, key in family.documents.items():
             if (output / key).exists():
-                rows = [{"request": f"{method} /{ROOT}{path}", "status": 200, "key": key} for method in ("GET", "HEAD")]
-                rows.append({"request": f"POST /{ROOT}{path}", "status": 405})
-                found |= {row["request"]: row for row in rows}
+                for method in ("GET", "HEAD"):
+                    request = f"{method} /{ROOT}{path}"
+                    found[request] = {"request": request, "status": 200, "key": key}
     return found
 
 

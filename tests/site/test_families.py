@@ -1,0 +1,61 @@
+"""The table of families is complete and true: every published object is in one row, which says how it is served."""
+
+from pathlib import Path
+
+import pytest
+
+from generator.api import keys
+from generator.demo.database import seed
+from generator.site.families import FAMILIES, rank
+from generator.site.family import Family, Rank, Retirement
+from tests.support.sites.builds import AS_OF, build_now, files, make_config
+
+
+def rows_of(key: str) -> list[Family]:
+    """The rows of an object; one of the search index is in one of lists, too, as its keys are those of a list."""
+    found = [one for one in FAMILIES if one.pattern.fullmatch(key) or one.immutable_pattern.fullmatch(key)]
+    return [one for one in found if one.name != "lists" or len(found) == 1]
+
+
+@pytest.mark.parametrize("layout", ["pages", "chunks"])
+def test_every_published_object_is_in_one_row_which_tells_how_it_is_served(layout: str, tmp_path: Path) -> None:
+    settings = {
+        "variant": "extended",
+        "layout": layout,
+        "search": "title",
+        "dumps__parquet": True,
+        "dumps__histories": "full",
+    }
+    seed(tmp_path / "markets.db", as_of=AS_OF, markets=30)
+    build_now(make_config(tmp_path, **settings))
+    found = files(tmp_path / "output")
+    used = set[str]()
+    for key in found:
+        (row,) = rows_of(key)
+        used.add(row.name)
+        is_immutable = row.immutable_pattern.fullmatch(key) is not None
+        assert is_immutable == keys.is_immutable(key), key
+        if not is_immutable:
+            assert keys.headers(key)["Cache-Control"] == row.cache, key
+            assert row.name == "feeds" or keys.content_type(key) == row.media_type, key
+            assert rank(key) is row.rank
+    assert used == {one.name for one in FAMILIES} - {"archive", "days"}
+
+
+def test_rows_are_in_publication_order_and_have_names_and_keys_of_their_own() -> None:
+    assert [one.rank for one in FAMILIES] == sorted(one.rank for one in FAMILIES)
+    assert len({one.name for one in FAMILIES}) == len(FAMILIES)
+    of_all = [key for one in FAMILIES for key in (*one.keys, *one.immutable)]
+    assert len({*of_all}) == len(of_all)
+    assert FAMILIES[-1].keys == (keys.BUILD,)
+
+
+def test_what_ends_an_object_follows_from_what_it_is() -> None:
+    ends = {one.name: one.retirement for one in FAMILIES}
+    assert {name for name, end in ends.items() if end is Retirement.WITHDRAWN} == {"details"}
+    assert {name for name, end in ends.items() if end is Retirement.EXPIRED} == {"dumps", "lists", "search", "changes"}
+    assert ends["snapshot"] is Retirement.REPLACED
+
+
+def test_an_object_that_another_version_knows_is_published_like_a_document() -> None:
+    assert rank("v1/hello.json") is Rank.DOCUMENT
