@@ -4,8 +4,8 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from generator.api import contract, feeds, keys, links, site_index
-from generator.api.openapi.descriptions import span
 from generator.config.settings import Config
+from generator.wording import span
 
 _FEEDS: Final[Mapping[feeds.FeedName, str]] = {"new": "new markets", "resolved": "resolved markets"}
 

@@ -1,11 +1,32 @@
-"""The index of the site, which `/v1/` answers: the address of everything that is not found through something else."""
+"""What a site publishes: `build.json`, and the index at `/v1/` of all that is not found through something else."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from generator.api import feeds, keys, links
-from generator.api.contract import API_VERSION, Closed, IfPresent
-from generator.api.forms import UriTemplate, Url
+from generator.api.contract import API_VERSION, Closed, IfPresent, Variant
+from generator.api.forms import Count, Timestamp, UriTemplate, Url
 from generator.config.settings import Config
+
+
+class Category(Closed):
+    """A category that has lists."""
+
+    slug: str
+    name: str
+
+
+class BuildRecord(Closed):
+    """What is published, and as of when."""
+
+    as_of: Timestamp
+    generator: str
+    variant: Variant
+    layout: Literal["pages", "chunks"]
+    markets: Count
+    lists: dict[str, Count]
+    snapshot_size: Count
+    search: Annotated[list[str] | None, IfPresent] = None
+    categories: Annotated[list[Category] | None, IfPresent] = None
 
 
 class FeedAddresses(Closed):

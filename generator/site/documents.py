@@ -2,10 +2,9 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from generator.api import changelog, contract, keys, llms, prices, site_index
+from generator.api import changelog, contract, keys, llms, openapi, prices, site_index
 from generator.api.feeds import FEED_NAMES, Feed
-from generator.api.openapi import document as openapi
-from generator.api.openapi.schemas import BuildRecord, Category
+from generator.api.site_index import BuildRecord, Category
 from generator.config.settings import Config
 from generator.feeds import atom, json_feed
 from generator.markets.categories import slug_of
@@ -56,7 +55,7 @@ def fixed(config: Config) -> Iterator[Artifact]:
     yield Artifact(keys.OPENAPI, contract.encode(openapi.document(config)))
     yield Artifact(keys.SITE_INDEX, contract.encode(site_index.make(config)))
     yield Artifact(keys.LLMS, llms.text(config).encode())
-    yield Artifact(keys.CHANGELOG, contract.encode(changelog.CHANGELOG))
+    yield Artifact(keys.CHANGELOG, contract.encode(changelog.published()))
 
 
 def _feeds(

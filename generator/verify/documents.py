@@ -7,8 +7,7 @@ from typing import Any, Final
 from pydantic_core import from_json
 
 from generator import __version__
-from generator.api import contract, keys
-from generator.api.openapi import document as openapi
+from generator.api import contract, keys, openapi
 from generator.api.site_index import SiteIndex
 from generator.config.settings import Config
 from generator.verify.answers import flaws, not_ok

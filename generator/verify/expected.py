@@ -17,8 +17,7 @@ from pydantic_core import from_json
 from generator.api import contract, keys, prices
 from generator.api.contract import PublicMarketList
 from generator.api.downloads import ChangesHead, DumpFile, DumpHead
-from generator.api.openapi.schemas import BuildRecord
-from generator.api.site_index import SiteIndex
+from generator.api.site_index import BuildRecord, SiteIndex
 from generator.downloads import dump, market_lines
 from generator.errors import VerifyError
 from generator.search import words

@@ -17,8 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any, Final
 
-from generator.api import contract, keys
-from generator.api.openapi import document as openapi
+from generator.api import contract, keys, openapi
 from generator.builder.inspection.downloads import Downloads
 from generator.builder.inspection.excerpts import Excerpts
 from generator.builder.inspection.history import SHOWN_DAYS, HistoryFigures

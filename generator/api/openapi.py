@@ -1,0 +1,226 @@
+"""The OpenAPI 3.1 document of the read API: `openapi.yaml`, filled in, with the schemas of the contract's models."""
+
+import pkgutil
+import re
+from collections.abc import Iterator, Mapping
+from datetime import timedelta
+from functools import cache
+from operator import attrgetter
+from typing import Any, Final, TypeAlias
+from urllib.parse import urlsplit
+
+import yaml
+from pydantic.alias_generators import to_camel
+from pydantic.json_schema import GenerateJsonSchema, models_json_schema
+
+from generator import __version__
+from generator.api import archive, changelog, contract, downloads, feeds, keys, links, llms, prices, site_index
+from generator.config.settings import Config
+from generator.wording import span
+
+JsonObject: TypeAlias = dict[str, Any]
+
+#: Where `public-markets serve` listens, unless told otherwise.
+_LOCAL_SERVER: Final = "http://127.0.0.1:8000"
+#: The bodies of all responses; pydantic adds the models they contain.
+_BODIES: Final = (
+    contract.PublicMarketList, contract.PublicMarketSnapshot, contract.PublicMarketDetail, contract.ErrorResponse,
+    site_index.BuildRecord, site_index.SiteIndex, changelog.Changelog, prices.Prices, feeds.Feed, downloads.DumpHead,
+    archive.ArchiveHead, archive.ArchivedDay, downloads.ChangesHead,
+)  # fmt: skip
+#: Properties that say more than the core variant does, in any model but that of a category.
+_EXTENDED: Final = contract.EXTENDED_PROPERTIES | {"search", "tags"}
+_REF: Final = "#/components/schemas/"
+#: Readers of the document do not have the contract.
+_SECTION: Final = re.compile(r" \(contract §[^)]*\)")
+#: What the template may have in a text, in this order; its first lines tell.
+_CHOICE: Final = re.compile(r"\[\[([\w. ]+):(.*?)\]\]", re.DOTALL)
+_VALUE: Final = re.compile(r"\{\{([\w.]+)(?::([^{}]+))?\}\}")
+
+
+def document(config: Config) -> JsonObject:
+    """The document for a site with these settings, as JSON values."""
+    values = _values(config)
+    values["texts"] = _filled(_template()["x-shared"]["texts"], values)
+    made: JsonObject = _filled(_template(), values)
+    del made["x-shared"]
+    meanings, components = made.pop("x-meanings"), made["components"]
+    known = {**_schemas(config, meanings, components["schemas"]), **components["schemas"]}
+    components["schemas"] = _used(known, {**made, "components": components["responses"]})
+    return made
+
+
+def ref(name: str) -> JsonObject:
+    """A reference to the named schema."""
+    return {"$ref": f"{_REF}{name}"}
+
+
+# ── the template ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@cache
+def _template() -> JsonObject:
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the first takes 30 ms, if it is there
+    found: JsonObject = yaml.load(pkgutil.get_data(__name__, "openapi.yaml") or b"", loader)  # noqa: S506 - both are safe
+    return found
+
+
+def _values(config: Config) -> JsonObject:
+    """What the template may name, or begin a name with."""
+    local = _LOCAL_SERVER + urlsplit(config.base_url).path
+    page = links.uri_template(config.market_url)
+    is_core = config.variant == "core"
+    return {
+        **{"config": config, "changelog": changelog, "contract": contract, "downloads": downloads, "feeds": feeds},
+        **{"keys": keys, "version": __version__},
+        "core": is_core,
+        "extended": not is_core,
+        "is_unsearchable": not is_core and not config.can_search,
+        "pages": config.layout == "pages",
+        "searched": " or ".join(config.search_texts),
+        "reference": contract.market_parameter(config.variant),
+        "errors": contract.parameter_errors(config.variant, can_search=config.can_search),
+        "window_seconds": int(config.rate_limit.window.total_seconds()),
+        "local": local,
+        "is_local": config.base_url == local,
+        "page": page,
+        "page_name": page and links.name_in(page),
+        "index": site_index.make(config).model_dump(mode="json", by_alias=True),
+        "llms": llms.text(config),
+        "oldest": changelog.published().entries[-1].model_dump(mode="json", by_alias=True),
+    }
+
+
+def _filled(part: Any, values: JsonObject) -> Any:
+    """A part of the template with these values, without what is there under other conditions."""
+    if isinstance(part, str):
+        return _text(part, values)
+    if isinstance(part, list):
+        return [item for item in (_filled(item, values) for item in part) if item != {}]
+    if not isinstance(part, dict):
+        return part
+    found = JsonObject()
+    for key, content in part.items():
+        condition = key.removeprefix("if ")
+        if condition == key != "...":
+            found[_text(key, values)] = _filled(content, values)
+        elif key == "..." or _holds(condition, values):
+            found |= _filled(content, values)
+    return found
+
+
+def _text(text: str, values: JsonObject) -> Any:
+    """The text filled in; a text that is only the name of a value becomes that."""
+    text = _CHOICE.sub(lambda found: found[2] if _holds(found[1], values) else "", text)
+    if whole := _VALUE.fullmatch(text):
+        return _value(whole[1], values)
+    return _VALUE.sub(lambda found: format(_value(found[1], values), found[2] or ""), text)
+
+
+def _holds(condition: str, values: JsonObject) -> bool:
+    name = condition.removeprefix("not ")
+    return bool(_value(name, values)) == (name == condition)
+
+
+def _value(name: str, values: JsonObject) -> Any:
+    first, _, rest = name.partition(".")
+    found = values[first]
+    if rest:
+        found = found[rest] if isinstance(found, Mapping) else attrgetter(rest)(found)
+    return span(found) if isinstance(found, timedelta) and found else [*found] if isinstance(found, tuple) else found
+
+
+# ── the schemas ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class _Untitled(GenerateJsonSchema):
+    """Omits the titles that pydantic derives from property names, as they are redundant."""
+
+    def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002 - pydantic names it
+        """Never."""
+        return False
+
+
+@cache
+def _generated() -> JsonObject:
+    """Every schema as pydantic generates it: once, as that takes longer than the rest of the document."""
+    _, generated = models_json_schema(
+        [(model, "serialization") for model in _BODIES], ref_template=f"{_REF}{{model}}", schema_generator=_Untitled
+    )
+    found: JsonObject = generated["$defs"]
+    return found
+
+
+def _schemas(config: Config, meanings: Mapping[str, str], enums: JsonObject) -> JsonObject:
+    """The schemas of all models by name, with texts no longer than on this site, and with named enumerations.
+
+    For unnamed ones, client generators create a type per use.
+    """
+    omitted = frozenset[str]() if config.variant == "extended" else _EXTENDED
+    named = {tuple(schema["enum"]): name for name, schema in enums.items()}
+    found = JsonObject()
+    for name, schema in _generated().items():
+        properties = {
+            key: {"description": meanings.get(f"{name}.{key}") or meanings[key], **_named(_present(value), named)}
+            for key, value in schema["properties"].items()
+            if key not in omitted or name == site_index.Category.__name__
+        }
+        properties |= {key: _bounded(properties[key], longest) for key, longest in config.texts if key in properties}
+        found[name] = {**schema, "description": _SECTION.sub("", schema["description"]), "properties": properties}
+        del found[name]["title"]
+    _of_tables(found[downloads.DumpHead.__name__]["properties"], has_periods=config.has_full_histories)
+    return found
+
+
+def _of_tables(head: JsonObject, *, has_periods: bool) -> None:
+    """Leave the tables in the properties of the dump's head that it has, in files by period if histories are full."""
+    for table in downloads.TABLES:
+        field = to_camel(downloads.FIELDS[table])
+        if has_periods:
+            head[field] = {**head[field], "items": ref(downloads.PeriodFile.__name__)}
+        elif table not in downloads.THINNED:
+            del head[field]
+
+
+def _present(schema: JsonObject) -> JsonObject:
+    """The schema of what is there: a default of None means that it may be absent, and on the wire it is never null."""
+    if schema.get("default", ...) is None:
+        found: JsonObject = next(choice for choice in schema["anyOf"] if choice.get("type") != "null")
+        return found
+    return schema
+
+
+def _bounded(schema: JsonObject, longest: int) -> JsonObject:
+    """The schema of a text with the site's own bound in place of the greatest that a site may have."""
+    if "anyOf" in schema:
+        return {**schema, "anyOf": [_bounded(choice, longest) for choice in schema["anyOf"]]}
+    return {**schema, "maxLength": longest} if "maxLength" in schema else schema
+
+
+def _named(schema: JsonObject, enums: Mapping[tuple[str, ...], str]) -> JsonObject:
+    if name := enums.get(tuple(schema.get("enum", ()))):
+        return ref(name)
+    if "anyOf" in schema:
+        return {**schema, "anyOf": [_named(choice, enums) for choice in schema["anyOf"]]}
+    return schema
+
+
+def _used(known: JsonObject, part: JsonObject) -> JsonObject:
+    """Those of the `known` schemas that a part of the document uses, sorted by name."""
+    names, found = set[str](), {*_references(part)}
+    while new := found - names:
+        names |= new
+        found = {reference for name in new for reference in _references(known[name])}
+    return {name: known[name] for name in sorted(names)}
+
+
+def _references(part: Any) -> Iterator[str]:
+    """The names of the schemas that a part of the document refers to."""
+    if isinstance(part, dict):
+        if str(part.get("$ref", "")).startswith(_REF):
+            yield part["$ref"].removeprefix(_REF)
+        part = part.values()
+    elif not isinstance(part, list):
+        return
+    for value in part:
+        yield from _references(value)
