@@ -7,9 +7,8 @@ from typing import Final, get_args
 
 import pytest
 
-from generator.api import changelog, contract, cursors, keys, slugs
+from generator.api import changelog, contract, cursors, keys, openapi, slugs
 from generator.api.feeds import FEED_NAMES, MOST_ENTRIES
-from generator.api.openapi import document as openapi
 from generator.config import loader
 from generator.cost import estimate, prices
 from generator.cost.estimate import Terms

@@ -10,6 +10,7 @@ from typing import Any, Final, TypeAlias
 from urllib.parse import urlsplit
 
 import yaml
+from pydantic import BaseModel
 from pydantic.alias_generators import to_camel
 from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 
@@ -20,6 +21,8 @@ from generator.wording import span
 
 JsonObject: TypeAlias = dict[str, Any]
 
+#: The modules whose constants the template may name.
+_CONSTANTS: Final = {"changelog": changelog, "contract": contract, "downloads": downloads, "feeds": feeds, "keys": keys}
 #: Where `public-markets serve` listens, unless told otherwise.
 _LOCAL_SERVER: Final = "http://127.0.0.1:8000"
 #: The bodies of all responses; pydantic adds the models they contain.
@@ -67,27 +70,33 @@ def _template() -> JsonObject:
 
 def _values(config: Config) -> JsonObject:
     """What the template may name, or begin a name with."""
-    local = _LOCAL_SERVER + urlsplit(config.base_url).path
-    page = links.uri_template(config.market_url)
     is_core = config.variant == "core"
+    reference = contract.market_parameter(config.variant)
+    faults = contract.parameter_errors(config.variant, can_search=config.can_search)
+    refusal = contract.invalid(*faults, variant=config.variant, can_search=config.can_search)
+    refusals = dict(zip(faults, _json(refusal)["details"], strict=True))
+    page = links.uri_template(config.market_url)
+    local = _LOCAL_SERVER + urlsplit(config.base_url).path
     return {
-        **{"config": config, "changelog": changelog, "contract": contract, "downloads": downloads, "feeds": feeds},
-        **{"keys": keys, "version": __version__},
+        **_CONSTANTS,
+        "config": config,
         "core": is_core,
         "extended": not is_core,
         "is_unsearchable": not is_core and not config.can_search,
         "pages": config.layout == "pages",
         "searched": " or ".join(config.search_texts),
-        "reference": contract.market_parameter(config.variant),
-        "errors": contract.parameter_errors(config.variant, can_search=config.can_search),
         "window_seconds": int(config.rate_limit.window.total_seconds()),
+        "reference": reference,
+        "refusals": refusals,
+        "refused_market": refusals[reference],
         "local": local,
         "is_local": config.base_url == local,
         "page": page,
         "page_name": page and links.name_in(page),
-        "index": site_index.make(config).model_dump(mode="json", by_alias=True),
+        "index": _json(site_index.make(config)),
         "llms": llms.text(config),
-        "oldest": changelog.published().entries[-1].model_dump(mode="json", by_alias=True),
+        "oldest": _json(changelog.published().entries[-1]),
+        "version": __version__,
     }
 
 
@@ -115,6 +124,10 @@ def _text(text: str, values: JsonObject) -> Any:
     if whole := _VALUE.fullmatch(text):
         return _value(whole[1], values)
     return _VALUE.sub(lambda found: format(_value(found[1], values), found[2] or ""), text)
+
+
+def _json(model: BaseModel) -> Any:
+    return model.model_dump(mode="json", by_alias=True)
 
 
 def _holds(condition: str, values: JsonObject) -> bool:

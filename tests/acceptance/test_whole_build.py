@@ -19,9 +19,8 @@ from generator.api.changelog import Changelog
 from generator.api.contract import SORTS, STATUS_FILTERS, Sort, StatusFilter
 from generator.api.downloads import ChangesHead, DumpHead
 from generator.api.feeds import Feed
-from generator.api.openapi.schemas import BuildRecord
 from generator.api.prices import Prices
-from generator.api.site_index import SiteIndex
+from generator.api.site_index import BuildRecord, SiteIndex
 from generator.demo.database import METADATA, seed
 from generator.feeds import atom
 from generator.source.relations import RELATIONS

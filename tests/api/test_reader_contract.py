@@ -6,9 +6,8 @@ from typing import Any, Final
 
 import pytest
 
-from generator.api import contract
+from generator.api import contract, openapi
 from generator.api.changelog import ChangeKind, ChangelogEntry
-from generator.api.openapi import document as openapi
 from generator.config.settings import Config
 from tests.api.reader_contract import Break, breaks, complaints, promises
 
@@ -161,7 +160,7 @@ def test_any_other_is_refused_with_what_to_write_and_where(entries: list[Changel
     other = Break("getLlmsText", "was removed")
     sentence, same_of_other = complaints([BREAK, other], entries, accepted)
     assert sentence == (
-        "getPrices: was removed. Put an entry that names getPrices first in generator/api/changelog.py. It needs an "
+        "getPrices: was removed. Put an entry that names getPrices first in generator/api/changelog.json. It needs an "
         "earlier one, announced 90 days ahead, whose `effective` has come; only if it mends a harm may its text begin "
         "with 'Without notice:' instead"
     )

@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from generator.api import llms, site_index
+from generator.api import llms, openapi, site_index
 from generator.api.contract import encode
-from generator.api.openapi.document import document
 from tests.support.sites.builds import VARIANTS, make_config
 
 BASE = "https://api.example.org/x"
@@ -60,7 +59,7 @@ def test_index_openapi_and_llms_txt_say_where_the_page_of_a_market_is(tmp_path: 
     config = make_config(tmp_path, base_url=BASE, **settings)
     assert index_of(tmp_path, **settings)["marketUrl"] == template
     assert f"- {template}: the page of a market, for people; fill in its `{name}`\n" in llms.text(config)
-    assert f"is at `{template}`: a URI template" in document(config)["info"]["description"]
+    assert f"is at `{template}`: a URI template" in openapi.document(config)["info"]["description"]
 
 
 def test_nobody_is_given_a_template_that_needs_a_key_they_do_not_see(tmp_path: Path) -> None:
@@ -70,7 +69,7 @@ def test_nobody_is_given_a_template_that_needs_a_key_they_do_not_see(tmp_path: P
     )
     assert site_index.make(keyed) == site_index.make(plain)
     assert llms.text(keyed) == llms.text(plain)
-    assert document(keyed) == document(plain)
+    assert openapi.document(keyed) == openapi.document(plain)
 
 
 @pytest.mark.parametrize("variant", VARIANTS)

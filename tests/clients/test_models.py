@@ -7,8 +7,7 @@ from typing import Any, Final
 import pytest
 
 import generate_models
-from generator.api import contract, downloads
-from generator.api.openapi import document
+from generator.api import contract, downloads, openapi
 from public_markets_client import models
 from public_markets_client.decoding import decoded, wire_name
 from tests.clients.encoding import encoded
@@ -29,7 +28,7 @@ def documents(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     folder = tmp_path_factory.mktemp("settings")
     settings = {"variant": "extended", "dumps__parquet": True}
     return [
-        document.document(make_config(folder, **settings, dumps__histories=histories))
+        openapi.document(make_config(folder, **settings, dumps__histories=histories))
         for histories in ("thinned", "full")
     ]
 

@@ -7,7 +7,7 @@ from datetime import timedelta
 import click
 import psycopg  # noqa: F401 - loaded for the commands
 
-from generator.api.openapi import document
+from generator.api import openapi
 from generator.cli.main import main
 from generator.config.settings import Config
 from generator.edge import deployment, templates
@@ -29,7 +29,7 @@ def prepare() -> None:
     folding.table()
     for layout in ("pages", "chunks"):
         config = Config.model_validate({"layout": layout, "variant": "extended", "search": "title"})
-        document.document(config)
+        openapi.document(config)
         [*deployment.render(config)]
     environment = templates._ENVIRONMENT  # noqa: SLF001 - its pages take a third of a small build
     for name in environment.list_templates(filter_func=templates.is_page):

@@ -12,8 +12,7 @@ from typing import Any, Final
 
 import pytest
 
-from generator.api import keys
-from generator.api.openapi import document as openapi
+from generator.api import keys, openapi
 from generator.builder.inspection import pages as inspection
 from generator.builder.inspection.downloads import Downloads
 from generator.builder.inspection.excerpts import Excerpts
