@@ -12,7 +12,7 @@ ChangeKind = Literal["added", "changed", "removed", "announced"]
 #: How long before it takes place a change is announced that could break a program.
 NOTICE: Final = timedelta(days=90)
 #: How the entry of such a change begins that could not wait.
-WITHOUT_NOTICE: Final = "Without notice: "
+WITHOUT_NOTICE: Final = "Without notice:"
 
 
 class ChangelogEntry(Closed):

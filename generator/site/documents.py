@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from generator.api import changelog, contract, keys, llms, openapi, prices, site_index
+from generator.api import changelog, contract, keys, openapi, prices, site_index
 from generator.api.feeds import FEED_NAMES, Feed
 from generator.api.site_index import BuildRecord, Category
 from generator.config.settings import Config
@@ -54,7 +54,7 @@ def fixed(config: Config) -> Iterator[Artifact]:
         yield Artifact(keys.error(status), contract.encode(body))
     yield Artifact(keys.OPENAPI, contract.encode(openapi.document(config)))
     yield Artifact(keys.SITE_INDEX, contract.encode(site_index.make(config)))
-    yield Artifact(keys.LLMS, llms.text(config).encode())
+    yield Artifact(keys.LLMS, site_index.llms_text(config).encode())
     yield Artifact(keys.CHANGELOG, contract.encode(changelog.published()))
 
 

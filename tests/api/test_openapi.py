@@ -460,6 +460,12 @@ def test_every_response_has_a_body_and_errors_have_the_edges_own(document: dict[
                 assert error == (refusal if status == 400 else contract.FIXED_ERRORS[status])
 
 
+def test_the_largest_object_of_prices_is_named(document: dict[str, Any]) -> None:
+    megabytes, rest = divmod(prices.MOST_BYTES, 1_000_000)
+    assert rest == 0
+    assert f"would be larger than {megabytes} MB" in operations(document)["getPrices"]["description"]
+
+
 def test_limits_may_not_be_circumvented(document: dict[str, Any]) -> None:
     assert "must not get around the limit" in document["info"]["description"]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from generator.api import llms, openapi, site_index
+from generator.api import openapi, site_index
 from generator.api.contract import encode
 from tests.support.sites.builds import VARIANTS, make_config
 
@@ -58,7 +58,7 @@ def test_index_openapi_and_llms_txt_say_where_the_page_of_a_market_is(tmp_path: 
     settings = {"market_url": template, "variant": "extended"}
     config = make_config(tmp_path, base_url=BASE, **settings)
     assert index_of(tmp_path, **settings)["marketUrl"] == template
-    assert f"- {template}: the page of a market, for people; fill in its `{name}`\n" in llms.text(config)
+    assert f"- {template}: the page of a market, for people; fill in its `{name}`\n" in site_index.llms_text(config)
     assert f"is at `{template}`: a URI template" in openapi.document(config)["info"]["description"]
 
 
@@ -68,7 +68,7 @@ def test_nobody_is_given_a_template_that_needs_a_key_they_do_not_see(tmp_path: P
         for settings in ({}, {"market_url": "https://example.org/markets/{key}"})
     )
     assert site_index.make(keyed) == site_index.make(plain)
-    assert llms.text(keyed) == llms.text(plain)
+    assert site_index.llms_text(keyed) == site_index.llms_text(plain)
     assert openapi.document(keyed) == openapi.document(plain)
 
 
@@ -77,7 +77,7 @@ def test_nobody_is_given_a_template_that_needs_a_key_they_do_not_see(tmp_path: P
 def test_llms_txt_names_the_same_addresses_on_one_screen(
     tmp_path: Path, variant: str, settings: dict[str, object]
 ) -> None:
-    text = llms.text(make_config(tmp_path, base_url=BASE, variant=variant, **settings))
+    text = site_index.llms_text(make_config(tmp_path, base_url=BASE, variant=variant, **settings))
     index = index_of(tmp_path, **settings)
     assert {address.rstrip("/") for address in ADDRESS.findall(text)} == addresses(index) - {index["llms"]}
     assert text.endswith("UTC.\n")
