@@ -17,6 +17,8 @@ _ROOT: Final = Path(__file__).parent
 _MAKERS: Final = ("api", "builder", "downloads", "markets", "search", "site", "source", "tree")
 #: The packages of others that write files of downloads.
 _WRITERS: Final = ("arro3-core", "arro3-io", "numpy")
+#: What a program is made of: code, and data that it reads.
+_SOURCES: Final = frozenset({".py", ".json", ".yaml"})
 _DIGITS: Final = 12
 
 
@@ -50,7 +52,8 @@ def digest(*packages: str, root: Path = _ROOT) -> str:
     """
     versions = __version__, pydantic_core.__version__, platform.python_version_tuple()[:2]
     found = hashlib.sha256(repr(versions).encode())
-    for path in sorted(path for package in packages for path in (root / package).rglob("*.py")):
+    paths = (path for package in packages for path in (root / package).rglob("*"))
+    for path in sorted(path for path in paths if path.suffix in _SOURCES):
         found.update(f"\0{path.relative_to(root).as_posix()}\0".encode() + path.read_bytes())
     return found.hexdigest()
 

@@ -1,6 +1,7 @@
-"""Numbers in sentences, `1 market`, `2 markets`, and texts of others. Pure."""
+"""Numbers and durations in sentences, `1 market`, `6 hours`, and texts of others. Pure."""
 
 import re
+from datetime import timedelta
 
 
 def counted(count: float, noun: str, style: str = "") -> str:
@@ -14,6 +15,14 @@ def plural(noun: str) -> str:
     if noun.endswith("ch"):
         return f"{noun}es"
     return f"{noun[:-1]}ies" if re.search("[^aeiou]y$", noun) else f"{noun}s"
+
+
+def span(length: timedelta) -> str:
+    """The duration in the largest unit without a fraction: `6 hours`, `90 seconds`."""
+    seconds = int(length.total_seconds())
+    units = (("day", 86_400), ("hour", 3600), ("minute", 60), ("second", 1))
+    name, size = next(unit for unit in units if seconds % unit[1] == 0)
+    return counted(seconds // size, name)
 
 
 def are(count: int) -> str:

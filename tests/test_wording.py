@@ -1,10 +1,11 @@
 """Numbers in sentences agree with their nouns."""
 
 import re
+from datetime import timedelta
 
 import pytest
 
-from generator.wording import are, counted
+from generator.wording import are, counted, span
 from tests.support.project import ROOT
 
 #: Nouns that messages count.
@@ -39,10 +40,26 @@ def test_one_thing_is_and_two_are() -> None:
 def test_no_message_counts_in_the_plural_only() -> None:
     """Numbers that cannot be one are exempt: they have a bound below, or the sentence is only made for several."""
     exempt = {"LINES", "patience_s / 60:.0f", "limit.requests", "counts.requests", "config.snapshot.size", "errors"}
+    exempt |= {"config.rate_limit.requests"}
     found = {
         f"{path.name}: {match[0]}"
-        for path in (ROOT / "generator").rglob("*.py")
-        for match in re.finditer(rf"{{([^{{}}]+)}} (?:{NOUNS})\b", path.read_text("utf-8"))
+        for path in [*(ROOT / "generator").rglob("*.py"), ROOT / "generator/api/openapi.yaml"]
+        for match in re.finditer(rf"{{([^{{}}]+)}}+ (?:{NOUNS})\b", path.read_text("utf-8"))
         if match[1] not in exempt
     }
     assert found == set()
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (1, "1 second"),
+        (90, "90 seconds"),
+        (60, "1 minute"),
+        (5400, "90 minutes"),
+        (21_600, "6 hours"),
+        (86_400, "1 day"),
+    ],
+)
+def test_a_duration_reads_in_its_largest_unit_without_a_fraction(seconds: int, words: str) -> None:
+    assert span(timedelta(seconds=seconds)) == words

@@ -2,7 +2,7 @@
 
 import re
 from datetime import date, datetime
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 from pydantic import AfterValidator, Field, StringConstraints, WithJsonSchema
 from pydantic_core import PydanticCustomError
@@ -42,9 +42,21 @@ Probability = Annotated[float, Field(ge=0, le=1)]
 NonNegative = Annotated[float, Field(ge=0)]
 Count = Annotated[int, Field(ge=0)]
 
+_BARE_UUID: Final = re.compile(r"[0-9a-f]{32}", re.ASCII)
+_UUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII)
 #: In UTF-8: C0 and DEL, without the tab and line breaks that a text may have; and C1.
 _CONTROLS: Final = bytes((*range(9), 11, 12, *range(14, 32), 127))
 _LATER_CONTROLS: Final = re.compile(rb"\xc2[\x80-\x9f]")
+
+
+def uuid(value: Any) -> str:
+    """Validate a UUID and convert it to lower case."""
+    lowered = value.lower() if isinstance(value, str) else ""
+    if _BARE_UUID.fullmatch(lowered):
+        raise PydanticCustomError("bare_uuid", "not a UUID: its hyphens are missing")
+    if not _UUID.fullmatch(lowered):
+        raise PydanticCustomError("not_uuid", "not a UUID")
+    return lowered
 
 
 def is_plain(text: str) -> bool:

@@ -10,7 +10,7 @@ from hashlib import sha256
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
-from generator.api import ids, slugs
+from generator.api import forms, slugs
 from generator.config.market_url import MarketUrl, Placeholder
 
 LONGEST_KEY: Final = 200
@@ -93,7 +93,7 @@ def reference(template: str | None, address: str) -> MarketReference | None:
 
 def _of_id(value: str) -> MarketReference | None:
     try:
-        return MarketReference("id", ids.uuid(value))
+        return MarketReference("id", forms.uuid(value))
     except ValueError:
         return None
 

@@ -8,7 +8,6 @@ import click
 
 from generator.api import times
 from generator.api.contract import LIMIT_MAX
-from generator.api.openapi.descriptions import span
 from generator.builder import foreseen
 from generator.builder.dry_run import DryRun, dry_run, trial
 from generator.cli import logs
@@ -33,7 +32,7 @@ from generator.source.reader import open_reader
 from generator.tree import chunks, files, pages
 from generator.tree.layouts import LAYOUTS
 from generator.tree.scratch import scratch_of
-from generator.wording import counted
+from generator.wording import counted, span
 
 #: Savings in USD a month that justify an edge that reads objects.
 _WORTHWHILE_USD: Final = 5.0

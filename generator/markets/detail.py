@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 from pydantic import ValidationError
 
 from generator.api import contract
-from generator.api.tables import Table
+from generator.api.resources import Table
 from generator.config.settings import Config
 from generator.findings import Finding
 from generator.markets import batch_validation, faults, fills, row_validation

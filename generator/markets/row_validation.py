@@ -16,7 +16,7 @@ from typing import Annotated, Any, Final, NamedTuple
 from pydantic import AfterValidator, BeforeValidator
 from pydantic_core import PydanticCustomError
 
-from generator.api import contract, forms, ids, links, slugs
+from generator.api import contract, forms, links, slugs
 
 #: A probability or a price this far out of bounds is a rounding error, not a bad row.
 TOLERANCE: Final = 1e-9
@@ -146,7 +146,7 @@ def optional(convert: Any) -> BeforeValidator:
 
 _Time = Annotated[forms.Timestamp, BeforeValidator(timestamp)]
 _Day = Annotated[forms.Day, BeforeValidator(day)]
-_Uuid = Annotated[forms.Uuid, BeforeValidator(ids.uuid)]
+_Uuid = Annotated[forms.Uuid, BeforeValidator(forms.uuid)]
 _Probability = Annotated[forms.Probability, BeforeValidator(probability)]
 _Amount = Annotated[forms.NonNegative, BeforeValidator(number)]
 _Text = Annotated[contract.Text, BeforeValidator(text)]

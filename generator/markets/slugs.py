@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from generator.api import ids, keys
+from generator.api import forms, keys
 from generator.api.slugs import REFERENCE_LENGTH, can_be_reference
 from generator.findings import Finding
 from generator.markets.quarantine import printable
@@ -44,7 +44,7 @@ def _unusable(slug: Any) -> str | None:
     if slug.lower() == _RESERVED:
         return f"/{keys.SNAPSHOT.removesuffix('.json')} is something else"
     try:
-        ids.uuid(slug)
+        forms.uuid(slug)
     except ValueError:
         return None
     return "has the form of a UUID"

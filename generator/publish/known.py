@@ -9,8 +9,7 @@ from functools import partial
 
 from pydantic import BaseModel, ValidationError
 
-from generator.api import ids as uuids
-from generator.api import keys
+from generator.api import forms, keys
 from generator.api.contract import API_VERSION
 from generator.config.settings import Config
 from generator.errors import OutputError, PublicMarketsError, StoreError
@@ -110,7 +109,7 @@ def _shown(store: Store, config: Config, name: str) -> Iterator[tuple[str, Shown
 
 def _is_uuid(text: str) -> bool:
     with suppress(ValueError):
-        return bool(uuids.uuid(text))
+        return bool(forms.uuid(text))
     return False
 
 

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Final
 from urllib.parse import urlsplit
 
-from generator.api import ids, keys, links, slugs
+from generator.api import forms, keys, links, slugs
 from generator.api.links import MarketReference
 from generator.config.market_url import MarketUrl
 from generator.config.scalars import LOOPBACK
@@ -34,7 +34,7 @@ def is_address(text: str) -> bool:
 def id_in(text: str, config: Config) -> str | None:
     """The id that the text says by itself: an id, or an address with an id in it. Nothing need be published."""
     with suppress(ValueError):
-        return ids.uuid(text.strip())
+        return forms.uuid(text.strip())
     return next((found.value for found in _of_address(text, config) if found.name == "id"), None)
 
 
@@ -121,12 +121,12 @@ def _of_address(text: str, config: Config) -> Iterator[MarketReference]:
     in_public = address.replace(origin, f"https://{base.netloc}", 1) if is_here else address
     if is_of_api and (found := _DETAIL.fullmatch(urlsplit(in_public).path.removeprefix(base.path))):
         with suppress(ValueError):
-            yield MarketReference("id", ids.uuid(found[1]))
+            yield MarketReference("id", forms.uuid(found[1]))
     value = MarketUrl(f"https://{base.netloc}{base.path}/{keys.MARKETS}/", "slug", "").value_in(in_public)
     if value is None:
         return
     try:
-        yield MarketReference("id", ids.uuid(value))
+        yield MarketReference("id", forms.uuid(value))
     except ValueError:
         yield MarketReference("slug", value)
 

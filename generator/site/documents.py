@@ -2,17 +2,15 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from generator.api import changelog, contract, keys, prices
+from generator.api import changelog, contract, keys, openapi, prices
 from generator.api.feeds import FEED_NAMES, Feed
-from generator.api.openapi import document
-from generator.api.openapi.document import Described, PublishedDocument
-from generator.api.openapi.schemas import BuildRecord, Category, JsonObject
 from generator.config.settings import Config
 from generator.feeds import atom, json_feed
 from generator.markets.categories import slug_of
-from generator.site import llms, site_index
+from generator.site import site_index
 from generator.site.catalog import Catalog
 from generator.site.family import ROOT, Family, Ingredients
+from generator.site.site_index import BuildRecord, Category
 from generator.tree.artifact import Artifact
 from generator.tree.generation import ItemList
 from generator.tree.manifest import Manifest
@@ -65,20 +63,20 @@ def errors(_: Config, __: Sequence[Family]) -> Iterator[Artifact]:
         yield Artifact(keys.error(status), contract.encode(body))
 
 
-def openapi(config: Config, families: Sequence[Family]) -> Iterator[Artifact]:
+def openapi_json(config: Config, families: Sequence[Family]) -> Iterator[Artifact]:
     """The OpenAPI document."""
     yield Artifact(keys.OPENAPI, contract.encode(openapi_document(config, families)))
 
 
-def openapi_document(config: Config, families: Sequence[Family]) -> JsonObject:
+def openapi_document(config: Config, families: Sequence[Family]) -> openapi.JsonObject:
     """The OpenAPI document of a site with these settings, as JSON values."""
     found = [
-        PublishedDocument(f"/{ROOT}{path}", one.name, one.told(config), one.schema, one.may_be_absent, one.tag)
+        openapi.Document(f"/{ROOT}{path}", one.name, one.told(config), one.schema, one.may_be_absent, one.tag)
         for one in families if one.schema and one.is_on(config) for path in one.documents
     ]  # fmt: skip
-    index, text = site_index.make(config, families), llms.text(config, families)
+    index, text = site_index.make(config, families), site_index.llms_text(config, families)
     bodies = dict.fromkeys(one.schema for one in families if one.schema)
-    return document.document(config, Described(index, text, found, (*bodies, type(index))))
+    return openapi.document(config, openapi.Described(index, text, found, (*bodies, type(index))))
 
 
 def index(config: Config, families: Sequence[Family]) -> Iterator[Artifact]:
@@ -88,12 +86,12 @@ def index(config: Config, families: Sequence[Family]) -> Iterator[Artifact]:
 
 def llms_text(config: Config, families: Sequence[Family]) -> Iterator[Artifact]:
     """The API on one screen."""
-    yield Artifact(keys.LLMS, llms.text(config, families).encode())
+    yield Artifact(keys.LLMS, site_index.llms_text(config, families).encode())
 
 
 def api_changelog(_: Config, __: Sequence[Family]) -> Iterator[Artifact]:
     """What changed in the API."""
-    yield Artifact(keys.CHANGELOG, contract.encode(changelog.CHANGELOG))
+    yield Artifact(keys.CHANGELOG, contract.encode(changelog.published()))
 
 
 def build_json(

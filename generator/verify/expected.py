@@ -17,14 +17,13 @@ from pydantic_core import from_json
 from generator.api import contract, keys
 from generator.api.contract import PublicMarketList
 from generator.api.downloads import ChangesHead, DumpFile, DumpHead
-from generator.api.openapi.schemas import BuildRecord
 from generator.downloads import dump, market_lines
 from generator.errors import VerifyError
 from generator.search import words
 from generator.site import documents, site_index
 from generator.site.catalog import Catalog
 from generator.site.families import FAMILIES
-from generator.site.site_index import SiteIndex
+from generator.site.site_index import BuildRecord, SiteIndex
 from generator.tree import layouts
 from generator.tree.generation import ItemList
 from generator.verify.reader import SiteAnswer, SiteReader

@@ -19,11 +19,10 @@ from generator.api.changelog import Changelog
 from generator.api.contract import SORTS, STATUS_FILTERS, Sort, StatusFilter
 from generator.api.downloads import ChangesHead, DumpHead
 from generator.api.feeds import Feed
-from generator.api.openapi.schemas import BuildRecord
 from generator.api.prices import Prices
 from generator.demo.database import METADATA, seed
 from generator.feeds import atom
-from generator.site.site_index import SiteIndex
+from generator.site.site_index import BuildRecord, SiteIndex
 from generator.source.relations import RELATIONS
 from generator.tree.manifest import Manifest
 from generator.tree.pages import page_count

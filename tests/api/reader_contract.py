@@ -215,7 +215,7 @@ def _announced(where: str, earlier: Iterable[ChangelogEntry]) -> list[str]:
 
 def _remedy(where: str) -> str:
     return (
-        f"Put an entry that names {where} first in generator/api/changelog.py. It needs an earlier one, announced "
+        f"Put an entry that names {where} first in generator/api/changelog.json. It needs an earlier one, announced "
         f"{NOTICE.days} days ahead, whose `effective` has come; only if it mends a harm may its text begin with "
-        f"{WITHOUT_NOTICE.strip()!r} instead"
+        f"{WITHOUT_NOTICE!r} instead"
     )

@@ -3,6 +3,7 @@
 import gzip
 import importlib
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -13,24 +14,28 @@ from typing import Any, Final, get_args
 
 import httpx
 import pytest
+import yaml
 from jsonschema import Draft202012Validator, FormatChecker
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
-from generator.api import changelog, contract, cursors, downloads, feeds, keys, prices
+from generator.api import changelog, contract, cursors, downloads, feeds, keys, prices, slugs
 from generator.api.contract import ErrorResponse, Variant, encode
-from generator.api.openapi import examples as openapi_examples
-from generator.api.openapi import meanings
-from generator.api.openapi import schemas as openapi_schemas
+from generator.api.openapi import ref
+from generator.config.settings import Config
 from generator.demo.database import seed
 from generator.site import site_index
 from generator.site.families import openapi
 from tests.support.edges.cases import faults
+from tests.support.project import ROOT
 from tests.support.readers import search
 from tests.support.sites.builds import AS_OF, build_now, files, make_config
 
 VARIANTS = get_args(Variant)
 SHOW_FILLS = ("PublicMarketListItem", "PublicMarketDetailMarket", "PublicMarketSignal")
 BINARY = {"type": "string", "format": "binary"}
+#: The market of the examples, which is not among those made up here.
+MISSING_ID = "3f0c8a52-6d1b-4c7e-9a34-5b8e2f7d1c60"
+TEMPLATE: Final = yaml.safe_load((ROOT / "generator/api/openapi.yaml").read_text("utf-8"))
 FIRST_LINK = {"listMarkets": "firstPage", "getSnapshot": "groups"}
 Validator = Callable[[dict[str, Any]], Draft202012Validator]
 
@@ -101,7 +106,6 @@ def exemplified(part: object, where: str = "") -> Iterator[tuple[str, dict[str, 
 def models() -> dict[str, type[contract.Wire]]:
     modules = (changelog, contract, downloads, feeds, prices, site_index)
     named = [value for module in modules for value in vars(module).values()]
-    named += [openapi_schemas.BuildRecord, openapi_schemas.Category]
     found = {model.__name__: model for model in named if isinstance(model, type) and issubclass(model, contract.Wire)}
     bases = {"Wire", "Closed", "MarketFields", "DumpFile", "Head"}
     return {name: model for name, model in found.items() if name not in bases}
@@ -145,6 +149,48 @@ def test_operations_paths_and_statuses_are_the_contracts(document: dict[str, Any
         ("/v1/changes/{digest}.ndjson.gz", "getChangeStep", ("200", "404", "405", "429", "503")),
     }
     assert document["security"] == []
+
+
+#: Values of the settings that decide what is in the document, other than the usual ones.
+SETTINGS: Final[list[dict[str, Any]]] = [
+    {},
+    {"search": "off"},
+    {"search": "title"},
+    {"layout": "chunks"},
+    {"base_url": "https://example.org/api"},
+    {"market_url": "https://example.org/{id}"},
+    {"market_url": "https://example.org/{key}"},
+    {"fills_window_step": 0},
+    {"prices_file": False},
+    {"feeds": {"enabled": False}},
+    {"changes": {"enabled": False}},
+    {"dumps": {"ndjson": False}},
+    {"dumps": {"parquet": True, "base_url": "https://files.example.org"}, "archive": {"days": 3}},
+    {"dumps": {"parquet": True, "histories": "full", "base_url": "https://files.example.org"}, "archive": {"days": 3}},
+    {"detail": {"order_book": False}},
+]
+
+
+def test_with_any_settings_the_whole_template_is_filled_in(variant: Variant) -> None:
+    for settings in SETTINGS:
+        made = openapi(Config.model_validate({"variant": variant, **settings}))
+        left = re.findall(r'\{\{\w|\[\[\w|\w\]\]|"if |"\.\.\."|"x-', json.dumps(made))
+        assert left == [], settings
+        if "archive" in settings:
+            OpenAPIV31SpecValidator(made).validate()
+
+
+def test_no_key_of_the_template_hides_another() -> None:
+    def check(node: yaml.Node) -> int:
+        pairs = node.value if isinstance(node, yaml.MappingNode) else []
+        names = [key.value for key, _ in pairs]
+        assert len(names) == len({*names}), f"{node.start_mark}: one of these comes twice: {names}"
+        parts = [value for _, value in pairs] or (node.value if isinstance(node, yaml.SequenceNode) else [])
+        return len(names) + sum(map(check, parts))
+
+    root = yaml.compose((ROOT / "generator/api/openapi.yaml").read_text("utf-8"))
+    assert root
+    assert check(root) > 1000
 
 
 @pytest.mark.parametrize(
@@ -204,9 +250,15 @@ def test_parameters_are_the_contracts(document: dict[str, Any], variant: Variant
         "default": contract.LIMIT_DEFAULT,
     }
     for name, values in (("status", contract.STATUS_FILTERS), ("sort", contract.SORTS)):
-        assert [example["value"] for example in parameters[name]["examples"].values()] == list(values)
-        assert all(f"- `{value}`: " in parameters[name]["description"] for value in values)
-    default = "`popular` with status `open`, `all`; `ended` with status `archive`, `closed`, `resolved`, `cancelled`."
+        shown = [(example["value"], example["summary"]) for example in parameters[name]["examples"].values()]
+        assert [value for value, _ in shown] == list(values)
+        assert "\n".join(f"- `{value}`: {meaning}" for value, meaning in shown) in parameters[name]["description"]
+    assert set(contract.DEFAULT_SORT.values()) == {"popular", "ended"}
+    popular, ended = (
+        ", ".join(f"`{status}`" for status, sort in contract.DEFAULT_SORT.items() if sort == chosen)
+        for chosen in ("popular", "ended")
+    )
+    default = f"`popular` with status {popular}; `ended` with status {ended}."
     assert parameters["sort"]["description"].endswith(default)
 
 
@@ -306,7 +358,7 @@ def test_every_schema_and_property_is_described_for_people_who_lack_the_contract
             assert value["description"].endswith(".")
             used |= {key, f"{name}.{key}"}
     assert "§" not in json.dumps(document, ensure_ascii=False)
-    assert variant == "core" or meanings.MEANINGS.keys() <= used
+    assert variant == "core" or TEMPLATE["x-meanings"].keys() <= used
 
 
 @pytest.mark.parametrize(("step", "more"), [("0", None), ("1 h", "1 hour"), ("15 min", "15 minutes"), ("1 d", "1 day")])
@@ -411,6 +463,12 @@ def test_every_response_has_a_body_and_errors_have_the_edges_own(document: dict[
                 assert error == (refusal if status == 400 else contract.FIXED_ERRORS[status])
 
 
+def test_the_largest_object_of_prices_is_named(document: dict[str, Any]) -> None:
+    megabytes, rest = divmod(prices.MOST_BYTES, 1_000_000)
+    assert rest == 0
+    assert f"would be larger than {megabytes} MB" in operations(document)["getPrices"]["description"]
+
+
 def test_limits_may_not_be_circumvented(document: dict[str, Any]) -> None:
     assert "must not get around the limit" in document["info"]["description"]
 
@@ -457,9 +515,26 @@ def test_links_lead_from_the_examples_to_parameters_that_exist(document: dict[st
     assert sorted(followed) == [("getMarket", parameter, True)] * 3 + [("listMarkets", "cursor", True)]
 
 
-def test_the_example_cursor_is_one_that_could_have_been_minted() -> None:
-    assert cursors.read(keys.list_name("open", "popular"), openapi_examples.CURSOR).position == 2
-    assert openapi_examples.lists("core")["firstPage"]["value"]["nextCursor"] == openapi_examples.CURSOR
+def test_the_example_cursor_is_one_that_could_have_been_minted(document: dict[str, Any]) -> None:
+    listing = operations(document)["listMarkets"]
+    pages = listing["responses"]["200"]["content"]["application/json"]["examples"]
+    cursor = pages["firstPage"]["value"]["nextCursor"]
+    assert cursors.read(keys.list_name("open", "popular"), cursor).position == 2
+    (given,) = [parameter["examples"] for parameter in listing["parameters"] if parameter["name"] == "cursor"]
+    assert given["nextPage"]["value"] == cursor
+    assert cursor in listing["responses"]["200"]["headers"]["Link"]["example"]
+
+
+def test_the_example_categories_have_the_slugs_of_their_names(document: dict[str, Any], variant: Variant) -> None:
+    (build,) = operations(document)["getBuild"]["responses"]["200"]["content"]["application/json"]["examples"].values()
+    shown = {one["slug"]: one["name"] for one in build["value"].get("categories", ())}
+    assert shown == {slugs.of_category(name): name for name in shown.values()}
+    assert len(shown) == {"core": 0, "extended": 2}[variant]
+    if shown:
+        parameters = {parameter["name"]: parameter for parameter in operations(document)["listMarkets"]["parameters"]}
+        assert {example["value"] for example in parameters["category"]["examples"].values()} == shown.keys() | {
+            *shown.values()
+        }
 
 
 # ── published files ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -494,7 +569,7 @@ def test_every_published_file_fits_its_schema(published: dict[str, bytes], valid
     # First pages whose limit exceeds the list are the same bytes.
     shown = {key: body for key, body in published.items() if is_described(key)}
     distinct = {(body_name(key), body) for key, body in shown.items()}
-    checks = {name: validator(openapi_schemas.ref(name)) for name in {name for name, _ in distinct}}
+    checks = {name: validator(ref(name)) for name in {name for name, _ in distinct}}
     assert len(checks) == 11
     assert len(distinct) > 500
     for name, body in distinct:
@@ -582,5 +657,5 @@ def test_a_generated_python_client_reads_every_market(client: ModuleType, publis
     assert [entry.url.rpartition("/")[2] for entry in feed.items] == [str(item.id) for item in items[:50]]
     assert call("feeds", "get_atom_feed", enums.FeedName.NEW).count("<entry>") == len(feed.items)
     assert call("build", "get_index").feeds[0].json_feed == feed.feed_url
-    missing = call("markets", "get_market", openapi_examples.MARKET_ID)
+    missing = call("markets", "get_market", MISSING_ID)
     assert encode(missing.to_dict()) == published[keys.error(404)]

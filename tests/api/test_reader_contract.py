@@ -161,7 +161,7 @@ def test_any_other_is_refused_with_what_to_write_and_where(entries: list[Changel
     other = Break("getLlmsText", "was removed")
     sentence, same_of_other = complaints([BREAK, other], entries, accepted)
     assert sentence == (
-        "getPrices: was removed. Put an entry that names getPrices first in generator/api/changelog.py. It needs an "
+        "getPrices: was removed. Put an entry that names getPrices first in generator/api/changelog.json. It needs an "
         "earlier one, announced 90 days ahead, whose `effective` has come; only if it mends a harm may its text begin "
         "with 'Without notice:' instead"
     )

@@ -241,13 +241,14 @@ def shape(folder: Path, url: str = "postgresql://user:secret@h/db", **settings: 
 
 def test_an_updated_checkout_which_keeps_its_version_is_another_program(tmp_path: Path) -> None:
     root = shutil.copytree(ROOT / "generator", tmp_path / "program")
-    digests = [program.digest("builder", "markets", root=root)]
-    for name in ("markets/detail.py", "builder/notices.py"):
+    packages = ("api", "builder", "markets")
+    digests = [program.digest(*packages, root=root)]
+    for name in ("markets/detail.py", "builder/notices.py", "api/openapi.yaml"):
         (root / name).write_text("# changed")
-        digests.append(program.digest("builder", "markets", root=root))
+        digests.append(program.digest(*packages, root=root))
     assert len({*digests}) == len(digests)
     (root / "publish/run.py").write_text("# changed")
-    assert program.digest("builder", "markets", root=root) == digests[-1], "it makes no detail"
+    assert program.digest(*packages, root=root) == digests[-1], "it makes no detail"
 
 
 def test_another_version_of_what_encodes_or_writes_gives_details_another_shape(

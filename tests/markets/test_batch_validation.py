@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from generator.api import ids
+from generator.api import forms
 from generator.markets import batch_validation, row_validation
 from generator.markets.batch_validation import BATCH, SlowPathError
 from generator.markets.row_validation import MAX_FLOAT
@@ -86,7 +86,7 @@ def test_the_same_times_are_valid_whichever_part_of_a_time_is_odd() -> None:
 @settings(deadline=None, max_examples=rounds(100, 300))
 @given(st.lists(IDS, max_size=4))
 def test_uuids_are_those_of_single_rows(values: list[Any]) -> None:
-    agree(batch_validation.uuids, ids.uuid, values)
+    agree(batch_validation.uuids, forms.uuid, values)
 
 
 @pytest.mark.campaign

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from generator.api import contract, ids
+from generator.api import contract, forms
 from generator.markets import detail_market, faults, row_validation
 from tests.support.sites.builds import AS_OF, NOW, build_now, files, make_config
 from tests.support.sites.rows import (
@@ -129,7 +129,7 @@ def test_whatever_is_shown_has_the_one_form(suffix: str) -> None:
 
 
 def test_an_id_is_shown_in_lower_case() -> None:
-    assert ids.uuid("ABCDEF12-3456-7890-ABCD-EF1234567890") == "abcdef12-3456-7890-abcd-ef1234567890"
+    assert forms.uuid("ABCDEF12-3456-7890-ABCD-EF1234567890") == "abcdef12-3456-7890-abcd-ef1234567890"
     assert public_market(id="ABCDEF12-3456-7890-ABCD-EF1234567890").item.id == "abcdef12-3456-7890-abcd-ef1234567890"
 
 
@@ -143,7 +143,7 @@ def test_an_id_is_shown_in_lower_case() -> None:
 )
 def test_what_is_no_uuid_is_refused(stored: Any) -> None:
     with pytest.raises(ValueError, match="not a UUID"):
-        ids.uuid(stored)
+        forms.uuid(stored)
 
 
 @pytest.mark.parametrize(

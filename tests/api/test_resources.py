@@ -6,7 +6,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from generator.api import contract
-from generator.api.tables import Table
+from generator.api.resources import Table
 
 NUMBERS = st.none() | st.floats(allow_nan=False, allow_infinity=False)
 

@@ -1,0 +1,294 @@
+"""The OpenAPI 3.1 document of the read API: `openapi.yaml`, filled in, with the schemas of the contract's models."""
+
+import pkgutil
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import timedelta
+from functools import cache
+from operator import attrgetter
+from typing import Any, Final, NamedTuple, TypeAlias
+from urllib.parse import urlsplit
+
+import yaml
+from pydantic import BaseModel
+from pydantic.alias_generators import to_camel
+from pydantic.json_schema import GenerateJsonSchema, models_json_schema
+
+from generator import __version__
+from generator.api import changelog, contract, downloads, feeds, keys, links, slugs
+from generator.config.settings import Config
+from generator.wording import span
+
+JsonObject: TypeAlias = dict[str, Any]
+
+#: The modules whose constants the template may name.
+_CONSTANTS: Final = {
+    "changelog": changelog, "contract": contract, "downloads": downloads, "feeds": feeds, "keys": keys, "slugs": slugs,
+}  # fmt: skip
+#: Where `public-markets serve` listens, unless told otherwise.
+_LOCAL_SERVER: Final = "http://127.0.0.1:8000"
+#: Properties that say more than the core variant does, in any model but that of a category.
+_EXTENDED: Final = contract.EXTENDED_PROPERTIES | {"search", "tags"}
+#: The model whose properties the core variant has, too, although they are named like some of those.
+_NOT_OF_MARKETS: Final = "Category"
+_REF: Final = "#/components/schemas/"
+#: A parameter in a path.
+_PARAMETER: Final = re.compile(r"\{\w+\}")
+#: Readers of the document do not have the contract.
+_SECTION: Final = re.compile(r" \(contract §[^)]*\)")
+#: What the template may have in a text, in this order; its first lines tell.
+_CHOICE: Final = re.compile(r"\[\[([\w. ]+):(.*?)\]\]", re.DOTALL)
+_VALUE: Final = re.compile(r"\{\{([\w.]+)(?::([^{}]+))?\}\}")
+
+
+class Document(NamedTuple):
+    """A document of a site: its path, the name of its kind, what readers find there, and the model of its JSON.
+
+    `is_optional`: it may be absent, which is a 404. `tag` is the group of its operation.
+    """
+
+    path: str
+    name: str
+    sentence: str
+    schema: type[BaseModel]
+    is_optional: bool
+    tag: str
+
+
+class Described(NamedTuple):
+    """What a site publishes: its index and `llms.txt`, which are examples, its documents, and the models of bodies."""
+
+    site_index: BaseModel
+    llms: str
+    documents: Sequence[Document]
+    bodies: tuple[type[BaseModel], ...]
+
+
+def document(config: Config, site: Described) -> JsonObject:
+    """The document for a site with these settings, as JSON values."""
+    values = _values(config, site)
+    values["texts"] = _filled(_template()["x-shared"]["texts"], values)
+    made: JsonObject = _filled(_template(), values)
+    del made["x-shared"]
+    described = [re.compile(_PARAMETER.sub("[^/]+", path)) for path in made["paths"]]
+    others = [one for one in site.documents if not any(path.fullmatch(one.path) for path in described)]
+    made["paths"] |= {one.path: {"get": _get_document(one)} for one in others}
+    meanings, components = made.pop("x-meanings"), made["components"]
+    known = {**_schemas(config, site.bodies, meanings, components["schemas"]), **components["schemas"]}
+    components["schemas"] = _used(known, {**made, "components": components["responses"]})
+    return made
+
+
+def _get_document(one: Document) -> JsonObject:
+    """The operation of a document of which the template says nothing: what its kind says of itself."""
+    headline = one.sentence[:1].upper() + one.sentence[1:]
+    refused = {"404": "NotFound"} if one.is_optional else {}
+    refused |= {"405": "MethodNotAllowed", "429": "TooManyRequests", "503": "Unavailable"}
+    answer = {"description": f"The {one.name}.", "content": {"application/json": {"schema": ref(one.schema.__name__)}}}
+    return {
+        "operationId": f"get{one.name.capitalize()}",
+        "summary": headline,
+        "description": f"{headline}.",
+        "tags": [one.tag],
+        "responses": {"200": answer}
+        | {status: {"$ref": f"#/components/responses/{name}"} for status, name in refused.items()},
+    }
+
+
+def ref(name: str) -> JsonObject:
+    """A reference to the named schema."""
+    return {"$ref": f"{_REF}{name}"}
+
+
+# ── the template ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@cache
+def _template() -> JsonObject:
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the former is six times as fast, where there is one
+    found: JsonObject = yaml.load(pkgutil.get_data(__name__, "openapi.yaml") or b"", loader)  # noqa: S506 - both are safe
+    return found
+
+
+def _values(config: Config, site: Described) -> JsonObject:
+    """What the template may name, or begin a name with."""
+    is_core = config.variant == "core"
+    reference = contract.market_parameter(config.variant)
+    faults = contract.parameter_errors(config.variant, can_search=config.can_search)
+    refusal = contract.invalid(*faults, variant=config.variant, can_search=config.can_search)
+    refusals = dict(zip(faults, _json(refusal)["details"], strict=True))
+    page = links.uri_template(config.market_url)
+    local = _LOCAL_SERVER + urlsplit(config.base_url).path
+    return {
+        **_CONSTANTS,
+        "config": config,
+        "core": is_core,
+        "extended": not is_core,
+        "is_unsearchable": not is_core and not config.can_search,
+        "pages": config.layout == "pages",
+        "searched": " or ".join(config.search_texts),
+        "window_seconds": int(config.rate_limit.window.total_seconds()),
+        "reference": reference,
+        "refusals": refusals,
+        "refused_market": refusals[reference],
+        "local": local,
+        "is_local": config.base_url == local,
+        "page": page,
+        "page_name": page and links.name_in(page),
+        "index": _json(site.site_index),
+        "llms": site.llms,
+        "oldest": _json(changelog.published().entries[-1]),
+        "version": __version__,
+    }
+
+
+def _filled(part: Any, values: JsonObject) -> Any:
+    """A part of the template with these values, without what is there under other conditions."""
+    if isinstance(part, str):
+        return _text(part, values)
+    if isinstance(part, list):
+        return [item for item in (_filled(item, values) for item in part) if item != {}]
+    if not isinstance(part, dict):
+        return part
+    found = JsonObject()
+    for key, content in part.items():
+        condition = key.removeprefix("if ")
+        if condition == key != "...":
+            found[_text(key, values)] = _filled(content, values)
+        elif key == "..." or _holds(condition, values):
+            found |= _filled(content, values)
+    return found
+
+
+def _text(text: str, values: JsonObject) -> Any:
+    """The text filled in; a text that is only the name of a value becomes that."""
+    text = _CHOICE.sub(lambda found: found[2] if _holds(found[1], values) else "", text)
+    if whole := _VALUE.fullmatch(text):
+        return _value(whole[1], values)
+    return _VALUE.sub(lambda found: format(_value(found[1], values), found[2] or ""), text)
+
+
+def _json(model: BaseModel) -> Any:
+    return model.model_dump(mode="json", by_alias=True)
+
+
+def _holds(condition: str, values: JsonObject) -> bool:
+    name = condition.removeprefix("not ")
+    return bool(_value(name, values)) == (name == condition)
+
+
+def _value(name: str, values: JsonObject) -> Any:
+    first, _, rest = name.partition(".")
+    found = values[first]
+    if rest:
+        found = found[rest] if isinstance(found, Mapping) else attrgetter(rest)(found)
+    return span(found) if isinstance(found, timedelta) and found else [*found] if isinstance(found, tuple) else found
+
+
+# ── the schemas ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+class _Untitled(GenerateJsonSchema):
+    """Omits the titles that pydantic derives from property names, as they are redundant."""
+
+    def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002 - pydantic names it
+        """Never."""
+        return False
+
+
+@cache
+def _generated(bodies: Sequence[type[BaseModel]]) -> JsonObject:
+    """Every schema as pydantic generates it, with the models that bodies contain.
+
+    Once, as that takes longer than the rest of the document.
+    """
+    _, generated = models_json_schema(
+        [(model, "serialization") for model in bodies], ref_template=f"{_REF}{{model}}", schema_generator=_Untitled
+    )
+    found: JsonObject = generated["$defs"]
+    return found
+
+
+def _schemas(
+    config: Config, bodies: Sequence[type[BaseModel]], meanings: Mapping[str, str], enums: JsonObject
+) -> JsonObject:
+    """The schemas of all models by name, with texts no longer than on this site, and with named enumerations.
+
+    For unnamed ones, client generators create a type per use.
+    """
+    omitted = frozenset[str]() if config.variant == "extended" else _EXTENDED
+    named = {tuple(schema["enum"]): name for name, schema in enums.items()}
+    found = JsonObject()
+    for name, schema in _generated(bodies).items():
+        properties = {
+            key: {
+                "description": value.get("description") or meanings.get(f"{name}.{key}") or meanings[key],
+                **_named(_present(value), named),
+            }
+            for key, value in schema["properties"].items()
+            if key not in omitted or name == _NOT_OF_MARKETS
+        }
+        properties |= {key: _bounded(properties[key], longest) for key, longest in config.texts if key in properties}
+        found[name] = {**schema, "description": _SECTION.sub("", schema["description"]), "properties": properties}
+        del found[name]["title"]
+    _of_tables(found[downloads.DumpHead.__name__]["properties"], has_periods=config.has_full_histories)
+    return found
+
+
+def _meaning(model: str, name: str, schema: JsonObject, meanings: Mapping[str, str]) -> str:
+    """What a property means, as its model says, or the template."""
+    return str(schema.get("description") or meanings.get(f"{model}.{name}") or meanings[name])
+
+
+def _of_tables(head: JsonObject, *, has_periods: bool) -> None:
+    """Leave the tables in the properties of the dump's head that it has, in files by period if histories are full."""
+    for table in downloads.TABLES:
+        field = to_camel(downloads.FIELDS[table])
+        if has_periods:
+            head[field] = {**head[field], "items": ref(downloads.PeriodFile.__name__)}
+        elif table not in downloads.THINNED:
+            del head[field]
+
+
+def _present(schema: JsonObject) -> JsonObject:
+    """The schema of what is there: a default of None means that it may be absent, and on the wire it is never null."""
+    if schema.get("default", ...) is None:
+        found: JsonObject = next(choice for choice in schema["anyOf"] if choice.get("type") != "null")
+        return found
+    return schema
+
+
+def _bounded(schema: JsonObject, longest: int) -> JsonObject:
+    """The schema of a text with the site's own bound in place of the greatest that a site may have."""
+    if "anyOf" in schema:
+        return {**schema, "anyOf": [_bounded(choice, longest) for choice in schema["anyOf"]]}
+    return {**schema, "maxLength": longest} if "maxLength" in schema else schema
+
+
+def _named(schema: JsonObject, enums: Mapping[tuple[str, ...], str]) -> JsonObject:
+    if name := enums.get(tuple(schema.get("enum", ()))):
+        return ref(name)
+    if "anyOf" in schema:
+        return {**schema, "anyOf": [_named(choice, enums) for choice in schema["anyOf"]]}
+    return schema
+
+
+def _used(known: JsonObject, part: JsonObject) -> JsonObject:
+    """Those of the `known` schemas that a part of the document uses, sorted by name."""
+    names, found = set[str](), {*_references(part)}
+    while new := found - names:
+        names |= new
+        found = {reference for name in new for reference in _references(known[name])}
+    return {name: known[name] for name in sorted(names)}
+
+
+def _references(part: Any) -> Iterator[str]:
+    """The names of the schemas that a part of the document refers to."""
+    if isinstance(part, dict):
+        if str(part.get("$ref", "")).startswith(_REF):
+            yield part["$ref"].removeprefix(_REF)
+        part = part.values()
+    elif not isinstance(part, list):
+        return
+    for value in part:
+        yield from _references(value)
