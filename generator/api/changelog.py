@@ -53,13 +53,6 @@ CHANGELOG: Final = Changelog(
             date="2026-11-26",
             generator="0.1.0",
             kind="added",
-            where=["getArchive", "getArchivedDay"],
-            text="`v1/dumps/archive/index.json` names the last dump of each day, where a site keeps them.",
-        ),
-        ChangelogEntry(
-            date="2026-11-26",
-            generator="0.1.0",
-            kind="added",
             where=["PeriodFile", "PeriodFile.period", "getTableParquet.period"],
             text="A site may publish every point and every trade in Parquet: `history` and `fills` of the dump's head "
             "then name files by the month or year of their rows, with a `period` in place of `state`.",

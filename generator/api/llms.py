@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from generator.api import contract, feeds, keys, links, site_index
+from generator.api import contract, feeds, links, site_index
 from generator.api.openapi.descriptions import span
 from generator.config.settings import Config
 
@@ -39,8 +39,6 @@ def _requests(config: Config) -> Iterator[str]:
         yield f"- {index.market_url}: the page of a market, for people; fill in its `{links.name_in(index.market_url)}`"
     if index.dumps:
         yield f"- {index.dumps}: names the files that hold all listed markets (NDJSON, gzip)"
-    if config.archive.days:
-        yield f"- {config.base_url}/{keys.head(keys.ARCHIVE)}: names such files of each of the last days"
     if index.changes:
         yield f"- {index.changes}: names the files that keep a copy of them up to date"
     for feed in index.feeds or ():

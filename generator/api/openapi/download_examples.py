@@ -4,14 +4,12 @@ from typing import Any, Final, NamedTuple
 
 from pydantic import BaseModel
 
-from generator.api import archive, downloads, feeds, keys, prices, site_index
+from generator.api import downloads, feeds, keys, prices, site_index
 from generator.api.openapi.examples import MARKET_ID
 from generator.config.settings import Config
 
 #: The first digits of the digest of a file.
 DIGEST: Final = "9f86d081884c7d659a2feaa0c55ad015"
-#: A day of the archive.
-DATE: Final = "2026-01-30"
 _REST: Final = "a3bf4f1b2b0b822cd15d6c15b0f00a08"
 _STEP: Final = "60303ae22b998861bce3b28f33eec1be"
 _OTHER_ID: Final = "b81d4f07-92ae-4e15-8c3d-0f6a7e5b9d21"
@@ -34,19 +32,6 @@ def of(summary: str, model: BaseModel) -> dict[str, Any]:
 def dump_head(config: Config) -> downloads.DumpHead:
     """A dump of NDJSON."""
     return downloads.DumpHead(as_of=_AS_OF, count=4, state=_STATE, markets=[_ndjson(config)])
-
-
-def archive_head(config: Config) -> archive.ArchiveHead:
-    """An archive of one day, and today."""
-    today = archive.DayEntry.of(_AS_OF[: len(DATE)], dump_head(config))
-    return archive.ArchiveHead(
-        files_url=archive.files_url(config.files_url), days=[archive.DayEntry.of(DATE, dump_head(config))], today=today
-    )
-
-
-def archived_day(config: Config) -> archive.ArchivedDay:
-    """The first day of that archive."""
-    return archive_head(config).days[0].served_from(config.files_url)
 
 
 def changes_head(config: Config) -> downloads.ChangesHead:

@@ -50,9 +50,6 @@ def paths(config: Config) -> JsonObject:
         found[f"/{keys.chunk(keys.DUMPS, downloads.MARKETS_FOLDER)}{{digest}}.{downloads.NDJSON}"] = _get_ndjson()
     if config.has_parquet:
         found |= _parquet(config)
-    if config.archive.days:
-        found[f"/{keys.head(keys.ARCHIVE)}"] = _get_archive(config)
-        found[f"/{keys.archived_day('{date}')}"] = _get_day(config)
     if config.has_changes:
         found[f"/{keys.head(keys.CHANGES)}"] = _get_changes(config)
         found[f"/{keys.chunk(keys.CHANGES, '{digest}')}.{downloads.NDJSON}"] = _get_step()
@@ -209,27 +206,6 @@ def _period() -> JsonObject:
 
 def _of_table(tables: Sequence[str]) -> JsonObject:
     return _parameter("table", "Which rows.", f"^({'|'.join(tables)})$", "history")
-
-
-def _get_archive(config: Config) -> JsonObject:
-    text = (
-        f"The days whose last dump is kept: {config.archive.days} at most besides `today`, which is not over and may "
-        "change. A day without a build is not among them. To cite a day, quote its date and its `state`. A day that is "
-        "over changes only when a market is withdrawn, which leaves every day, or when old texts are purged."
-    )
-    shown = {"archive": examples.of("A day that is over, and today", examples.archive_head(config))}
-    answer = responses.document("The index.", ref("ArchiveHead"), shown)
-    return _operation("dumps", "getArchive", ("Get the days of the archive", text), answer)
-
-
-def _get_day(config: Config) -> JsonObject:
-    text = (
-        "The last dump of a day, in UTC: its files, with address, digest and size. A 404 if the archive lacks the day."
-    )
-    shown = {"day": examples.of("A day without Parquet", examples.archived_day(config))}
-    answer = responses.document("The day.", ref("ArchivedDay"), shown)
-    date = _parameter("date", "The day, in UTC.", "^[0-9]{4}-[0-9]{2}-[0-9]{2}$", examples.DATE)
-    return _operation("dumps", "getArchivedDay", ("Get the last dump of a day", text), answer, date)
 
 
 def _get_changes(config: Config) -> JsonObject:

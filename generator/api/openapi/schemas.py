@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final, Literal, TypeAlias, get_args
 from pydantic.alias_generators import to_camel
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, models_json_schema
 
-from generator.api import archive, changelog, contract, downloads, feeds, forms, prices, site_index
+from generator.api import changelog, contract, downloads, feeds, forms, prices, site_index
 from generator.api.openapi import meanings
 from generator.config.settings import Texts
 
@@ -49,8 +49,6 @@ _BODIES: Final = (
     prices.Prices,
     feeds.Feed,
     downloads.DumpHead,
-    archive.ArchiveHead,
-    archive.ArchivedDay,
     downloads.ChangesHead,
 )
 #: Properties that say more than the core variant does.
