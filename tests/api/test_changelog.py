@@ -9,7 +9,7 @@ from typing import Any, Final
 from generator.api import contract
 from generator.api.changelog import CHANGELOG, NOTICE, Changelog
 from generator.api.openapi import document as openapi
-from generator.config.downloads import Archive, Dumps
+from generator.config.downloads import Dumps
 from generator.config.settings import Config
 from tests.api.reader_contract import breaks, complaints, promises
 from tests.support.project import ROOT
@@ -23,11 +23,8 @@ ENTRIES: Final = CHANGELOG.entries
 
 def promised() -> dict[str, dict[str, Any]]:
     """What each variant promises now, with everything switched on, and what a site with full histories does."""
-    archive = Archive(days=30)
-    configs = {
-        str(variant): Config(variant=variant, dumps=Dumps(parquet=True), archive=archive) for variant in VARIANTS
-    }
-    configs["full"] = Config(variant="extended", dumps=Dumps(parquet=True, histories="full"), archive=archive)
+    configs = {str(variant): Config(variant=variant, dumps=Dumps(parquet=True)) for variant in VARIANTS}
+    configs["full"] = Config(variant="extended", dumps=Dumps(parquet=True, histories="full"))
     return {name: promises(openapi.document(config)) for name, config in configs.items()}
 
 
