@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+from generator.api import keys
 from generator.models import replaced
 from generator.tree import shards
 from generator.tree.manifest import Retired
@@ -97,6 +98,7 @@ def parsed(body: bytes, name: str) -> Together:
     return tuple(
         Retired(list=list_name, generation=generation, count=count, bytes=size, retired_at=_LATER)
         for list_name, generation, count, size in json.loads(line)
+        if list_name != keys.ARCHIVE
     )
 
 

@@ -144,7 +144,6 @@ class Maker:
         ids = [market.id for market in catalog.listed()]
         is_known = self.before is not None and self.before.complete
         changed = frozenset(details.changed) if is_known else frozenset(ids)
-        withdrawn = frozenset(self.before.markets.keys() - catalog.ids() if self.before else ())
         return Listed(
             catalog,
             ids,
@@ -152,7 +151,6 @@ class Maker:
             details.staged.objects,
             details.line_of,
             details.takedown,
-            withdrawn,
             details.histories,
             details.is_full,
         )

@@ -11,7 +11,7 @@ from functools import partial
 from itertools import chain
 from typing import Final, TypeAlias, TypeVar
 
-from generator.api import archive, cursors, downloads, keys
+from generator.api import cursors, downloads, keys
 from generator.tree import chunks, pages, search_root
 from generator.tree.manifest import Current
 
@@ -55,13 +55,7 @@ def name_of_index(letter: str, index: bytes) -> str:
     return letter + hashlib.sha256(index).hexdigest()[: cursors.GENERATION_LENGTH - 1]
 
 
-def _of_days(head: bytes) -> str:
-    """The name of the generation of the archive with this head, which also names the day that is not over."""
-    return name_of_index(keys.DOWNLOAD_LETTER, archive.index(head))
-
-
 _ROOT: Final = Index(lambda _, root: name_of_index(keys.SEARCH_LETTER, root), search_root.names)
-_DAYS: Final = Index(lambda _, head: _of_days(head), archive.names)
 _FILES: Final = Index(lambda _, head: name_of_index(keys.DOWNLOAD_LETTER, head), downloads.names)
 #: Lists, by the first letter of the generation's name.
 _LISTS: Final[Mapping[str, Family]] = {
@@ -73,7 +67,6 @@ _OTHERS: Final[Mapping[str, Family]] = {
     keys.SEARCH: Family(_ROOT),
     keys.DUMPS: Family(_FILES, _DUMP, has_large_files=True),
     keys.CHANGES: Family(_FILES, has_large_files=True),
-    keys.ARCHIVE: Family(_DAYS, has_large_files=True),
 }
 _RANKS: Final[Mapping[str, int]] = {
     keys.BUILD: _BUILD, **{keys.head(name): family.rank for name, family in _OTHERS.items()}
@@ -88,12 +81,10 @@ def of(name: str, generation: str) -> Family:
 def rank(key: str) -> int:
     """The place of a mutable object in publication order.
 
-    Details, documents, archived days and the head of the dump, first pages and other heads, `build.json`.
+    Details, documents, the head of the dump, first pages and other heads, `build.json`.
     """
     if keys.is_detail(key):
         return _DETAIL
-    if keys.is_archived_day(key):
-        return _DUMP
     return _RANKS.get(key, _HEAD if keys.is_first_page(key) else _DOCUMENT)
 
 

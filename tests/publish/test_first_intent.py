@@ -31,8 +31,6 @@ from tests.support.stores.records import sharded
 
 #: The requests before the details of a market are gone must be fewer.
 LIMIT = 10
-#: Minutes.
-DAY = 24 * 60
 
 
 class Watched(Directory):
@@ -82,22 +80,6 @@ def take_down(store: Watched, config: Config, name: str, *details: str) -> list[
 
 def slug_address(config: Config, slug: str) -> str:
     return f"{config.base_url}/{keys.MARKETS}/{slug}"
-
-
-def test_archived_days_since_its_creation_go_with_the_details_of_a_market(tmp_path: Path) -> None:
-    """Two more requests tell which: for the index of the archive, and for the detail."""
-    config = make_config(tmp_path, layout="chunks", archive__days=5)
-    store = Watched(tmp_path / "store")
-    with sharded():
-        for minute in (-2 * DAY, -DAY, 0):
-            volumes = {number: {"volume": 3_000 + minute + number} for number in range(1, 51)}
-            publish_site(sites.make(config, volumes, minute), store)
-        days = [key for key in store.keys(f"v1/{keys.ARCHIVE}/") if keys.is_archived_day(key)]
-        assert len(days) == 3
-        requests = take_down(store, config, market_id(6), keys.detail(market_id(6)))
-    assert store.deletions[:2] == [[keys.detail(market_id(6))], sorted(days)[:-1]]
-    assert 0 < len(requests) < LIMIT + 2
-    assert {*days} <= {*store.keys(f"v1/{keys.ARCHIVE}/")}
 
 
 @pytest.fixture

@@ -49,8 +49,8 @@ def test_a_damaged_record_is_refused() -> None:
 
 
 def test_another_format_is_distinguished_from_damage() -> None:
-    with pytest.raises(ValueError, match="format 2, this program knows 1") as caught:
-        decoded(b'{"format": 2, "everything": "else"}')
+    with pytest.raises(ValueError, match="format 3, this program knows 2") as caught:
+        decoded(b'{"format": 3, "everything": "else"}')
     assert not isinstance(caught.value, ValidationError)
 
 
