@@ -122,7 +122,8 @@ class StoredShards:
         read = parallel_map(partial(self._shard, retired_shards.parsed), missing, self._store.parallel)
         together |= dict(zip(missing, read, strict=True))
         dated = {name: retired_shards.retired_at(together[name] or (), at) for name, at in root.retirements.items()}
-        self._groups = {name: retired_shards.group(entries) for name, entries in dated.items()}
+        self._groups = {name: retired_shards.group(entries) for name, entries in dated.items() if entries}
+        self._stale |= dated.keys() - self._groups.keys()  # of the former archive alone
         return [entry for entries in dated.values() for entry in entries]
 
     def _with_rows(self, root: Published, known: Manifest | None) -> Published:

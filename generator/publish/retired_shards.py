@@ -91,7 +91,10 @@ def encoded(together: Sequence[Retired]) -> bytes:
 
 
 def parsed(body: bytes, name: str) -> Together:
-    """The generations of the shard of that name, without times and chunks; raise ValueError if it is another."""
+    """The generations of the shard of that name, without times and chunks; raise ValueError if it is another.
+
+    Those of the former archive are left out.
+    """
     line = body.rstrip(b"\n")
     if shards.digest(line) != name[: shards.DIGEST_LENGTH]:
         raise ValueError("other generations")

@@ -125,6 +125,7 @@ class Maker:
             # Large mappings are set unvalidated: validation would copy them.
             built = replaced(
                 base,
+                format=manifest.FORMAT,
                 complete=True,
                 current={name: one.current for name, one in found.items()},
                 retired=(),
