@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final, Protocol, TypeVar
 
+from generator.api.keys import ARCHIVE_PREFIX
 from generator.models import replaced
 from generator.publish import chunk_names, record, retired_shards
 from generator.publish.chunk_names import Pair
@@ -304,7 +305,8 @@ def parsed(body: bytes, name: str) -> tuple[Rows, Part]:
     if not isinstance(found, list) or not all(isinstance(etag, str) for etag in found):
         raise ValueError("no ETags")
     of_rows = zip(sorted(rows), found, strict=True)
-    return rows, {shards.key_of(name): etag for name, etag in of_rows if etag}
+    # Former programs had days of their archive in other shards, where their ETags are not looked for.
+    return rows, {shards.key_of(name): etag for name, etag in of_rows if etag and not name.startswith(ARCHIVE_PREFIX)}
 
 
 def _body(line: bytes, rows: Rows, etags: Mapping[str, str]) -> bytes:

@@ -3,6 +3,7 @@
 import gzip
 import json
 import re
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from hashlib import sha256
@@ -48,6 +49,21 @@ def as_before(state: dict[str, Any], *, is_sharded: bool) -> None:
         state["objects"] |= {key: manifest.digest(key, body) for key, body in MUTABLE.items()}
 
 
+def put_days_into_shards(site: PublishedSite, names: list[str]) -> None:
+    """Have days among the rows and ETags of shards of markets, where their own keys put them."""
+    for key in MUTABLE:
+        is_day = not key.endswith(keys.INDEX)
+        place = zlib.crc32(key.encode()) % (len(names) - 1) if is_day else len(names) - 1
+        line, etags = site.stored()[f"{SHARDS}{names[place]}"].splitlines() if names[place] else (b"{}", b"[]")
+        known = dict(zip(sorted(json.loads(line)), json.loads(etags), strict=True))
+        known[key] = site.server.bucket.get(PREFIX + key).etag
+        line = shards.encoded(json.loads(line) | {key: (manifest.digest(key, MUTABLE[key]), None, None)})
+        site.remove(f"{SHARDS}{names[place]}")
+        names[place] = f"{shards.digest(line)}1-{place:06x}"
+        body = b"%b\n%b\n" % (line, json.dumps([known[name] for name in sorted(known)]).encode())
+        site.put(f"{SHARDS}{names[place]}", body)
+
+
 def leave(site: PublishedSite, *, is_sharded: bool) -> None:
     """Let a former program have made store and folder, with an archive."""
     root = json.loads(site.stored()[record.KEY])
@@ -63,6 +79,7 @@ def leave(site: PublishedSite, *, is_sharded: bool) -> None:
         Path("output", key).parent.mkdir(parents=True, exist_ok=True)
         Path("output", key).write_bytes(body)
     if is_sharded:
+        put_days_into_shards(site, root["built"]["shardNames"])
         # As many builds retire nothing else, a shard may have nothing else.
         line = json.dumps([[keys.ARCHIVE, CURRENT, 1, len(TEXT)]], separators=(",", ":")).encode()
         name = f"{shards.digest(line)}1-abcdef"
