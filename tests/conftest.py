@@ -20,7 +20,6 @@ pytest_plugins = ["tests.support.campaigns"]
 
 #: The fixtures that several test files ask for, by the module that has them.
 FIXTURES: Final[Mapping[str, tuple[str, ...]]] = {
-    "tests.publish.archived_site": ("archived",),
     "tests.publish.faults.scene": ("scene",),
     "tests.publish.faults.strikes": ("victims",),
     "tests.support.cluster": ("cluster_database", "worker_environ", "workers"),

@@ -90,7 +90,7 @@ def test_the_messages_for_cursors_stand_in_the_guide() -> None:
 def test_every_path_is_that_of_the_keys() -> None:
     shown = re.findall(r"^\| `GET /(\S+)` \|", API, re.MULTILINE)
     snapshot = keys.SNAPSHOT.removesuffix(".json")
-    heads = map(keys.head, (keys.DUMPS, keys.ARCHIVE, keys.CHANGES))
+    heads = map(keys.head, keys.DOWNLOADS)
     others = [f"{contract.API_VERSION}/", keys.feed("new", "json"), *heads]
     single = f"{keys.MARKETS}/{{marketId}}"
     assert shown == [keys.MARKETS, snapshot, keys.PRICES, single, keys.BUILD, keys.OPENAPI, keys.CHANGELOG, *others]

@@ -1,8 +1,9 @@
 """What docs/dumps.md shows reads a site over nginx: to the end of what it began, while that is republished.
 
-Its five questions are answered by its programs, and by a plain computation.
+Its four questions are answered by its programs, and by a plain computation.
 """
 
+import gzip
 import json
 import os
 import random
@@ -11,21 +12,19 @@ import sqlite3
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
-from datetime import UTC, date, datetime, timedelta
-from functools import partial
-from io import BytesIO
+from datetime import UTC, datetime, timedelta
+from hashlib import sha256
 from pathlib import Path
-from typing import Any, Final, get_args
+from typing import Any, Final
 
 import pytest
 
 from generator.api import contract, keys
-from generator.api.archive import ArchivedFile, DayEntry
-from generator.api.downloads import Content, Format, MarketsFile
+from generator.api.downloads import MarketsFile
 from generator.config.settings import Config
-from generator.downloads import dump, parquet
+from generator.downloads.segments import Written
 from tests.support.edges.servers import folder_for_anybody, free_port, mortal, nginx
 from tests.support.programs import require
 from tests.support.project import ROOT
@@ -34,7 +33,7 @@ from tests.support.sites.builds import AS_OF, CHUNKED, NO_LIMITS, build_now, mak
 
 PAGE: Final = PAGES["docs/dumps.md"]
 ADDRESS: Final = "https://api.example.org"
-#: The day that the page reads.
+#: The day whose prices the page reads.
 DAY: Final = "2026-10-31"
 
 
@@ -46,12 +45,12 @@ def shown(heading: str, settings: Config) -> str:
 
 @contextmanager
 def behind_nginx(demo_folder: Path, **settings: object) -> Iterator[Config]:
-    """A site of the demo, to be built, with Parquet files and three archived days."""
+    """A site of the demo, to be built, with Parquet files."""
     with folder_for_anybody() as folder:
         (folder / "markets.db").write_bytes((demo_folder / "markets.db").read_bytes())
         port = free_port()
         config = make_config(
-            folder, base_url=f"http://127.0.0.1:{port}", dumps__parquet=True, archive__days=3, publish__target="",
+            folder, base_url=f"http://127.0.0.1:{port}", dumps__parquet=True, publish__target="",
             **CHUNKED, **NO_LIMITS, **settings,
         )  # fmt: skip
         build_now(config, AS_OF - timedelta(days=1))
@@ -148,7 +147,7 @@ def test_each_library_reads_ndjson_in_one_line_whatever_the_first_lines_lack(set
         for number in range(MARKETS)
     ]
     markets.append({**market, "id": "f" * 8 + market["id"][8:], "question": "007", "sponsor": "Only the last has one"})
-    file = put(settings, "ndjson", map(contract.encode, markets))
+    file = put(settings, map(contract.encode, markets))
     sql, polars, pandas = (lines[name].replace("URL", file.url) for name in ("DuckDB", "polars", "pandas"))
     program = f"""
 import gzip, json, sys
@@ -180,66 +179,24 @@ def test_the_first_programs_of_duckdb_run_on_every_site(request: pytest.FixtureR
 
 #: More markets than DuckDB looks at (20,480 lines), unless it is told to look at all.
 MARKETS: Final = 21_000
-#: How many archived days are read: a year, if asked to.
-DAYS: Final = int(os.environ.get("ARCHIVED_DAYS", "2"))
 
 
-def put(settings: Config, form: Format, lines: Iterable[bytes]) -> MarketsFile:
+def put(settings: Config, lines: Iterable[bytes]) -> MarketsFile:
     """Put a file of markets into the site, as a build would."""
-    write: Callable[..., Content] = dump.of_lines if form == "ndjson" else partial(parquet.markets, variant="core")
-    body = BytesIO()
-    file = MarketsFile.of(write(body.write, lines), settings.base_url, form)
-    (settings.output / file.key).write_bytes(body.getvalue())
+    body = gzip.compress(b"".join(line + b"\n" for line in lines))
+    written = Written(sha256=sha256(body).hexdigest(), size=len(body), state="", count=0, segments=())
+    file = MarketsFile.of(written, settings.base_url)
+    (settings.output / file.key).write_bytes(body)
     return file
 
 
-def archive_day(settings: Config, day: str, volume: float) -> None:
-    """Put a day with many markets into the archive of the site, as a build would."""
-    market = {**details(settings)[0]["market"], "description": "d" * 200, "volume": volume}
-    lines = [contract.encode({**market, "id": f"{number:08x}{market['id'][8:]}"}) for number in range(MARKETS)]
-    files = {form: put(settings, form, lines) for form in get_args(Format)}
-    described = {form: ArchivedFile(sha256=file.sha256, size=file.size) for form, file in files.items()}
-    entry = DayEntry(date=day, as_of=f"{day}T23:00:00.000Z", count=MARKETS, state="0" * 64, **described)
-    (settings.output / keys.archived_day(day)).write_bytes(contract.encode(entry.served_from(settings.base_url)))
-
-
-def test_two_columns_of_any_day_are_read_with_three_requests_by_what_the_page_shows(settings: Config) -> None:
-    """DuckDB counts its requests itself; in a process of its own, as it starts threads."""
-    _, _, question = PAGE.partition("### What was known on a day?")
-    block = question.split("```")[1].removeprefix("sql\n").replace(ADDRESS, settings.base_url)
-    assert DAY in block
-    days = [(date.fromisoformat(DAY) - number * timedelta(days=1)).isoformat() for number in range(DAYS)]
-    for number, day in enumerate(days):
-        archive_day(settings, day, float(number))
-    program = """
-import json, sys
-from tests.support.readers.dump_readers import connected
-connection = connected()
-for block in json.load(sys.stdin):
-    *before, query = [part for part in block.split(";\\n") if part.strip()]
-    for statement in before:
-        connection.execute(statement)
-    print(connection.execute(f"EXPLAIN ANALYZE {query}").fetchall()[0][1])
-    print("rows", len(connection.execute(query).fetchall()))
-"""
-    blocks = json.dumps([block.replace(DAY, day) for day in days])
-    done = subprocess.run(
-        [sys.executable, "-c", program], cwd=ROOT, input=blocks, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.count(f"rows {MARKETS}") == DAYS
-    requests = [int(number) for number in re.findall(r"#GET: (\d+)", done.stdout)]
-    assert len(requests) == DAYS
-    assert max(requests) <= 3
-
-
-# ── five questions ────────────────────────────────────────────────────────────────────────────────────────────────
+# ── four questions ────────────────────────────────────────────────────────────────────────────────────────────────
 
 #: The longest program.
 LINES: Final = 10
 LIBRARIES: Final = ("DuckDB", "polars", "pandas")
 _PARTS: Final = re.compile(r"^### ([^\n]+)\n(.*?)(?=^### |\Z)", re.DOTALL | re.MULTILINE)
-QUESTIONS: Final = dict(_PARTS.findall(section("docs/dumps.md", "Five questions")))
+QUESTIONS: Final = dict(_PARTS.findall(section("docs/dumps.md", "Four questions")))
 #: With what the page shows of full histories.
 PARTS: Final = QUESTIONS | dict(_PARTS.findall(section("docs/dumps.md", "Full histories")))
 Rows = list[list[Any]]
@@ -314,7 +271,7 @@ def last_before(rows: list[tuple[str, float]], text: str, **ago: float) -> float
 
 
 def test_each_question_is_answered_by_three_short_programs() -> None:
-    assert len(QUESTIONS) == 5
+    assert len(QUESTIONS) == 4
     for question in QUESTIONS:
         found = programs(question)
         assert len(found) == len(LIBRARIES), question
@@ -382,10 +339,16 @@ def test_movers_are_the_open_markets_that_moved_most_in_24_hours(site: Config) -
         assert [moves[market] for market, *_ in rows] == pytest.approx([abs(row[3] - row[2]) for row in rows])
 
 
-def test_a_day_of_the_archive_is_read_as_it_was(site: Config) -> None:
-    day = (AS_OF - timedelta(days=1)).date().isoformat()
-    found = [sorted(rows) for rows in answers("What was known on a day?", site, day)]
-    now = {market["id"]: market["prob"] for market in listed(site)}
-    assert found == [found[0]] * 3
-    assert {market: prob * 0.9 for market, prob in found[0]} == pytest.approx(now)
-    assert len(now) > 100
+@pytest.mark.parametrize("days_ago", [1, 40, 400])
+def test_the_prices_on_any_day_are_those_of_the_last_points_until_its_end(site: Config, days_ago: int) -> None:
+    day = (AS_OF - timedelta(days=days_ago)).replace(hour=0, minute=0, second=0, microsecond=0)
+    all_points, end = points(site), day + timedelta(days=1) - timedelta(milliseconds=1)
+    prices = {
+        market["id"]: price
+        for market in listed(site)
+        if (price := last_before(all_points.get(market["id"], []), end.isoformat())) is not None
+    }
+    (rows,) = answers("Prices on any day", site, day.date().isoformat())
+    assert [market for market, _ in rows] == sorted(prices)
+    assert dict(rows) == pytest.approx(prices)
+    assert len(prices) > 5

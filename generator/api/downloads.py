@@ -9,7 +9,7 @@ from pydantic import Field, StringConstraints, ValidationError
 from pydantic_core import from_json
 
 from generator.api import keys
-from generator.api.contract import Closed, IfPresent, encode
+from generator.api.contract import Closed, IfPresent
 from generator.api.forms import Count, Timestamp, Url
 from generator.models import replaced
 
@@ -180,14 +180,6 @@ class Head(Closed):
     def files(self) -> Sequence[DownloadFile]:
         """All files that it names, in order."""
         raise NotImplementedError
-
-    def index(self) -> "Head":
-        """What of it the index of its generation says."""
-        return self
-
-    def pages(self) -> Iterator[tuple[str, bytes]]:
-        """Key and bytes of what readers begin at."""
-        yield keys.head(self.DOWNLOAD), encode(self)
 
     def items(self) -> int:
         """How many markets or steps the files have."""

@@ -77,9 +77,10 @@ _DETAIL_END: Final = 36 + _EXTENSION_LENGTH
 #: The names of the downloads, which have generations and keys like lists; no list has such a name.
 DUMPS: Final = "dumps"
 CHANGES: Final = "changes"
-#: The archive of dumps; its files are dumps' own.
+DOWNLOADS: Final = (DUMPS, CHANGES)
+#: Former programs kept the dump of each day in an archive, a family of this name, whose files lay among those of dumps.
 ARCHIVE: Final = f"{DUMPS}/archive"
-DOWNLOADS: Final = (DUMPS, CHANGES, ARCHIVE)
+ARCHIVE_PREFIX: Final = f"{API_VERSION}/{ARCHIVE}/"
 #: What has generations like a list, but is none: each is made from all lists, and has an index.
 INDEXED: Final = (SEARCH, *DOWNLOADS)
 #: The first letter of the generations of downloads.
@@ -88,9 +89,7 @@ DOWNLOAD_LETTER: Final = "d"
 _UNTOUCHED: Final = ", no-transform"
 _LIST_PARTS: Final = 2
 _FOLDERS: Final = tuple(f"{API_VERSION}/{name}/" for name in DOWNLOADS)
-_ARCHIVE_HEAD: Final = f"{API_VERSION}/{ARCHIVE}/{INDEX}"
-_DOWNLOAD_HEADS: Final = (*(f"{API_VERSION}/{name}/{HEAD}" for name in (DUMPS, CHANGES)), _ARCHIVE_HEAD)
-_DAY: Final = re.compile(rf"{API_VERSION}/{ARCHIVE}/[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}\.json", re.ASCII)
+_DOWNLOAD_HEADS: Final = tuple(f"{API_VERSION}/{name}/{HEAD}" for name in DOWNLOADS)
 _DOWNLOAD_GENERATION: Final = re.compile(
     rf"{API_VERSION}/({'|'.join(DOWNLOADS)})/{DOWNLOAD_LETTER}[0-9a-f]{{{cursors.GENERATION_LENGTH - 1}}}", re.ASCII
 )
@@ -128,8 +127,6 @@ def first_page(list_name: str, limit: int) -> str:
 
 def head(list_name: str) -> str:
     """The key of the object from which an edge cuts the first pages of every limit."""
-    if list_name == ARCHIVE:
-        return _ARCHIVE_HEAD
     return f"{list_prefix(list_name)}/{HEAD}"
 
 
@@ -141,7 +138,7 @@ def index(list_name: str, generation: str) -> str:
 def chunk(list_name: str, digest: str) -> str:
     """The key of a chunk of the list, named by the digest of its content, or of a file of a download, by its name."""
     if list_name in DOWNLOADS:
-        return f"{list_prefix(DUMPS if list_name == ARCHIVE else list_name)}/{digest}"
+        return f"{list_prefix(list_name)}/{digest}"
     return f"{list_prefix(list_name)}/{CHUNKS}/{digest[:2]}/{digest}.json"
 
 
@@ -164,21 +161,6 @@ def detail_by_slug(slug: str) -> str:
 def details(market_id: str, slug: str | None) -> tuple[str, ...]:
     """All keys of one market's detail."""
     return (detail(market_id),) if slug is None else (detail(market_id), detail_by_slug(slug))
-
-
-def archived_day(date: str) -> str:
-    """The key of the object that names the dump of a day, `YYYY-MM-DD`."""
-    return f"{list_prefix(ARCHIVE)}/{date}.json"
-
-
-def is_archived_day(key: str) -> bool:
-    """Whether the object names the dump of a day."""
-    return _DAY.fullmatch(key) is not None
-
-
-def is_of_archive(key: str) -> bool:
-    """Whether the object names the dump of a day, or all days."""
-    return key == _ARCHIVE_HEAD or is_archived_day(key)
 
 
 def is_detail(key: str) -> bool:
@@ -238,8 +220,8 @@ def content_type(key: str) -> str:
 
 
 def is_first_page(key: str) -> bool:
-    """Whether readers begin at the object: a first page, the head of a list or a download, or an archived day."""
+    """Whether readers begin at the object: a first page, or the head of a list or a download."""
     if key.startswith(_FOLDERS):
-        return key in _DOWNLOAD_HEADS or is_archived_day(key)
+        return key in _DOWNLOAD_HEADS
     below = key.removeprefix(f"{LISTS}/").split("/")[_LIST_PARTS:]
     return key.startswith(f"{LISTS}/") and below[:1] in ([FIRST], [HEAD])

@@ -117,13 +117,10 @@ class _Remade:
         try:
             heads = Downloads.read(self.folder.read)
         except ValidationError as error:
-            raise OutputError(
-                f"{self.folder.path('')}: the head of the dump, the archive or the change feed is damaged"
-            ) from error
+            raise OutputError(f"{self.folder.path('')}: the head of the dump or the change feed is damaged") from error
         if heads.dump is None:
             return None
-        counts = DownloadCounts.of(heads.dump, heads.changes)
-        return counts.archived(heads.archive, self.config.archive.days) if heads.archive else counts
+        return DownloadCounts.of(heads.dump, heads.changes)
 
     def _search(self) -> SearchCounts | None:
         if not self.config.can_search:

@@ -6,7 +6,7 @@ from typing import Self
 
 from generator.api import keys
 from generator.builder.report_file import DownloadCounts
-from generator.cost.sizes import ArchiveSize, Change, Downloads, Site
+from generator.cost.sizes import Change, Downloads, Site
 from generator.tree import families, manifest
 from generator.tree.folder import Output
 from generator.tree.generation import ItemList, Weight
@@ -68,19 +68,14 @@ class SiteSize:
         """The size of a site with these lists; `counts` are those of its downloads."""
         nothing = Weight(0, 0, 0, 0)
         objects = sum(not keys.is_first_page(key) for key in self.objects)
-        others = self.bytes - sum(weight.mutable_bytes for weight in self.weights.values())
+        size = self.bytes - sum(weight.mutable_bytes for weight in self.weights.values())
         found = counts or DownloadCounts()
         daily = Weight(found.history_files, found.history_bytes, 0, 0)
-        weight = sum((self.weights.get(name, nothing) for name in (keys.DUMPS, keys.CHANGES)), nothing)
-        files, size = 1 + bool(found.parquet_bytes), found.ndjson_bytes + found.parquet_bytes
-        archive = self.weights.get(keys.ARCHIVE, nothing)
-        archived = ArchiveSize(archive, found.archived_days, found.archive_length, Weight(files, size, 1, 0))
+        weight = sum((self.weights[name] for name in keys.DOWNLOADS if name in self.weights), nothing)
         downloads = Downloads(weight, found.ndjson_bytes, found.steps, found.steps_bytes, daily)
         of_lists = {name: weight for name, weight in self.weights.items() if name not in keys.INDEXED}
         index = self.weights.get(keys.SEARCH, nothing)
-        return replace(
-            Site.of(lists, objects, others, index), downloads=downloads, archive=archived, made={self.layout: of_lists}
-        )
+        return replace(Site.of(lists, objects, size, index), downloads=downloads, made={self.layout: of_lists})
 
 
 def _total(rendered: Rendered, names: Iterable[str], weight: Callable[[StagedFamily], Weight]) -> Weight:

@@ -49,7 +49,6 @@ class Topic(StrEnum):
     DAMAGE = "damage"
     NEW_SESSION = "new_session"
     NO_PRICES = "no_prices"
-    ENDED_DAY = "ended_day"
     FEW_CONNECTIONS = "few_connections"
 
 
@@ -144,12 +143,6 @@ _NEW_SESSION: Final = _kind(
     "is missing or altered, so nobody knows what changed since the last build",
     "the change feed begins a new session, and followers start again from the dump",
 )
-_ENDED_DAY: Final = _kind(
-    Topic.ENDED_DAY,
-    "file",
-    "is missing or damaged, so nobody can tell whom the day shows",
-    "the archive goes on without this day; a publish brings it back, if the target still has it",
-)
 _FEW_CONNECTIONS: Final = _kind(
     Topic.FEW_CONNECTIONS,
     "worker",
@@ -201,11 +194,6 @@ def new_session(key: str) -> Finding:
 def damaged(damage: DamageError) -> Finding:
     """The remark about a file that was not what the last build had made."""
     return _DAMAGE.about(damage.place)
-
-
-def ended_day(date: str) -> Finding:
-    """The remark about a day of the archive whose file cannot be read."""
-    return _ENDED_DAY.about(keys.archived_day(date))
 
 
 def few_connections(quit_early: int, workers: int, cause: str) -> Finding:

@@ -77,8 +77,7 @@ class Prepared:
         downloads = self.made.downloads
         if downloads.dump is None:
             return None
-        counts, archive = DownloadCounts.of(downloads.dump, downloads.feed), downloads.archive
-        return counts.archived(archive.head, archive.length) if archive else counts
+        return DownloadCounts.of(downloads.dump, downloads.feed)
 
     @cached_property
     def site(self) -> Site:

@@ -1,14 +1,12 @@
 """The content of `output/report.json`, as models."""
 
 import json
-import operator
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, Self
 
-from pydantic import Field, ValidationError
+from pydantic import ValidationError
 
 from generator import __version__
-from generator.api.archive import ArchiveHead
 from generator.api.downloads import ChangesHead, DumpHead
 from generator.cost.estimate import Cost
 from generator.markets.quarantine import QuarantinedRow
@@ -75,8 +73,7 @@ class SearchCounts(StoredModel):
 class DownloadCounts(StoredModel):
     """Dump and change feed: the markets of the dump, the bytes of its files, and the retained steps.
 
-    `history_files` and `history_bytes` are those of histories and fills. Without a change feed, `session` is empty. The
-    archive has `archived_days` that are over, of `archive_length` that it may have.
+    `history_files` and `history_bytes` are those of histories and fills. Without a change feed, `session` is empty.
     """
 
     as_of: str = ""
@@ -89,8 +86,6 @@ class DownloadCounts(StoredModel):
     serial: int = 0
     steps: int = 0
     steps_bytes: int = 0
-    archived_days: int = Field(default=0, exclude_if=operator.not_)
-    archive_length: int = Field(default=0, exclude_if=operator.not_)
 
     @classmethod
     def of(cls, head: DumpHead, feed: ChangesHead | None) -> "DownloadCounts":
@@ -111,10 +106,6 @@ class DownloadCounts(StoredModel):
         size = sum(step.size for step in feed.steps)
         changes = {"session": feed.session, "serial": feed.serial, "steps": len(feed.steps), "steps_bytes": size}
         return replaced(self, **changes)
-
-    def archived(self, head: ArchiveHead, length: int) -> Self:
-        """The same with this archive, of so many days."""
-        return replaced(self, archived_days=len(head.days), archive_length=length)
 
 
 class RunReport(StoredModel):

@@ -20,10 +20,9 @@ from generator.edge import deployment
 from generator.errors import DamageError, FalseVersionsError
 from generator.findings import in_order
 from generator.progress import Progress
-from generator.site import published
 from generator.source.address import display_url
 from generator.source.reader import open_reader
-from generator.tree import families, files, last_publish, staging
+from generator.tree import families, files, last_publish, sessions, staging
 from generator.tree.folder import Output, locked
 from generator.tree.last_publish import LastPublish
 from generator.tree.manifest import Manifest
@@ -71,8 +70,6 @@ def _attempt(preparation: Preparation) -> Report:
         run.put_edge()
     if made.downloads.lost:
         preparation.remarks.append(notices.new_session(made.downloads.lost))
-    if made.downloads.archive:
-        preparation.remarks.extend(map(notices.ended_day, made.downloads.archive.ended))
     report = run.report(placed)
     report.empty = empty
     report.search = SearchCounts.of(made.index) if made.index else None
@@ -127,9 +124,7 @@ class _Run:
             self._folder.discard_key(files.LAST_PUBLISH)
         if not self.preparation.overrides.purge:
             return placed
-        purged, archived = published.purge(self._folder, placed.manifest, lifetime)
-        self.preparation.remarks.extend(map(notices.ended_day, archived.ended if archived else ()))
-        return replace(placed, manifest=purged)
+        return replace(placed, manifest=sessions.purge(self._folder, placed.manifest, lifetime))
 
     def downloads(self) -> tuple[DownloadCounts | None, int]:
         """What to report of the downloads, and the lines of the step that was made: none is left after a purge."""

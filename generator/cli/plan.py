@@ -117,9 +117,6 @@ def _rows(measured: DryRun, cost: Cost, terms: Terms) -> Iterator[tuple[str, ...
         *(f"{layout.stored_objects:,}" for layout in layouts),
     )
     yield ("bytes in the store", *(f"{layout.stored_bytes:,}" for layout in layouts))
-    if site.archive.length:
-        days = counted(site.archive.length, "day", ",")
-        yield _row_of_part(f"of these, in an archive of {days} at most", site.archive.at_most())
     yield ("PUT requests per publish", *(f"{layout.puts_per_publish:,}" for layout in layouts))
     yield (
         f"PUT requests per month, with a publish every {counted(cost.schedule, 'minute')}",

@@ -29,17 +29,6 @@ class Dumps(Section):
     )
 
 
-class Archive(Section):
-    """The archive: the last dump of each day."""
-
-    days: int = Field(
-        default=0,
-        ge=0,
-        le=3_650,
-        description="Days for which the last dump of each stays; texts that were edited live on in it; 0: none.",
-    )
-
-
 class Changes(Section):
     """The change feed: what changed from build to build."""
 

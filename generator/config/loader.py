@@ -83,6 +83,13 @@ _REMEDIES = {
 }
 
 
+#: Of `archive.days`, a former setting, and its section.
+_NO_ARCHIVE = (
+    "no archive of days is published any more; remove the setting, and see docs/dumps.md for a query that tells the "
+    "prices of any day"
+)
+
+
 def _sentence(detail: ErrorDetails) -> str:
     if detail["input"] is None:
         return "has no value; give it one or remove it"
@@ -91,6 +98,8 @@ def _sentence(detail: ErrorDetails) -> str:
 
 
 def _unknown(key: str, known: Iterable[str], spell: Callable[[str], str] = str) -> str:
+    if key.partition(".")[0] == "archive":
+        return _NO_ARCHIVE
     close = difflib.get_close_matches(key, list(known), n=1)
     return f"unknown setting; did you mean {spell(close[0])}?" if close else "unknown setting; remove it"
 

@@ -12,7 +12,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, SecretSt
 from pydantic.fields import FieldInfo
 
 from generator.config import passwords, targets
-from generator.config.downloads import Archive, Changes, Dumps, Feeds
+from generator.config.downloads import Changes, Dumps, Feeds
 from generator.config.lists import Categories, Networks
 from generator.config.market_url import MarketUrl, MarketUrlTemplate
 from generator.config.scalars import LOOPBACK, Command, Duration, File, Line, Share, WebUrl
@@ -246,7 +246,6 @@ class Config(Section):
     guards: Guards = Field(default_factory=Guards)
     publish: Publish = Field(default_factory=Publish)
     dumps: Dumps = Field(default_factory=Dumps)
-    archive: Archive = Field(default_factory=Archive)
     changes: Changes = Field(default_factory=Changes)
     feeds: Feeds = Field(default_factory=Feeds)
     prices_file: bool = Field(
@@ -266,8 +265,6 @@ class Config(Section):
         url = None if self.market_url is None else MarketUrl.of(self.market_url)
         if url and url.placeholder == "slug" and self.variant == "core":
             return "market_url: {slug} needs variant: extended, as markets have no slugs in core; write {id} or {key}"
-        if self.archive.days and not self.dumps.ndjson:
-            return "archive.days: needs dumps.ndjson, as a day is archived by its last dump; write archive.days: 0"
         return None
 
     @property

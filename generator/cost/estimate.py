@@ -63,7 +63,7 @@ class ChangeCost(NamedTuple):
 
 
 class LayoutCost(StoredModel):
-    """The cost of a layout. `stored…` includes retired generations until they are due, and all days of the archive."""
+    """The cost of a layout. `stored…` includes retired generations until they are due."""
 
     objects: int
     bytes: int
@@ -197,13 +197,12 @@ def _cost(layout: str, site: Site, basis: Basis, terms: Terms) -> LayoutCost:
     load = _expected(basis.loads.get(layout), worst, basis.minutes, terms.schedule)
     count, size = site.total(layout)
     steps, steps_bytes = site.downloads.kept(load.step_bytes, terms.most_steps)
-    days, days_bytes = site.archive.to_come()
-    stored = size + load.retired_bytes * terms.kept + steps_bytes - site.downloads.steps_bytes + days_bytes
+    stored = size + load.retired_bytes * terms.kept + steps_bytes - site.downloads.steps_bytes
     puts = round(load.puts)
     return LayoutCost(
         objects=count,
         bytes=size,
-        stored_objects=round(count + load.retired_objects * terms.kept + steps - site.downloads.steps + days),
+        stored_objects=round(count + load.retired_objects * terms.kept + steps - site.downloads.steps),
         stored_bytes=round(stored),
         puts_per_publish=puts,
         puts_per_month=round(puts * terms.publishes_per_month),

@@ -55,39 +55,12 @@ class Downloads:
         return max(self.steps, steps), max(self.steps_bytes, steps * step_bytes)
 
 
-@dataclass(frozen=True, slots=True)
-class ArchiveSize:
-    """The archive of dumps: all its objects, for `days` that are over, of `length` that it will have.
-
-    `day` is what each of those to come adds at most.
-    """
-
-    weight: Weight = NO_DOWNLOADS
-    days: int = 0
-    length: int = 0
-    day: Weight = NO_DOWNLOADS
-
-    def to_come(self) -> tuple[int, int]:
-        """The objects and bytes of the days that it will have besides."""
-        days = max(0, self.length - self.days)
-        return days * self.day.objects, days * self.day.bytes
-
-    def at_most(self) -> int:
-        """The bytes of all days that it will have."""
-        return self.weight.bytes + self.to_come()[1]
-
-    def of_a_build(self) -> Weight:
-        """What each build replaces: the index, and the object of its day."""
-        weight = self.weight
-        return Weight(0, 0, 2, weight.mutable_bytes) if weight.mutable else NO_DOWNLOADS
-
-
 @dataclass(frozen=True)
 class Site:
-    """Everything that is published: lists, search index, downloads, archive, and all other objects with their bytes.
+    """Everything that is published: the lists, the search index, the downloads, and all other objects with their bytes.
 
-    Index, downloads and archive are about the same in both layouts. `made` has, by layout, the weights of lists that
-    were made in it: in another one they are estimated.
+    Index and downloads are about the same in both layouts. `made` has, by layout, the weights of lists that were made
+    in it: in another one they are estimated.
     """
 
     lists: tuple[ListSize, ...] = ()
@@ -95,7 +68,6 @@ class Site:
     bytes: int = 0
     index: Weight = NO_INDEX
     downloads: Downloads = field(default_factory=Downloads)
-    archive: ArchiveSize = field(default_factory=ArchiveSize)
     made: Mapping[str, Mapping[str, Weight]] = field(default_factory=dict)
 
     @classmethod
@@ -115,8 +87,8 @@ class Site:
         return {size.name: weights[size.count, size.bytes] for size in self.lists}
 
     def next_downloads(self, *, has_step: bool) -> Weight:
-        """What a build replaces of downloads and archive that changes few markets and is not the first of its day."""
-        found, daily = self.downloads.without_steps() + self.archive.of_a_build(), self.downloads.daily
+        """What a build replaces of downloads that changes few markets and is not the first of its day."""
+        found, daily = self.downloads.without_steps(), self.downloads.daily
         return replace(
             found,
             immutable=found.immutable - daily.immutable + has_step,
@@ -130,7 +102,7 @@ class Site:
 
     def total(self, layout: str) -> tuple[int, int]:
         """All objects and their bytes in a layout."""
-        parts = [*self.weights(layout).values(), self.index, self.downloads.weight, self.archive.weight]
+        parts = [*self.weights(layout).values(), self.index, self.downloads.weight]
         return self.objects + sum(part.objects for part in parts), self.bytes + sum(part.bytes for part in parts)
 
 
@@ -140,8 +112,8 @@ class Change:
 
     `objects` counts new objects outside lists, index and downloads. `minutes` have passed since the previous build.
     `chunks` holds the number of new chunks per list of `new_generations`, where known. `index` is the new part of the
-    search index, `downloads` that of dump, archive and change feed, with a step of `step_bytes`. `made` has, by layout,
-    what was written of lists that were made in it.
+    search index, `downloads` that of dump and change feed, with a step of `step_bytes`. `made` has, by layout, what was
+    written of lists that were made in it.
     """
 
     new_generations: frozenset[str]
@@ -158,8 +130,7 @@ class Change:
 def everything(site: Site) -> Change:
     """The change of a build that replaces everything. Its step outweighs the dump, so there is none."""
     names = frozenset(size.name for size in site.lists)
-    downloads = site.downloads.without_steps() + site.archive.of_a_build()
-    return Change(names, names, site.objects, 0, index=site.index, downloads=downloads)
+    return Change(names, names, site.objects, 0, index=site.index, downloads=site.downloads.without_steps())
 
 
 def new_part(site: Site, change: Change, layout: str) -> Weight:

@@ -98,14 +98,6 @@ def _of_side(side: int, lines: Iterable[bytes]) -> Iterator[tuple[str, int, byte
     return ((market_lines.id_of(line), side, line) for line in lines)
 
 
-def of_lines(write: Callable[[bytes], object], lines: Iterable[bytes]) -> Written:
-    """Write the dump of these lines, without line feeds; raise ValueError unless their ids ascend."""
-    writer = GzipWriter(write)
-    for group in segments.grouped(lines, market_lines.id_of):
-        writer.add([*map(market_lines.id_of, group)], b"\n".join([*group, b""]))
-    return writer.close()
-
-
 def _line(market_id: str, former: "_Former", markets: Markets) -> bytes:
     """The line of a market, and report it if it changed."""
     former.skip_to(market_id)

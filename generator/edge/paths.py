@@ -37,14 +37,12 @@ def shapes(config: Config) -> Shapes:
         whole.append(f"{root}{MARKETS_FOLDER}*.{PARQUET}")
     if config.has_changes:
         whole.append(f"{keys.CHANGES}/*.{NDJSON}")
-    if config.archive.days:
-        whole.append(_name(keys.archived_day("0000-00-00")))
     return Shapes(whole, root, tables if config.has_parquet else (), file_names.shapes_of_table(folders))
 
 
 def pattern(config: Config) -> str:
     """A regular expression for the files of downloads, without anchors and groups; nginx's and Python's."""
-    return "|".join(file_names.expression(shape) for shape in shapes(config).all() if "*" in shape)
+    return "|".join(file_names.expression(shape) for shape in shapes(config).all())
 
 
 def _name(key: str) -> str:

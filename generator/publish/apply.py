@@ -13,10 +13,9 @@ from generator.api import keys
 from generator.errors import DamageError, StoreError
 from generator.progress import Progress
 from generator.publish.lease import Lease
-from generator.publish.plan import GenerationStep, Plan, PlanPart, Reason, Step
-from generator.site import archive_index
+from generator.publish.plan import GenerationStep, Plan, Reason, Step
 from generator.site.families import rank
-from generator.stores.requests import body_of, parallel_puts, put_until_answered, with_retries
+from generator.stores.requests import parallel_puts, put_until_answered, with_retries
 from generator.stores.store import MOST_DELETED, Condition, ConditionFailedError, If, Store
 from generator.tree import families, manifest
 from generator.tree.folder import Output
@@ -66,16 +65,9 @@ class Applier:
         self._delete((), details)
         self.store.flush()
 
-    def delete_days(self, days: Collection[str]) -> None:
-        """Delete archived days, by their keys, once the head of the archive names them no longer."""
-        if days:
-            body = archive_index.head_without(partial(body_of, self.store), days)
-            if body is not None:
-                key = keys.head(keys.ARCHIVE)
-                self._put_over(key, body, self._found(key))
-                self.store.flush()
-            self._delete((), days)
-            self.store.flush()
+    def delete_archive(self) -> None:
+        """Delete the objects of a former archive, at the same time; the plan finds the files that only they named."""
+        self.delete_details(with_retries(lambda: [*self.store.keys(keys.ARCHIVE_PREFIX)]))
 
     def upload_generations(self, generations: Sequence[GenerationStep]) -> None:
         """Upload every page or chunk of these new generations; nothing leads to them yet."""
@@ -90,17 +82,17 @@ class Applier:
             self.tally.uploaded_bytes += sizes[step.list_name]
             self.tally.uploaded += step.objects
 
-    def replace(self, final: Manifest, part: PlanPart) -> dict[str, str]:
+    def replace(self, plan: Plan) -> dict[str, str]:
         """Upload the mutable objects in publication order and delete what is gone; returns the new ETags."""
         etags: dict[str, str] = {}
-        for _, group in groupby(part.uploads, key=lambda step: rank(step.key)):
+        for _, group in groupby(plan.uploads, key=lambda step: rank(step.key)):
             # The next group links to what was uploaded so far.
             self.store.flush()
-            for key, etag, size in self._each(partial(self._put, final), group):
+            for key, etag, size in self._each(partial(self._put, plan.final), group):
                 etags[key] = etag
                 self.tally.uploaded += 1
                 self.tally.uploaded_bytes += size
-        self._delete(step.key for step in part.deletions)
+        self._delete(step.key for step in plan.deletions)
         self.store.flush()
         return etags
 
@@ -112,7 +104,7 @@ class Applier:
 
     def sweep(self, plan: Plan) -> None:
         """Delete the generations that are due, or what is left of them; nothing links to them any more."""
-        remains = {step.pair: step.shared for step in (*plan.leftovers, *plan.ended)}
+        remains = {step.pair: step.shared for step in plan.leftovers}
         for step in plan.due:
             shared = remains.get(step.pair)
             self._delete(key for key in step.object_keys() if shared is None or key in shared)

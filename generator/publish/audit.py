@@ -54,10 +54,20 @@ def late(store: Store, published: Published, built: Manifest) -> Doubts:
     }
     chunks = families.chunk_keys(gone) - families.chunk_keys(known)
     strays, vanished = _unanswered(store, published, built)
+    strays |= _of_archive(store, published, built)
     found = altered | strays | _existing(store, chunks) | _objects_of(store, gone)
     vanished |= _vanished(store, published)
     broken = _broken_by(vanished, published.built)
     return Doubts(frozenset(found), frozenset(broken), frozenset(vanished), show_withdrawn=bool(found))
+
+
+def _of_archive(store: Store, published: Published, built: Manifest) -> set[str]:
+    """What a former program left of its archive, and files of dumps that only this named, until it is replaced."""
+    if not published.built.may_have_archive:
+        return set()
+    is_known = _belonging(published.due_generations() | published.built.generations() | built.current_generations())
+    found = with_retries(lambda: [*store.keys(f"{keys.list_prefix(keys.DUMPS)}/")])
+    return {key for key in found if key not in published.etags and key not in built.objects and not is_known(key)}
 
 
 def _unanswered(store: Store, published: Published, built: Manifest) -> tuple[set[str], set[str]]:

@@ -6,21 +6,16 @@ Contents are immutable; `without` returns the content that the folder has then.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from functools import partial
 from typing import Any, Protocol, Self
 
-from generator.api import keys
-from generator.api.archive import ArchiveHead, DayEntry
 from generator.errors import OutputError
 from generator.publish import blocklist as store_blocklist
 from generator.publish import guards, withdrawal
 from generator.publish.lease import Lease
 from generator.publish.plan import NO_DOUBTS, Doubts
-from generator.site import archive_index, published_feed
-from generator.site import published as published_site
-from generator.site.published import PublishedState, Rearchived
+from generator.site import published_feed
 from generator.stores.store import Store
-from generator.tree import blocklist, staging
+from generator.tree import blocklist, sessions
 from generator.tree.blocklist import BlockedList
 from generator.tree.folder import Output
 from generator.tree.manifest import Manifest
@@ -79,56 +74,12 @@ class BuiltFolder:
         return self
 
     def purged(self) -> Self:
-        """Delete every retired generation, all steps of the change feed, which begins a new session, and old texts.
-
-        Every archived day gets the texts of now.
-        """
-        built, archived = published_site.purge(self.folder, self.built, self.lifetime)
-        return replace(self, built=built, warnings=(*self.warnings, *(archived.told() if archived else ())))
-
-    def with_days_of(self, published: Manifest, read: Callable[[str], bytes | None]) -> "BuiltFolder":
-        """Take over what only the store has of the archive, as a new folder lacks it all; `read` reads the store.
-
-        If old texts were purged in one of them, they are purged from all days.
-        """
-        before = published.current.get(keys.ARCHIVE)
-        if before is None or keys.ARCHIVE not in self.built.current:
-            return self
-        own = ArchiveHead.found_by(self.folder.read)
-        if own is None:
-            return self
-        is_known = (keys.ARCHIVE, before.generation) in self.built.generations()
-        # Of the day that is today here, the folder knows better itself.
-        if is_known and _days(published, own.today) <= _days(self.built, own.today):
-            return self
-        others = archive_index.found_by(read, published)
-        if others is None or not archive_index.news(own, others):
-            return self
-        found = _with_archive(self, _state(self).with_days(others, read))
-        if others.texts_as_of != own.texts_as_of:
-            found = _with_archive(found, _state(found).with_current_texts())
-        return found
+        """Delete every retired generation, and all steps of the change feed, which begins a new session."""
+        return replace(self, built=sessions.purge(self.folder, self.built, self.lifetime))
 
     def leading_on(self, published: Manifest | None, read: Callable[[str], bytes | None]) -> Self:
         """Have the change feed lead on from what is published; `read` reads the store."""
         return replace(self, built=published_feed.lead_on(self.folder, self.built, published, read, self.lifetime))
-
-
-def _state(content: BuiltFolder) -> PublishedState:
-    return PublishedState(content.built, content.folder, partial(map, content.folder.read))
-
-
-def _with_archive(content: BuiltFolder, made: Rearchived | None) -> BuiltFolder:
-    if made is None:
-        return content
-    built = staging.place(content.folder, content.built, made.rendered, content.lifetime).manifest
-    return replace(content, built=built, warnings=(*content.warnings, *made.archive.told()))
-
-
-def _days(built: Manifest, today: DayEntry | None) -> set[tuple[str, str]]:
-    """Key and digest of each archived day but today."""
-    left_out = keys.archived_day(today.date) if today else ""
-    return {(key, digest) for key, digest in built.objects.items() if keys.is_archived_day(key) and key != left_out}
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from generator.publish.lease import Lease, refuse_running
 from generator.publish.record import Hold, Work
 from generator.stores.requests import explaining_outage, put_until_answered, with_retries
 from generator.stores.store import ConditionFailedError, Store, Stored, UnavailableError
-from generator.tree import stored
+from generator.tree import manifest, stored
 from generator.tree.files import INSPECTION
 from generator.tree.folder import Output
 from generator.tree.in_turn import Notify, retried_while_busy
@@ -155,7 +155,7 @@ def _root(store: Store, found: Stored | None) -> _Root | None:
     if found is None:
         return None
     try:
-        stored.require_format(found.body, record.FORMAT)
+        stored.require_format(found.body, record.FORMAT, manifest.OLDEST_FORMAT)
         return _Root.model_validate_json(found.body)
     except ValueError as error:
         raise StoreError(f"{store.name}: {record.KEY}: {record.fault(error, found.body)}") from error

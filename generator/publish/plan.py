@@ -37,9 +37,6 @@ from generator.tree import families, manifest
 from generator.tree.manifest import Current, Manifest, Retired
 from generator.wording import counted
 
-#: The families that have the files of archived days.
-_WITH_DAYS: Final = (keys.ARCHIVE, keys.DUMPS)
-
 
 class Reason(StrEnum):
     """Why an object is uploaded or deleted."""
@@ -91,28 +88,11 @@ class GenerationStep:
 
 
 @dataclass(frozen=True)
-class PlanPart:
-    """Steps of a plan that are carried out one after the other: generations, and what leads into them."""
-
-    generations: tuple[GenerationStep, ...] = ()
-    uploads: tuple[Step, ...] = ()
-    deletions: tuple[Step, ...] = ()
-
-    def lines(self) -> Iterator[str]:
-        """The part as text."""
-        yield from (f"upload {step.place}: {step.reason}" for step in self.generations)
-        yield from (f"upload {step.key}: {step.reason}" for step in self.uploads)
-        yield from (f"delete {step.key}: {step.reason}" for step in self.deletions)
-
-
-@dataclass(frozen=True)
 class Plan:
     """Everything a publish will do, in groups carried out one after the other; `final` is the resulting manifest.
 
     `due` generations are deleted last; those of them into which nothing leads already, the `leftovers`, also first, or
-    runs that are always cut short would fill the store. If archived days have to lose something, `ended` are the `due`
-    ones that show it: they are deleted, once the days are replaced, before anything else is put. `purges` says that
-    cached copies must be invalidated.
+    runs that are always cut short would fill the store. `purges` says that cached copies must be invalidated.
     """
 
     final: Manifest
@@ -123,23 +103,6 @@ class Plan:
     due: tuple[GenerationStep, ...]
     purges: bool
     leftovers: tuple[GenerationStep, ...] = ()
-    ended: tuple[GenerationStep, ...] = ()
-
-    def parts(self) -> tuple[PlanPart, PlanPart]:
-        """What is put and deleted of archived days before anything else, nothing if no generation is `ended`; the rest.
-
-        The files of the day that is not over are those of the dump.
-        """
-        if not self.ended:
-            return PlanPart(), PlanPart(self.generations, self.uploads, self.deletions)
-        return self._part(is_of_days=True), self._part(is_of_days=False)
-
-    def _part(self, *, is_of_days: bool) -> PlanPart:
-        return PlanPart(
-            tuple(step for step in self.generations if (step.list_name in _WITH_DAYS) == is_of_days),
-            tuple(step for step in self.uploads if keys.is_of_archive(step.key) == is_of_days),
-            tuple(step for step in self.deletions if keys.is_of_archive(step.key) == is_of_days),
-        )
 
     def touched(self) -> tuple[str, ...]:
         """Every mutable object that is uploaded or deleted."""
@@ -174,12 +137,10 @@ class Plan:
     def lines(self) -> Iterator[str]:
         """The plan as text, a line per step, in the order in which it is carried out."""
         yield from (f"delete {step.key}: {step.reason}" for step in self.withdrawals)
-        days, rest = self.parts()
-        ended = {step.pair for step in self.ended}
-        yield from days.lines()
-        yield from (f"delete {step.place}: {step.reason}" for step in self.due if step.pair in ended)
-        yield from rest.lines()
-        yield from (f"delete {step.place}: {step.reason}" for step in self.due if step.pair not in ended)
+        yield from (f"upload {step.place}: {step.reason}" for step in self.generations)
+        yield from (f"upload {step.key}: {step.reason}" for step in self.uploads)
+        yield from (f"delete {step.key}: {step.reason}" for step in self.deletions)
+        yield from (f"delete {step.place}: {step.reason}" for step in self.due)
 
 
 @dataclass(frozen=True)
@@ -232,8 +193,7 @@ def plan(built: Manifest, record: Published, rules: Rules) -> Plan:
     details = before.all_details(withdrawn)
     deletions = [*_deletions(built, before, uncertain, details)]
     due = tuple(_due(final, record, rules, manifest.withdrawn_lists(before, built, withdrawn)))
-    ended = _ended(due, final, before)
-    unlinked = (record.due_generations().keys() | rules.unreached) - ended
+    unlinked = record.due_generations().keys() | rules.unreached
     first = details | {step.key for step in deletions if keys.is_detail(step.key) and step.key not in before.objects}
     return Plan(
         final=final,
@@ -243,8 +203,7 @@ def plan(built: Manifest, record: Published, rules: Rules) -> Plan:
         deletions=tuple(step for step in deletions if step.key not in first),
         due=due,
         purges=_purges(withdrawn, record, rules),
-        leftovers=tuple(_early(due, unlinked, final, record)),
-        ended=tuple(_early(due, ended, final, record)),
+        leftovers=tuple(_leftovers(due, unlinked, final, record)),
     )
 
 
@@ -304,20 +263,7 @@ def _due(final: Manifest, record: Published, rules: Rules, withdrawn: Collection
             other_chunks |= families.chunk_keys({pair: entry})  # deleted once, by the first generation that has them
 
 
-def _ended(due: Iterable[GenerationStep], final: Manifest, before: Manifest) -> set[tuple[str, str]]:
-    """The due generations with files of archived days, if some of these show what must not be shown any more.
-
-    Nothing leads there once the days are replaced. Dumps that readers may find until their head is replaced are left.
-    """
-    had = before.current.get(keys.ARCHIVE)
-    if had is None or (keys.ARCHIVE, had.generation) in final.generations():
-        return set()  # what a later day replaces is retained, and so is an archive that is switched off
-    read = {entry.pair for entry in before.retired if entry.may_be_current} | before.current_generations().keys()
-    dumps = {step.pair for step in due if step.list_name == keys.DUMPS} - read
-    return dumps | {step.pair for step in due if step.list_name == keys.ARCHIVE}
-
-
-def _early(
+def _leftovers(
     due: Iterable[GenerationStep], pairs: Collection[tuple[str, str]], final: Manifest, record: Published
 ) -> Iterator[GenerationStep]:
     """The steps for these generations alone: chunks that others have, which may be due as well, are left."""

@@ -2,8 +2,7 @@
 
     intend    the record names everything about to be written, and who writes until when
     look      the blocked list as it is now: a takedown may have ended since it was read; a later one finds the lease
-    apply     details of withdrawn markets are deleted, then archived days that showed them replaced; generations,
-              details, documents, dump, lists, `build.json` put
+    apply     details of withdrawn markets are deleted; generations, details, documents, dump, lists, `build.json` put
     commit    the record says what is published now
     check     the blocked list again: a takedown may wait for the lease, or have been killed while it waited
     sweep     generations that are due are deleted, cached copies invalidated
@@ -23,7 +22,7 @@ from generator.config.settings import Config
 from generator.errors import DamageError, PublicMarketsError
 from generator.models import replaced
 from generator.progress import Progress
-from generator.publish import begun, blocklist, etags, invalidation, notification, record, store_checks
+from generator.publish import begun, blocklist, etags, invalidation, notification, store_checks
 from generator.publish import plan as planning
 from generator.publish.apply import Applier, Tally
 from generator.publish.audit import audit, late, stray_details
@@ -33,7 +32,7 @@ from generator.publish.copies import Copies
 from generator.publish.first_intent import FirstIntent
 from generator.publish.late_requests import LateRequests
 from generator.publish.lease import Lease
-from generator.publish.plan import NO_DOUBTS, Doubts, GenerationStep, Plan, PlanPart, Rules
+from generator.publish.plan import NO_DOUBTS, Doubts, GenerationStep, Plan, Rules
 from generator.publish.record import Published
 from generator.stores.store import Remembering, Store
 from generator.tree import families, last_publish, manifest
@@ -93,7 +92,7 @@ class Publisher:
         self.content = content
         self.tally = Tally()
         self._applier = Applier(self._store, self._lease, content.folder, progress, self.tally)
-        self.first_intent = FirstIntent(self._store, self._lease, self._late_requests, self._applier)
+        self.first_intent = FirstIntent(self._lease, self._late_requests, self._applier)
 
     # Before anything is written
 
@@ -106,7 +105,7 @@ class Publisher:
         self._probed_at = proof.probed_at
 
     def withdraw(self, ids: frozenset[str]) -> None:
-        """Take markets out: delete their details and days at once, and then make everything else without them."""
+        """Take markets out: delete their details at once, and then make everything else without them."""
         before = self._record()
         self.first_intent.delete(before, before.built, ids)
         self.content = self.content.without(ids)
@@ -189,7 +188,7 @@ class Publisher:
             if pending is None:
                 self._commit(plan, before, self._apply(plan))
                 pending = self._amended(plan)
-        self.tally.warnings += (*self.first_intent.told(plan.final), *self.content.warnings)
+        self.tally.warnings += self.content.warnings
         try:
             self._finish(plan)
         except PublicMarketsError:
@@ -227,25 +226,9 @@ class Publisher:
             self._lease.take(self._record(), touched)
         self._applier.withdraw(plan, self._blocked_details(plan))
         self._sweep_leftovers(plan)
-        days, rest = plan.parts()
-        put = self._replace_days(plan, days) if plan.ended else {}
-        self._applier.upload_generations(rest.generations)
+        self._applier.upload_generations(plan.generations)
         last_publish.begin(self.content.folder, plan.final, self._config.publish.target)
-        return {**put, **self._applier.replace(plan.final, rest)}
-
-    def _replace_days(self, plan: Plan, days: PlanPart) -> Mapping[str, str]:
-        """Replace archived days, and delete what showed more of them; returns the ETags of the days.
-
-        What takes their place is in the store first, and recorded as current: a run that is killed loses no day.
-        """
-        self._applier.upload_generations(days.generations)
-        put = self._applier.replace(plan.final, days)
-        ended = [_as_due(step, self._lease.now) for step in plan.ended]
-        moved = record.with_days(self._record(), plan.final, ended)
-        # These days are no longer what this run has begun, so what it may still put of them is named here.
-        self._lease.take(replaced(moved, abandoned=self._late_requests.abandoned()), self._touched(plan))
-        self._applier.sweep_early(plan.ended)
-        return put
+        return self._applier.replace(plan)
 
     def _sweep_leftovers(self, plan: Plan) -> None:
         if plan.leftovers:

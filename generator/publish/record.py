@@ -16,13 +16,13 @@ from generator.api.contract import API_VERSION
 from generator.api.times import instant
 from generator.errors import StoreError
 from generator.models import replaced
-from generator.tree import families, stored
-from generator.tree.manifest import Current, Manifest, Retired
+from generator.tree import families, manifest, stored
+from generator.tree.manifest import Current, Manifest, Retired, RetiredGenerations
 from generator.tree.stored import Instant, StoredModel
 
 KEY: Final = "manifest.json"
 #: Raised when an older program could misread the record.
-FORMAT: Final = 1
+FORMAT: Final = 2
 #: How long after the end of a publisher its last requests may take effect. Stores refuse signatures that are older than
 #: a quarter of an hour, and no proxy holds a request for longer than this.
 _IN_FLIGHT: Final = timedelta(hours=1)
@@ -77,8 +77,8 @@ class Abandoned(StoredModel):
 
     until: Instant
     touched: tuple[str, ...]
-    generations: tuple[Retired, ...]
-    due: tuple[Retired, ...] = Field(default=(), exclude_if=operator.not_)
+    generations: RetiredGenerations
+    due: RetiredGenerations = Field(default=(), exclude_if=operator.not_)
     immutable: tuple[str, ...] = Field(default=(), exclude_if=operator.not_)
     is_anything: bool = Field(default=False, exclude_if=operator.not_)
 
@@ -147,7 +147,7 @@ class Published(StoredModel):
     built: Manifest
     etags: Mapping[str, str]
     work: Work | None = None
-    due: tuple[Retired, ...] = ()
+    due: RetiredGenerations = ()
     are_caches_stale: bool = False
     probed_at: Instant | Literal[""] = ""
     abandoned: tuple[Abandoned, ...] = Field(default=(), exclude_if=operator.not_)
@@ -210,19 +210,6 @@ class Published(StoredModel):
         )
 
 
-def with_days(published: Published, final: Manifest, ended: Collection[Retired]) -> Published:
-    """The record once archived days are those of `final`, which may have none; the generations that `ended` are due."""
-    pairs = {entry.pair for entry in ended}
-    built, new = published.built, {name: entry for name, entry in final.current.items() if name == keys.ARCHIVE}
-    moved = pairs | {(name, entry.generation) for name, entry in new.items()}
-    update = {
-        "current": {name: entry for name, entry in built.current.items() if name != keys.ARCHIVE} | new,
-        "retired": tuple(entry for entry in built.retired if entry.pair not in moved),
-    }
-    due = (*(entry for entry in published.due if entry.pair not in pairs), *ended)
-    return replaced(published, built=replaced(built, **update), due=due)
-
-
 def unanswered(asked: Collection[str], now: str) -> Abandoned | None:
     """What requests to these keys may still do that got no answer until `now`; None if there were none."""
     if not asked:
@@ -241,8 +228,8 @@ def unanswered(asked: Collection[str], now: str) -> Abandoned | None:
 
 def decoded(content: bytes) -> Published:
     """Parse the record without its shards; raise ValueError if it is damaged, foreign or of another format."""
-    stored.require_format(content, FORMAT)
-    return Published.model_validate_json(content)
+    stored.require_format(content, FORMAT, manifest.OLDEST_FORMAT)
+    return replaced(Published.model_validate_json(content), format=FORMAT)
 
 
 def fault(error: ValueError, content: bytes) -> str:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final, Protocol, TypeVar
 
+from generator.api.keys import ARCHIVE_PREFIX
 from generator.models import replaced
 from generator.publish import chunk_names, record, retired_shards
 from generator.publish.chunk_names import Pair
@@ -122,7 +123,8 @@ class StoredShards:
         read = parallel_map(partial(self._shard, retired_shards.parsed), missing, self._store.parallel)
         together |= dict(zip(missing, read, strict=True))
         dated = {name: retired_shards.retired_at(together[name] or (), at) for name, at in root.retirements.items()}
-        self._groups = {name: retired_shards.group(entries) for name, entries in dated.items()}
+        self._groups = {name: retired_shards.group(entries) for name, entries in dated.items() if entries}
+        self._stale |= dated.keys() - self._groups.keys()  # of the former archive alone
         return [entry for entries in dated.values() for entry in entries]
 
     def _with_rows(self, root: Published, known: Manifest | None) -> Published:
@@ -303,7 +305,8 @@ def parsed(body: bytes, name: str) -> tuple[Rows, Part]:
     if not isinstance(found, list) or not all(isinstance(etag, str) for etag in found):
         raise ValueError("no ETags")
     of_rows = zip(sorted(rows), found, strict=True)
-    return rows, {shards.key_of(name): etag for name, etag in of_rows if etag}
+    # Former programs had days of their archive in other shards, where their ETags are not looked for.
+    return rows, {shards.key_of(name): etag for name, etag in of_rows if etag and not name.startswith(ARCHIVE_PREFIX)}
 
 
 def _body(line: bytes, rows: Rows, etags: Mapping[str, str]) -> bytes:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
+from generator.api import keys
 from generator.models import replaced
 from generator.tree import shards
 from generator.tree.manifest import Retired
@@ -90,13 +91,17 @@ def encoded(together: Sequence[Retired]) -> bytes:
 
 
 def parsed(body: bytes, name: str) -> Together:
-    """The generations of the shard of that name, without times and chunks; raise ValueError if it is another."""
+    """The generations of the shard of that name, without times and chunks; raise ValueError if it is another.
+
+    Those of the former archive are left out.
+    """
     line = body.rstrip(b"\n")
     if shards.digest(line) != name[: shards.DIGEST_LENGTH]:
         raise ValueError("other generations")
     return tuple(
         Retired(list=list_name, generation=generation, count=count, bytes=size, retired_at=_LATER)
         for list_name, generation, count, size in json.loads(line)
+        if list_name != keys.ARCHIVE
     )
 
 

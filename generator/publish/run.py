@@ -140,8 +140,6 @@ class Publication:
     def _without_past(self, content: BuiltFolder, published: Published | None) -> BuiltFolder:
         """The content without what it must not show: what is to be purged, and steps between builds that nobody saw."""
         read = partial(body_of, self.store)
-        if published:
-            content = content.with_days_of(published.built, read)
         content = content.leading_on(published.built if published else None, read)
         return content.purged() if self.options.extras.purges_retired else content
 

@@ -164,6 +164,10 @@ class _PublishedSite:
         """Delete the details of blocked markets without a record; raise StoreError if other objects may show them."""
         store, lease = self._target.store, self._target.lease
         self._delete_details(blocked)
+        if blocked:
+            # Former programs had one, which may show the markets.
+            with_retries(lambda: store.delete([*store.keys(keys.ARCHIVE_PREFIX)]))
+            store.flush()
         found = with_retries(partial(store_checks.foreign_object, store))
         if blocked and found:
             fault = lease.damage if lease.is_damaged and lease.damage else "missing or damaged"
@@ -234,5 +238,5 @@ def from_folder(config: Config, request: Request, notify: Notify, stored: Change
 def _delete_details_built(folder: Output, ids: frozenset[str]) -> None:
     """Delete the pages that quote markets, and the details of these, from a folder whose manifest cannot be read."""
     details = [key for market_id in sorted(ids) for key in _details(folder.read, market_id)]
-    for name in (*files.QUOTING, *details):
+    for name in (*files.QUOTING, *details, keys.ARCHIVE_PREFIX):
         folder.discard_key(name)

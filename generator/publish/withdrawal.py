@@ -14,7 +14,6 @@ from generator.progress import SILENT, Silent
 from generator.publish.lease import Lease
 from generator.publish.plan import NO_DOUBTS, Doubts
 from generator.publish.record import Published
-from generator.site import archive_index
 from generator.site.published import PublishedState
 from generator.stores.requests import body_of, etags_of, parallel_map
 from generator.stores.store import Store
@@ -40,14 +39,9 @@ def from_folder(folder: Output, ids: Collection[str], lifetime: timedelta) -> tu
         folder.discard_key(page)
     # Like in a store, they do not wait for the rest to be made, which may take minutes.
     gone = before.markets.keys() & ids
-    days = archive_index.days_since(partial(map, folder.read), before, gone)
     for key in before.all_details(gone):
         folder.discard_key(key)
-    head, body = keys.head(keys.ARCHIVE), archive_index.head_without(folder.read, days)
-    if body is not None and folder.put(head, body):
-        folder.move(head)
-    for key in days:
-        folder.discard_key(key)
+    folder.discard_key(keys.ARCHIVE_PREFIX)
     # A killed build leaves objects that the manifest does not describe, and may have deleted details.
     doubted = frozenset[str]() if before.complete else frozenset({*before.objects, *folder.strangers(before)})
     lost = {market_id for market_id in before.markets if doubted and not folder.has(keys.detail(market_id))}
@@ -77,7 +71,7 @@ class StoredState:
         """
 
         def body(key: str) -> bytes | None:
-            # Details, without a dump, and archived days are read one by one, which may take longer than the lease.
+            # Without a dump, details are read one by one, which may take longer than the lease.
             if lease:
                 lease.renew_if_needed()
             return body_of(self.store, key)

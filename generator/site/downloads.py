@@ -19,8 +19,6 @@ from generator.downloads.segments import Written
 from generator.downloads.side_file import HistoryState, SideFile
 from generator.downloads.steps import StepWriter, WrittenStep
 from generator.models import replaced
-from generator.site import archive, archive_index
-from generator.site.archive import StagedArchive
 from generator.site.change_feed import ChangeFeed, NewState
 from generator.site.listed import Listed
 from generator.site.parquet_files import ParquetFiles
@@ -35,7 +33,7 @@ class StagedDownloads(NamedTuple):
     """The downloads as they were staged, the file to save beside `v1/`, and the heads of dump and change feed.
 
     `step_lines` are those of the step that was made. `lost` is the file of the output folder (by name) without which
-    the feed could not go on; empty if there is none. `archive` is what was staged of archived days.
+    the feed could not go on; empty if there is none.
     """
 
     families: tuple[StagedFamily, ...]
@@ -44,7 +42,6 @@ class StagedDownloads(NamedTuple):
     feed: ChangesHead | None = None
     step_lines: int = 0
     lost: str = ""
-    archive: StagedArchive | None = None
 
 
 #: Those of a site that has none.
@@ -86,7 +83,7 @@ class _Downloads:
         self._is_anew = not listed.takedown and (listed.is_full or self._side_file.maker != program.maker())
 
     def staged(self) -> StagedDownloads:
-        """Stage dump, change feed and archive."""
+        """Stage dump and change feed."""
         changes = _Changes(StepWriter(self._before.ndjson.size if self._before else None))
         made, ndjson = self._dump(changes)
         step = self._files.draft(changes.step.close)
@@ -119,13 +116,12 @@ class _Downloads:
             lost = "" if is_compared or last is None else self._lost()
         step_lines = _lines_of_newest(feed, step.content) if feed else 0
         self._files.discard(step)
-        archived = self._archive(head)
         # A file that is staged may take the place of a damaged one in a generation that is known.
         is_believed = self._state and not self._listed.is_full and not self._files.staged
         known = self._state.generations() if self._state and is_believed else {}
-        heads = [head, *([feed] if feed else []), *([archived.head] if archived else [])]
+        heads = [head, *([feed] if feed else [])]
         lists = tuple(staging.stage_generation(self._folder, known, download) for download in self._downloads(heads))
-        return StagedDownloads(lists, side.encoded(), head, feed, step_lines, lost, archived)
+        return StagedDownloads(lists, side.encoded(), head, feed, step_lines, lost)
 
     def _was_unpublished(self) -> bool:
         """Whether the state in place was to be published from the folder, and was not, which is served itself now."""
@@ -141,13 +137,6 @@ class _Downloads:
         for head in heads:
             yield Download(head, frozenset(staged))
             staged.difference_update(file.key for file in head.files())
-
-    def _archive(self, head: DumpHead) -> StagedArchive | None:
-        """The archive, if it is wanted."""
-        if not self._config.archive.days:
-            return None
-        archived = archive_index.found_by(self._folder.read, self._state) if self._state else None
-        return archive.ArchiveMaker(self._files, self._config, self._listed.catalog).of(self._listed, archived, head)
 
     def _with_parquet(
         self, head: DumpHead, gone: Collection[str] | None

@@ -14,7 +14,7 @@ and to the bucket's prefix. Beside `v1/` lie private objects: see `api.keys`.
 from collections.abc import Iterator
 from typing import Final
 
-from generator.api import archive, changelog, contract, downloads, feeds, keys, prices
+from generator.api import changelog, contract, downloads, feeds, keys, prices
 from generator.api.downloads import NDJSON, PARQUET
 from generator.api.openapi import JsonObject
 from generator.config.settings import Config
@@ -151,15 +151,6 @@ FAMILIES: Final = (
         immutable=(f"{_CHANGES}/<generation>/{keys.INDEX}", f"{_CHANGES}/<digest>.{NDJSON}"),
         is_on=lambda config: config.has_changes,
     ),
-    Family(
-        "archive",
-        (keys.head(keys.ARCHIVE),),
-        Rank.HEAD,
-        "names such files of each of the last days",
-        schema=archive.ArchiveHead,
-        is_on=lambda config: bool(config.archive.days),
-    ),
-    Family("days", (keys.archived_day("<date>"),), Rank.DUMP, "archived day", schema=archive.ArchivedDay),
     Family(
         "build",
         (keys.BUILD,),

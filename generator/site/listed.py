@@ -29,9 +29,8 @@ class Listed:
     """The listed markets of a catalog: their ids, which ascend, and those whose details `changed`.
 
     `digests` are those of all details, by key; `line_of` returns the line of a market, for ids that ascend. The ids are
-    taken before the workers are forked: these had better not touch the markets themselves. `withdrawn` are markets
-    (ids) that were public before, and are no more; `histories` are the new ones, if they are full and it is their turn.
-    `is_full`: no file in place is believed to be what its name says.
+    taken before the workers are forked: these had better not touch the markets themselves. `histories` are the new
+    ones, if they are full and it is their turn. `is_full`: no file in place is believed to be what its name says.
     """
 
     catalog: Catalog
@@ -40,7 +39,6 @@ class Listed:
     digests: Mapping[str, str]
     line_of: Callable[[str], bytes]
     takedown: Takedown | None = None
-    withdrawn: frozenset[str] = frozenset()
     histories: NewHistories | None = None
     is_full: bool = False
 

@@ -142,6 +142,7 @@ class Maker:
             # Large mappings are set unvalidated: validation would copy them.
             built = replaced(
                 base,
+                format=manifest.FORMAT,
                 complete=True,
                 current={name: one.current for name, one in found.items()},
                 retired=(),
@@ -161,7 +162,6 @@ class Maker:
         ids = [market.id for market in catalog.listed()]
         is_known = self.before is not None and self.before.complete
         changed = frozenset(details.changed) if is_known else frozenset(ids)
-        withdrawn = frozenset(self.before.markets.keys() - catalog.ids() if self.before else ())
         return Listed(
             catalog,
             ids,
@@ -169,7 +169,6 @@ class Maker:
             details.staged.objects,
             details.line_of,
             details.takedown,
-            withdrawn,
             details.histories,
             details.is_full,
         )

@@ -7,9 +7,7 @@ as the edges that serve it were deployed with them.
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import timedelta
 from functools import partial
-from heapq import merge
 from itertools import chain
 from operator import itemgetter
 from typing import Any, Final, NamedTuple
@@ -18,7 +16,6 @@ from pydantic import ValidationError
 from pydantic_core import from_json
 
 from generator.api import contract, downloads, keys
-from generator.api.archive import ArchiveHead
 from generator.api.downloads import DumpHead
 from generator.config.settings import Config
 from generator.config.shape import shaped
@@ -27,18 +24,12 @@ from generator.errors import ConfigError, OutputError
 from generator.markets import detail
 from generator.models import replaced
 from generator.progress import SILENT, Progress
-from generator.site import archive_index
-from generator.site.archive import ArchiveMaker, StagedArchive
-from generator.site.archive_index import ReadAll
 from generator.site.catalog import Catalog
 from generator.site.families import fixed_keys
 from generator.site.listed import Takedown
 from generator.site.make import Details, Maker, Outline
-from generator.tree import families, layouts, list_reader, manifest, sessions, staging, stored
-from generator.tree import files as tree_files
+from generator.tree import families, layouts, list_reader, manifest, stored
 from generator.tree.artifact import Artifact
-from generator.tree.download import Download, NewFiles
-from generator.tree.folder import Output
 from generator.tree.generation import ItemList
 from generator.tree.manifest import Manifest
 from generator.tree.staging import Rendered, Staged
@@ -78,7 +69,7 @@ class PublishedState:
 
     manifest: Manifest
     folder: Workplace
-    read_all: ReadAll
+    read_all: Callable[[Iterable[str]], Iterable[bytes | None]]
     doubted: frozenset[str] = frozenset()
 
     def without(self, ids: frozenset[str], progress: Progress) -> "Withdrawn":
@@ -98,52 +89,7 @@ class PublishedState:
         left_out = len(self.manifest.markets.keys() - ids - catalog.ids()) if self.manifest.complete else 0
         if left_out:
             warnings = (*warnings, _LEFT_OUT.format(counted(left_out, "market")))
-        if made.downloads.archive:
-            warnings = (*warnings, *made.downloads.archive.told())
         return Withdrawn(made.rendered, warnings)
-
-    def with_current_texts(self) -> "Rearchived | None":
-        """Stage the archive with the texts that markets have now; None if there is none."""
-        before, dumped = self._archive(), DumpHead.found_by(self.folder.read)
-        if before is None or dumped is None:
-            return None
-        files = NewFiles(self.folder)
-        lines, catalog = self._found(self.settings(), frozenset(), SILENT)
-        # The dump lacks members of FX families, which earlier days may have.
-        others = _Lines.of_details(self, self.manifest.markets.keys() - {*map(market_lines.id_of, lines.read())})
-
-        def current() -> Iterator[bytes]:
-            return merge(lines.read(), others.read(), key=market_lines.id_of)
-
-        maker = ArchiveMaker(files, self.settings(), catalog, renews_links=True)
-        return self._with_archive(files, maker.with_texts(before, dumped, current))
-
-    def with_days(self, others: ArchiveHead, fetch: Callable[[str], bytes | None]) -> "Rearchived | None":
-        """Stage the archive with the days that only the other one has; None if there is none.
-
-        Files that the folder lacks are read with `fetch`.
-        """
-        before, files = self._archive(), NewFiles(self.folder)
-        if before is None:
-            return None
-        maker = ArchiveMaker(files, self.settings(), self.catalog(), fetch)
-        return self._with_archive(files, maker.with_days(before, others, self.manifest.markets.keys()))
-
-    def _archive(self) -> ArchiveHead | None:
-        """The head of the archive, if there is to be one."""
-        return archive_index.found_by(self.folder.read, self.manifest) if self.settings().archive.days else None
-
-    def _with_archive(self, files: NewFiles, made: StagedArchive) -> "Rearchived":
-        """The state with another archive."""
-        built = self.manifest
-        family = staging.stage_generation(self.folder, built.generations(), Download(made.head, files.staged))
-        staged = Staged(objects=dict(built.objects))
-        staged.add(family.first_pages)
-        update = {"current": {**built.current, family.name: family.current}, "objects": staged.objects}
-        after = replaced(built, **update, retired=(), markets={})
-        beside = self.folder.read(tree_files.DUMP_PARTS)
-        rendered = Rendered({family.name: family}, staged, after, built.markets, dump_parts=beside)
-        return Rearchived(rendered, made)
 
     def catalog(self) -> Catalog:
         """All published markets, members of FX families included.
@@ -223,28 +169,11 @@ class PublishedState:
                 staged.put(self.folder, Artifact(key, body))
 
 
-def purge(folder: Output, before: Manifest, lifetime: timedelta) -> tuple[Manifest, StagedArchive | None]:
-    """Delete old texts from a folder: generations that are not current, all steps, what archived days have.
-
-    These get the texts of now. Returns the folder's new manifest, and the archive if there is one.
-    """
-    made = PublishedState(before, folder, partial(map, folder.read)).with_current_texts()
-    rest = staging.place(folder, before, made.rendered, lifetime).manifest if made else before
-    return sessions.purge(folder, rest, lifetime), made.archive if made else None
-
-
 class Withdrawn(NamedTuple):
     """A site without some markets, as it was staged, and warnings of what else had to be left out."""
 
     rendered: Rendered
     warnings: tuple[str, ...]
-
-
-class Rearchived(NamedTuple):
-    """A site with another archive, as it was staged."""
-
-    rendered: Rendered
-    archive: StagedArchive
 
 
 @dataclass(frozen=True)

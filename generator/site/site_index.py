@@ -127,8 +127,6 @@ def _requests(config: Config, families: Sequence[Family]) -> Iterator[str]:
     if index.market_url:
         yield f"- {index.market_url}: the page of a market, for people; fill in its `{links.name_in(index.market_url)}`"
     yield from (line for name, line in lines.items() if name in downloads)
-    if config.archive.days:
-        yield f"- {config.base_url}/{keys.head(keys.ARCHIVE)}: names such files of each of the last days"
     for feed in index.feeds or ():
         yield f"- {feed.json_feed}: {_LATEST[feed.name]}, latest first (JSON Feed)"
         yield f"- {feed.atom}: the same as Atom"

@@ -18,12 +18,10 @@ def generations(
 ) -> frozenset[tuple[str, str]]:
     """The generations of `before`, but those just `made`, of which a file is missing or damaged.
 
-    Objects that are about to be `mended`, by their keys, count as whole, and so does the archive.
+    Objects that are about to be `mended`, by their keys, count as whole.
     """
     others = [(pair, entry) for pair, entry in before.generations().items() if pair not in made]
-    return frozenset(
-        pair for pair, entry in others if pair[0] != keys.ARCHIVE and not _is_whole(path_of, pair[0], entry, mended)
-    )
+    return frozenset(pair for pair, entry in others if not _is_whole(path_of, pair[0], entry, mended))
 
 
 def _is_whole(path_of: PathOf, name: str, entry: Current, mended: Collection[str]) -> bool:

@@ -95,17 +95,16 @@ class Download:
     def __init__(self, head: Head, staged: Collection[str]) -> None:
         self.list_name = head.DOWNLOAD
         self.count = head.items()
-        self._pages = head.pages()
-        self._index = contract.encode(head.index())
-        self.name = families.name_of_index(keys.DOWNLOAD_LETTER, self._index)
+        self._head = contract.encode(head)
+        self.name = families.name_of_index(keys.DOWNLOAD_LETTER, self._head)
         # Two steps may have the same bytes.
         self._files = {file.name: file for file in head.files()}
         self.chunks = tuple(self._files)
         self._staged = [file for file in self._files.values() if file.key in staged]
 
     def first_pages(self) -> Iterator[tuple[str, bytes]]:
-        """The key and bytes of the head, and of what else leads into it."""
-        yield from self._pages
+        """The key and bytes of the head."""
+        yield keys.head(self.list_name), self._head
 
     def places(self) -> Iterator[str]:
         """The keys of its files, and of its index, which says what the head said."""
@@ -115,8 +114,8 @@ class Download:
     def stage(self, stage: Stage) -> StagedGeneration:
         """Stage the index; the files are staged already."""
         index = keys.index(self.list_name, self.name)
-        indexes = (index,) if stage.put(index, self._index) else ()
+        indexes = (index,) if stage.put(index, self._head) else ()
         places = (*(file.key for file in self._staged), *indexes)
-        written = sum(file.size for file in self._staged) + len(indexes) * len(self._index)
-        size = sum(file.size for file in self._files.values()) + len(self._index)
+        written = sum(file.size for file in self._staged) + len(indexes) * len(self._head)
+        size = sum(file.size for file in self._files.values()) + len(self._head)
         return StagedGeneration(places, len(places), written, size)

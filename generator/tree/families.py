@@ -11,7 +11,7 @@ from functools import partial
 from itertools import chain
 from typing import Final, TypeAlias, TypeVar
 
-from generator.api import archive, cursors, downloads, keys
+from generator.api import cursors, downloads, keys
 from generator.tree import chunks, pages, search_root
 from generator.tree.manifest import Current
 
@@ -48,13 +48,7 @@ def name_of_index(letter: str, index: bytes) -> str:
     return letter + hashlib.sha256(index).hexdigest()[: cursors.GENERATION_LENGTH - 1]
 
 
-def _of_days(head: bytes) -> str:
-    """The name of the generation of the archive with this head, which also names the day that is not over."""
-    return name_of_index(keys.DOWNLOAD_LETTER, archive.index(head))
-
-
 _ROOT: Final = Index(lambda _, root: name_of_index(keys.SEARCH_LETTER, root), search_root.names)
-_DAYS: Final = Index(lambda _, head: _of_days(head), archive.names)
 _FILES: Final = Index(lambda _, head: name_of_index(keys.DOWNLOAD_LETTER, head), downloads.names)
 #: Lists, by the first letter of the generation's name.
 _LISTS: Final[Mapping[str, Composition]] = {
@@ -66,7 +60,6 @@ _OTHERS: Final[Mapping[str, Composition]] = {
     keys.SEARCH: Composition(_ROOT),
     keys.DUMPS: Composition(_FILES, has_large_files=True),
     keys.CHANGES: Composition(_FILES, has_large_files=True),
-    keys.ARCHIVE: Composition(_DAYS, has_large_files=True),
 }
 
 

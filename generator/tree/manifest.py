@@ -8,9 +8,9 @@ import operator
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from functools import cache
-from typing import Any, Final, Literal, Self, TypeAlias
+from typing import Annotated, Any, Final, Literal, Self, TypeAlias
 
-from pydantic import Field, TypeAdapter
+from pydantic import AfterValidator, Field, TypeAdapter
 
 from generator.api import keys
 from generator.api.contract import Variant
@@ -21,7 +21,9 @@ from generator.tree.membership import Memberships
 from generator.tree.stored import Instant, StoredModel
 
 #: Increase it when an older program could misread the file.
-FORMAT: Final = 1
+FORMAT: Final = 2
+#: In it, a state may have had an archive of days.
+OLDEST_FORMAT: Final = 1
 _DIGEST_LENGTH: Final = 32
 
 
@@ -51,6 +53,12 @@ class Current(StoredModel):
         return Current.model_validate({name: getattr(self, name) for name in Current.model_fields})
 
 
+#: The current generations of all families by name; those of the former archive are left out.
+CurrentGenerations: TypeAlias = Annotated[
+    Mapping[str, Current], AfterValidator(lambda found: {name: found[name] for name in found if name != keys.ARCHIVE})
+]
+
+
 class Retired(Current):
     """A generation that walks may still be in.
 
@@ -73,6 +81,12 @@ class Retired(Current):
         """Whether the generation may be deleted: retired for longer than the lifetime of cursors, or withdrawn."""
         age = datetime.fromisoformat(now) - datetime.fromisoformat(self.retired_at)
         return self.withdrawn or age > lifetime
+
+
+#: Retired generations, without those of the former archive.
+RetiredGenerations: TypeAlias = Annotated[
+    tuple[Retired, ...], AfterValidator(lambda found: tuple(entry for entry in found if entry.list != keys.ARCHIVE))
+]
 
 
 class RowShards(StoredModel):
@@ -119,8 +133,8 @@ class Manifest(StoredModel):
     variant: Variant
     layout: Literal["pages", "chunks"]
     settings: Mapping[str, Any] = {}
-    current: Mapping[str, Current]
-    retired: tuple[Retired, ...]
+    current: CurrentGenerations
+    retired: RetiredGenerations
     objects: Mapping[str, str]
     markets: Memberships
     slugs: Slugs = Field(default_factory=dict)
@@ -136,6 +150,11 @@ class Manifest(StoredModel):
         A takedown after that removes markets, and puts no list: which these would have been, nothing tells.
         """
         return not self.lists()
+
+    @property
+    def may_have_archive(self) -> bool:
+        """Whether a former program wrote this, so that objects of its archive of days may be there."""
+        return self.format < FORMAT
 
     def emptied(self) -> "Manifest":
         """The manifest of a folder without a build, otherwise like this one."""
@@ -280,12 +299,11 @@ def _retirements(previous: Manifest, built: Manifest, memberships: Memberships, 
 def withdrawn_lists(previous: Manifest, built: Manifest, gone: Collection[str]) -> frozenset[str]:
     """The lists, by name, whose retired generations must not outlive these markets.
 
-    They may show one of them, or are those of a category that ends with it: nothing says its name any more. Whatever
-    lists a market is in now, a day of the archive may show it.
+    They may show one of them, or are those of a category that ends with it: nothing says its name any more.
     """
     showing = membership.lists_of(state for market_id in gone for state in previous.markets[market_id])
     ended = {name for name, _ in previous.generations()} - built.current.keys() if gone else set[str]()
-    return showing | ended | ({keys.ARCHIVE} if gone else set[str]())
+    return showing | ended
 
 
 def _earlier(previous: Manifest, built: Manifest, now: str) -> Iterator[Retired]:

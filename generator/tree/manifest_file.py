@@ -66,7 +66,7 @@ def decoded(folder: Path, content: bytes) -> Manifest:
     """The manifest in the bytes of its file, without what shards say; raise OutputError if it cannot be read."""
     path = folder / files.MANIFEST
     try:
-        stored.require_format(content, manifest.FORMAT)
+        stored.require_format(content, manifest.FORMAT, manifest.OLDEST_FORMAT)
         return Manifest.model_validate_json(content)
     except ValueError as error:
         if not stored.version_of(content):

@@ -1,8 +1,8 @@
 """What a manifest says of single markets and objects, split into shards by a hash of their ids. Pure.
 
 A build that changes few markets changes few shards, so only these are read, compared and written. Equal shards have
-equal digests, wherever they lie. The first pages of a list are together in one of the shards of markets, archived days
-in several; all other objects that are not details share the last shard. Small manifests have none.
+equal digests, wherever they lie. The first pages of a list are together in one of the shards of markets; all other
+objects that are not details share the last shard. Small manifests have none.
 """
 
 import base64
@@ -68,9 +68,9 @@ def key_of(name: str) -> str:
 
 
 def place(name: str, shards: int) -> int:
-    """Which of so many shards has the row; the one after them has what is no detail, day or first page."""
+    """Which of so many shards has the row; the one after them has what is neither a detail nor a first page."""
     folder = name.rpartition("/")[0] if "/" in name else ""
-    if not folder or keys.is_detail(name) or keys.is_archived_day(name):
+    if not folder or keys.is_detail(name):
         return zlib.crc32(name.encode()) % shards
     # In layout `pages`, a list has a hundred, which change together.
     return zlib.crc32(folder.encode()) % shards if folder.endswith(_FIRST_PAGES) else shards

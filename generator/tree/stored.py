@@ -46,10 +46,13 @@ class _Format(BaseModel):
     format: int
 
 
-def require_format(content: bytes, known: int) -> None:
-    """Raise FormatError unless a file has the known format, whatever else it holds; ValidationError if it has none."""
+def require_format(content: bytes, known: int, oldest: int | None = None) -> None:
+    """Raise FormatError unless a file has the known format, whatever else it holds; ValidationError if it has none.
+
+    Those since the `oldest` are known, too.
+    """
     found = _Format.model_validate_json(content).format
-    if found != known:
+    if not (oldest or known) <= found <= known:
         raise FormatError(found, known)
 
 

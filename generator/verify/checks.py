@@ -9,7 +9,6 @@ from generator.api import contract, keys
 from generator.api.contract import LIMIT_DEFAULT
 from generator.api.feeds import FEED_NAMES
 from generator.verify import documents, objects
-from generator.verify.archived_days import ArchiveCheck
 from generator.verify.budget import Wish, drawn, shared_out
 from generator.verify.expected import ExpectedSite
 from generator.verify.feeds import FeedCheck
@@ -24,8 +23,7 @@ _ONCE: Final[tuple[Check, ...]] = (
     objects.check_changes, *map(FeedCheck, FEED_NAMES), documents.check_index,
 )  # fmt: skip
 _REQUESTS: Final = 15
-#: The most archived days, and the most files of tables, of a budget of so many requests each.
-_PER_DAY: Final = 100
+#: The most files of tables, of a budget of so many requests each.
 _PER_FILE: Final = 4
 #: How much each kind matters beside the others: first pages, pages of lists, details, lists of categories, searches.
 _WEIGHTS: Final = (4, 24, 6, 2, 1)
@@ -65,14 +63,13 @@ def selected(site: ExpectedSite, budget: int | None, seed: int) -> Selection:
     if budget is None:
         return _whole(site, of_all, of_categories, seed)
     files = min(len(site.dump.tables()) if site.dump else 0, budget // _PER_FILE)
-    days = max(1, budget // _PER_DAY)
     pages = [pages_of(len(site.lists[name])) for name in of_all]
     wishes = (len(of_all), sum(pages), 2 * len(site.markets), _WALKED * len(of_categories), _SEARCHED * _SEARCHES)
-    left = budget - _REQUESTS - files - (days if site.dump else 0)
+    left = budget - _REQUESTS - files
     firsts, later, details, categories, searches = shared_out(left, [*map(Wish, wishes, _WEIGHTS)])
     shares = _of_several(shared_out(later, [*map(Wish, pages)]), pages)
     beside_files = details * 3 // 4 if site.dump and can_compare_rows(site.dump, files) else 0
-    asked: list[Check] = [*_ONCE, ArchiveCheck(days, seed)]
+    asked: list[Check] = [*_ONCE]
     asked += _first_pages(of_all[::-1][:firsts], seed)
     asked += _of_lists(of_all, pages, shares, seed)
     asked += [ParquetCheck(seed, files, beside_files), *_details(site, details - beside_files, seed)]
@@ -89,7 +86,7 @@ def _rng(seed: int, kind: str) -> Random:
 
 def _whole(site: ExpectedSite, of_all: list[str], of_categories: list[str], seed: int) -> Selection:
     names, rng = (*of_all, *of_categories), _rng(seed, "walks")
-    asked: list[Check] = [*_ONCE, ArchiveCheck(None, 0), *_first_pages(names, seed)]
+    asked: list[Check] = [*_ONCE, *_first_pages(names, seed)]
     asked += [Walk(name, _turned(rng), None) for name in names]
     asked += [*(DetailCheck(market.id) for market in site.catalog.listed()), ParquetCheck(0)]
     return Selection([*asked, *_searches(site, _SEARCHES, None, seed)], Coverage(len(of_all), 0, 0))

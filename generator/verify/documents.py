@@ -66,7 +66,7 @@ def _of_markets(site: ExpectedSite) -> Iterator[Family]:
 def _made(site: ExpectedSite, family: Family) -> Iterable[Artifact]:
     """What the maker makes of the dump: nothing where there would be too much of it."""
     lists = [ItemList(name, items) for name, items in site.lists.items()]
-    ingredients = Ingredients(site.catalog, lists, _config(site, has_archive=False), lambda _: None)
+    ingredients = Ingredients(site.catalog, lists, _config(site), lambda _: None)
     return family.of_markets(ingredients) if family.of_markets else ()
 
 
@@ -138,14 +138,14 @@ def _unlike(site: ExpectedSite, target: str, shown: dict[str, Any]) -> Iterator[
         yield Mismatch(Verdict.WRONG, target, text)
     if site.build.generator != __version__:
         return  # another version makes another
-    wanted = openapi(_config(site, has_archive=f"/{keys.head(keys.ARCHIVE)}" in str(shown.get("paths"))))
+    wanted = openapi(_config(site))
     place = _difference(from_json(contract.encode(wanted)), shown)
     if place is not None:
         text = f"is not the document that this version makes of what the site publishes; they differ at {place:.200}"
         yield Mismatch(Verdict.WRONG, target, text)
 
 
-def _config(site: ExpectedSite, *, has_archive: bool) -> Config:
+def _config(site: ExpectedSite) -> Config:
     """The settings of the site that the form of its answers depends on, all of which it tells."""
     tables = site.dump.candles_day if site.dump else None
     return Config.model_validate({
@@ -157,7 +157,6 @@ def _config(site: ExpectedSite, *, has_archive: bool) -> Config:
             "parquet": bool(site.dump and site.dump.parquet),
             "histories": "thinned" if tables is None else "full",
         },
-        "archive": {"days": int(has_archive)},
         "changes": {"enabled": site.offers.changes is not None},
         "feeds": {"enabled": site.offers.feeds is not None},
     })  # fmt: skip

@@ -16,14 +16,14 @@ from tests.support.readers.followed import Followed, quick, reading
 from tests.support.sites.publishing import EVERY, PublishedSite
 from tests.support.sites.rows import insert_point, market_id
 
-_NO_DUMPS: Final = {"dumps.ndjson": "false", "dumps.parquet": "false", "archive.days": "0"}
+_NO_DUMPS: Final = {"dumps.ndjson": "false", "dumps.parquet": "false"}
 #: Seconds after which the campaign has seen enough.
 _LONG_ENOUGH_S: Final = rounds(20.0, 300.0)
 
 
 @pytest.fixture
 def followed(published_site: PublishedSite, tmp_path: Path, one_processor: None) -> Iterator[Followed]:
-    published_site.settings |= {"dumps.parquet": "true", "archive.days": "9"}
+    published_site.settings |= {"dumps.parquet": "true"}
     for number in EVERY:
         insert_point(published_site.database, "2024-01-10 00:00:00.000000", market_id=market_id(number))
     with quick(published_site), reading(published_site) as url:
@@ -182,4 +182,3 @@ def test_followers_have_what_the_site_has_whatever_happens(followed: Followed) -
     done = number + 1
     assert followed.kills >= done // 10
     assert followed.by_steps > done / 3
-    assert followed.days, "the campaign has an archive"

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from generator.api import changelog, contract
 from generator.api.changelog import NOTICE, Changelog
-from generator.config.downloads import Archive, Dumps
+from generator.config.downloads import Dumps
 from generator.config.settings import Config
 from generator.site.families import openapi
 from tests.api.reader_contract import breaks, complaints, promises
@@ -23,11 +23,8 @@ ENTRIES: Final = changelog.published().entries
 
 def promised() -> dict[str, dict[str, Any]]:
     """What each variant promises now, with everything switched on, and what a site with full histories does."""
-    archive = Archive(days=30)
-    configs = {
-        str(variant): Config(variant=variant, dumps=Dumps(parquet=True), archive=archive) for variant in VARIANTS
-    }
-    configs["full"] = Config(variant="extended", dumps=Dumps(parquet=True, histories="full"), archive=archive)
+    configs = {str(variant): Config(variant=variant, dumps=Dumps(parquet=True)) for variant in VARIANTS}
+    configs["full"] = Config(variant="extended", dumps=Dumps(parquet=True, histories="full"))
     return {name: promises(openapi(config)) for name, config in configs.items()}
 
 

@@ -205,7 +205,6 @@ def test_no_key_of_the_template_hides_another() -> None:
             set(),
         ),
         ({"dumps__parquet": True}, set(), {"getMarketsParquet", "getTableParquet"}),
-        ({"archive__days": 3}, set(), {"getArchive", "getArchivedDay"}),
     ],
 )
 def test_only_what_the_settings_switch_on_is_described(
@@ -348,9 +347,7 @@ def test_every_schema_and_property_is_described_for_people_who_lack_the_contract
     document: dict[str, Any], variant: Variant, tmp_path: Path
 ) -> None:
     used = set()
-    full = openapi(
-        make_config(tmp_path, variant=variant, dumps__parquet=True, dumps__histories="full", archive__days=3)
-    )
+    full = openapi(make_config(tmp_path, variant=variant, dumps__parquet=True, dumps__histories="full"))
     known = [*full["components"]["schemas"].items(), *document["components"]["schemas"].items()]
     for name, schema in known:
         assert schema["description"].endswith(".")

@@ -21,7 +21,7 @@ from generator.api.times import instant
 from generator.progress import SILENT
 from generator.publish import record
 from generator.publish.lease import Lease
-from generator.publish.plan import GenerationStep, Plan, PlanPart
+from generator.publish.plan import GenerationStep, Plan
 from generator.publish.protocol import Publisher, Target
 from generator.stores.store import BeforeEach, Condition, Stored, nothing
 from generator.tree import chunks
@@ -101,8 +101,8 @@ class _Applier:
             index = _index(step.entry.count, step.entry.chunks)
             self._store.objects[keys.index(step.list_name, step.entry.generation)] = index
 
-    def replace(self, final: Manifest, part: PlanPart) -> dict[str, str]:
-        return {step.key: etag_of(step.key.encode() + final.as_of.encode()) for step in part.uploads}
+    def replace(self, plan: Plan) -> dict[str, str]:
+        return {step.key: etag_of(step.key.encode() + plan.final.as_of.encode()) for step in plan.uploads}
 
 
 def _hex(rng: random.Random, digits: int) -> str:

@@ -23,6 +23,10 @@ NO_NETWORK = "write addresses or networks, such as 192.0.2.7, 10.0.0.0/8 or 2001
 TOO_WIDE = "name your proxies only: readers in so wide a network could choose the address that is counted"
 CATEGORIES = "name each category once, in printable text, as a list or separated by commas"
 NO_STEP = "write 0, or a duration that divides a day, such as 15 min, 1 h or 6 h"
+NO_ARCHIVE = (
+    "no archive of days is published any more; remove the setting, and see docs/dumps.md for a query that tells the "
+    "prices of any day"
+)
 IN_FILE = "holds a password, which must not be in the file; set PUBLIC_MARKETS_SOURCE__URL instead"
 
 
@@ -30,6 +34,8 @@ IN_FILE = "holds a password, which must not be in the file; set PUBLIC_MARKETS_S
     ("text", "line"),
     [
         ("a: 1", "1:1 a: unknown setting; remove it"),
+        ("archive:\n  days: 0", f"1:1 archive: {NO_ARCHIVE}"),
+        ("archive: {days: 30}", f"1:1 archive: {NO_ARCHIVE}"),
         ("scedule: 5", "1:1 scedule: unknown setting; did you mean schedule?"),
         ("\n\nguards:\n  max_srink: 1", "4:3 guards.max_srink: unknown setting; did you mean guards.max_shrink?"),
         ("max_shrink: 1", "1:1 max_shrink: unknown setting; did you mean guards.max_shrink?"),
@@ -247,18 +253,23 @@ guards:
   max_invalid: "1"
 schedule: 0
 """
-    environ = {"PUBLIC_MARKETS_SCHEDULE": "5", "PUBLIC_MARKETS_LAYOUT": "tree", "PUBLIC_MARKETS_X": "1"}
-    assert folder.mistakes(text, "variant=all", "schedul=1", **environ) == [
+    environ = {
+        "PUBLIC_MARKETS_SCHEDULE": "5", "PUBLIC_MARKETS_LAYOUT": "tree", "PUBLIC_MARKETS_X": "1",
+        "PUBLIC_MARKETS_ARCHIVE__DAYS": "3",
+    }  # fmt: skip
+    assert folder.mistakes(text, "variant=all", "schedul=1", "archive.days=0", **environ) == [
         "config.yaml:2:11 base_url: write an http:// or https:// address without user, query and fragment",
         f"config.yaml:4:8 source.url: {IN_FILE}",
         "config.yaml:5:3 source.scheme: unknown setting; did you mean source.schema?",
         "config.yaml:7:15 guards.max_shrink: input should be less than or equal to 1",
         "config.yaml:8:16 guards.max_invalid: write a finite number, without quotes",
         "config.yaml:9:11 schedule: input should be greater than or equal to 1",
+        f"PUBLIC_MARKETS_ARCHIVE__DAYS: {NO_ARCHIVE}",
         "PUBLIC_MARKETS_LAYOUT: input should be 'pages' or 'chunks'",
         "PUBLIC_MARKETS_X: unknown setting; remove it",
         "--set variant: input should be 'core' or 'extended'",
         "--set schedul: unknown setting; did you mean schedule?",
+        f"--set archive.days: {NO_ARCHIVE}",
     ]
 
 

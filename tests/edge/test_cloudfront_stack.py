@@ -10,7 +10,7 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from generator.config.downloads import Archive, Dumps
+from generator.config.downloads import Dumps
 from generator.config.settings import Config, Publish, RateLimit
 from generator.edge import cloudfront, counting, responses
 from generator.tree.layouts import LAYOUTS
@@ -46,9 +46,7 @@ def properties(config: Config, name: str) -> Any:
 #: Every variant, layout and kind of search, with plain settings and with awkward ones, and with all there is to serve.
 EVERY = [
     pytest.param(
-        base.model_copy(
-            update={"variant": variant, "layout": layout, "search": search, "dumps": dumps, "archive": Archive(days=3)}
-        ),
+        base.model_copy(update={"variant": variant, "layout": layout, "search": search, "dumps": dumps}),
         id=f"{name} {variant} {layout} {search} {dumps.histories}",
     )
     for (name, base), variant, layout, search, dumps in product(

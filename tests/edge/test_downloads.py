@@ -44,7 +44,6 @@ DOCUMENTS: Final = {
         f"/{key}": key
         for key in (
             *(keys.LLMS, keys.CHANGELOG, keys.head(keys.DUMPS), keys.head(keys.CHANGES)),
-            *(keys.head(keys.ARCHIVE), keys.archived_day("2026-01-31")),
             *(keys.feed(name, kind) for name in ("new", "resolved") for kind in ("atom", "json")),
         )
     },
@@ -55,7 +54,7 @@ GONE: Final = named("v1/dumps/markets", ".ndjson.gz", b"")
 
 @pytest.fixture(scope="module", params=full_tier(EDGES, short=["nginx", "serve", "worker"]))
 def edge(request: pytest.FixtureRequest) -> Iterator[EdgeSite]:
-    with edge_site(request.param, "chunks", dumps__parquet="true", archive__days="3") as running:
+    with edge_site(request.param, "chunks", dumps__parquet="true") as running:
         for key in FILES:
             lists.write(running.output / key, BYTES)
         for key in DOCUMENTS.values():
@@ -215,7 +214,7 @@ def test_documents_are_compressed_as_others_are(edge: EdgeSite) -> None:
 def test_nginx_serves_files_below_a_path(base: str) -> None:
     with folder_for_anybody() as folder:
         port = free_port()
-        config = make_config(folder, base_url=f"http://127.0.0.1:{port}{base}", dumps__parquet="true", archive__days=3)
+        config = make_config(folder, base_url=f"http://127.0.0.1:{port}{base}", dumps__parquet="true")
         render(config)
         lists.write(config.output / keys.BUILD, contract.encode({"asOf": NOW}))
         for key in (*FILES, *DOCUMENTS.values()):
@@ -228,13 +227,3 @@ def test_nginx_serves_files_below_a_path(base: str) -> None:
             for path, key in DOCUMENTS.items():
                 whole = client.send("GET", f"{base}{path}")
                 assert (whole.status, whole.headers["content-type"]) == (200, keys.content_type(key))
-
-
-def test_a_day_that_the_archive_lacks_is_not_found_nor_what_is_not_named_like_a_day(edge: EdgeSite) -> None:
-    day = keys.archived_day("2026-01-30")
-    answer = ask(edge, day)
-    assert (answer.status, answer.body) == (404, contract.encode(contract.FIXED_ERRORS[404]))
-    known = keys.archived_day("2026-01-31")
-    assert ask(edge, f"{known}?x=%zz").status == 200
-    for path in (known.removesuffix(".json"), f"{known}/", known.replace("-31", "-3"), known.replace("archive", "x")):
-        assert ask(edge, path).status == 404, path

@@ -87,7 +87,7 @@ def rendered(settings: Config) -> dict[str, str]:
     names = {nginx_values.site(settings.base_url): "site", nginx_values.inside(settings.base_url): "127.9.9.9:20127"}
     files = {file.name: renamed(file.text, names) for file in deployment.render(settings)}
     report = Report(as_of=NOW, source=settings.source.url.get_secret_value()).content()
-    nothing = Excerpts(Catalog([], as_of=NOW, hidden=0)), Downloads(None, None, None)
+    nothing = Excerpts(Catalog([], as_of=NOW, hidden=0)), Downloads(None, None)
     return files | {name: body.decode() for name, body in pages.render(settings, report, *nothing)}
 
 

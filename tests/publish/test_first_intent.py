@@ -1,5 +1,6 @@
 """A takedown deletes the details of its markets after a few requests, however large the site is."""
 
+import json
 import sqlite3
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -19,7 +20,7 @@ from generator.publish.run import Options, Publication
 from generator.source.address import shape
 from generator.stores.directory import Directory
 from generator.stores.store import BeforeEach, Condition, If, Stored, nothing
-from generator.tree import shards
+from generator.tree import manifest, shards
 from generator.tree.blocklist import BlockedList
 from generator.tree.files import SHARDS
 from generator.tree.folder import locked
@@ -31,8 +32,6 @@ from tests.support.stores.records import sharded
 
 #: The requests before the details of a market are gone must be fewer.
 LIMIT = 10
-#: Minutes.
-DAY = 24 * 60
 
 
 class Watched(Directory):
@@ -84,20 +83,22 @@ def slug_address(config: Config, slug: str) -> str:
     return f"{config.base_url}/{keys.MARKETS}/{slug}"
 
 
-def test_archived_days_since_its_creation_go_with_the_details_of_a_market(tmp_path: Path) -> None:
-    """Two more requests tell which: for the index of the archive, and for the detail."""
-    config = make_config(tmp_path, layout="chunks", archive__days=5)
-    store = Watched(tmp_path / "store")
+def test_a_former_archive_goes_with_the_details_of_a_market(tmp_path: Path) -> None:
+    """One more request finds it: it is listed. Its files go before the record is released, and then nobody looks."""
+    config = make_config(tmp_path, layout="chunks")
+    store, left = Watched(tmp_path / "store"), [f"{keys.ARCHIVE_PREFIX}{name}.json" for name in ("2026-01-30", "index")]
     with sharded():
-        for minute in (-2 * DAY, -DAY, 0):
-            volumes = {number: {"volume": 3_000 + minute + number} for number in range(1, 51)}
-            publish_site(sites.make(config, volumes, minute), store)
-        days = [key for key in store.keys(f"v1/{keys.ARCHIVE}/") if keys.is_archived_day(key)]
-        assert len(days) == 3
+        publish_site(sites.make(config, {number: {} for number in range(1, 51)}, 0), store)
+        root = json.loads(Path(store.name, record.KEY).read_bytes())
+        former = {**root, "format": 1, "built": {**root["built"], "format": 1}}
+        store.put(record.KEY, json.dumps(former).encode(), If.ALWAYS)
+        for key in (*left, stray := keys.chunk(keys.DUMPS, "markets/f.ndjson.gz")):
+            store.put(key, b"{}", If.ALWAYS)
         requests = take_down(store, config, market_id(6), keys.detail(market_id(6)))
-    assert store.deletions[:2] == [[keys.detail(market_id(6))], sorted(days)[:-1]]
-    assert 0 < len(requests) < LIMIT + 2
-    assert {*days} <= {*store.keys(f"v1/{keys.ARCHIVE}/")}
+    assert 0 < len(requests) < LIMIT
+    assert store.deletions[:2] == [[keys.detail(market_id(6))], left]
+    assert not [key for key in (*left, stray) if Path(store.name, key).exists()]
+    assert root_of(store).built.format == manifest.FORMAT
 
 
 @pytest.fixture

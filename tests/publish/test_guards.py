@@ -356,14 +356,14 @@ def test_a_missing_target_is_reported(published_site: PublishedSite) -> None:
 
 
 @pytest.mark.parametrize("option", [(), ("--verify",)])
-@pytest.mark.parametrize(("number", "remedy"), [(2, "upgrade this program"), (0, "run the version that wrote it")])
+@pytest.mark.parametrize(("number", "remedy"), [(3, "upgrade this program"), (0, "run the version that wrote it")])
 def test_a_record_of_another_format_is_refused(
     published_site: PublishedSite, number: int, remedy: str, option: tuple[str, ...]
 ) -> None:
     root = json.loads(published_site.stored()["manifest.json"])
     published_site.put("manifest.json", json.dumps(root | {"format": number, "shards": 7}).encode())
     assert published_site.refused(1, "publish", *option) == (
-        f"s3://markets/api: manifest.json: format {number}, this program knows 1; {remedy}"
+        f"s3://markets/api: manifest.json: format {number}, this program knows 2; {remedy}"
     )
 
 

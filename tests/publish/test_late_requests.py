@@ -49,10 +49,6 @@ def is_deletion(request: Request) -> bool:
     return request.operation == "DeleteObjects" and b"/v1/" in request.body
 
 
-def is_deletion_of_files(request: Request) -> bool:
-    return is_deletion(request) and f"/{keys.DUMPS}/markets/".encode() in request.body
-
-
 def is_deletion_or_first_page(request: Request) -> bool:
     """More than a thousand requests of a takedown, where pages have every limit."""
     return is_deletion(request) or (request.operation == "PutObject" and "/first/" in request.key)
@@ -61,11 +57,6 @@ def is_deletion_or_first_page(request: Request) -> bool:
 def is_page(request: Request) -> bool:
     key = request.key.removeprefix(PREFIX)
     return request.operation == "PutObject" and keys.is_immutable(key) and "/lists/open/new/" in key
-
-
-def is_file(request: Request) -> bool:
-    key = request.key.removeprefix(PREFIX)
-    return request.operation == "PutObject" and keys.is_immutable(key) and f"/{keys.DUMPS}/" in key
 
 
 def undo(site: PublishedSite) -> None:
@@ -88,26 +79,6 @@ def test_a_put_that_arrives_late_brings_no_withdrawn_market_back_for_good(publis
     published_site.done("rebuild")
     assert published_site.traces(MARKET) == []
     published_site.check()
-
-
-def test_the_file_of_an_archived_day_that_arrives_late_from_a_killed_takedown_does_not_stay(
-    archived: PublishedSite,
-) -> None:
-    """The record names the new days as current by then, and no longer as what that run had begun."""
-    known = archived.objects().keys()
-    with dropping(archived, is_file) as dropped, dying_before(archived.server, is_deletion_of_files):
-        archived.run("takedown", market_id(MARKET))
-    late = {request.key.removeprefix(PREFIX) for request in dropped} - known
-    bodies = {key: body for key, body in archived.objects().items() if key in late}
-    assert len(bodies) == len(late) > 2
-    archived.server.behaviour.clock_offset_s += 600
-    archived.done("takedown", market_id(CLOSED))
-    for key, body in bodies.items():
-        archived.put(key, body)
-    assert archived.traces(CLOSED, output=False)
-    archived.done("rebuild")
-    assert archived.traces(CLOSED, output=False) == []
-    archived.check()
 
 
 def test_a_deletion_that_arrives_late_is_repaired_by_the_next_rebuild(published_site: PublishedSite) -> None:

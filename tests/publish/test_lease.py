@@ -218,6 +218,6 @@ def test_a_damaged_record_is_refused_unless_it_is_doubted(s3: S3Server) -> None:
 
 @pytest.mark.parametrize("is_doubted", [False, True])
 def test_the_record_of_a_newer_program_is_never_replaced(s3: S3Server, is_doubted: bool) -> None:  # noqa: FBT001 - a row
-    put(s3, b'{"format": 2, "all": "new"}')
-    with pytest.raises(StoreError, match="format 2, this program knows 1; upgrade this program"):
+    put(s3, b'{"format": 3, "all": "new"}')
+    with pytest.raises(StoreError, match="format 3, this program knows 2; upgrade this program"):
         Lease(open_bucket(s3, "obstore"), LEASE).read(is_doubted=is_doubted)

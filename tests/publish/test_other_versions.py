@@ -90,7 +90,7 @@ def test_commands_that_read_the_record_name_what_brings_it_over(
 
 
 def test_a_record_of_an_unknown_format_is_replaced_by_nobody_but_details_go(published_site: PublishedSite) -> None:
-    root = {**json.loads(published_site.stored()[record.KEY]), "format": 2}
+    root = {**json.loads(published_site.stored()[record.KEY]), "format": 3}
     published_site.put(record.KEY, json.dumps(root).encode())
     result = published_site.run("takedown", market_id(1))
     assert result.exit_code == 1
@@ -100,12 +100,12 @@ def test_a_record_of_an_unknown_format_is_replaced_by_nobody_but_details_go(publ
     assert json.loads(published_site.stored()[record.KEY]) == root
 
 
-@pytest.mark.parametrize("number", [0, 2])
+@pytest.mark.parametrize("number", [0, 3])
 def test_a_folder_of_an_unknown_format_is_made_anew(published_site: PublishedSite, number: int) -> None:
     change(published_site, {"format": number}, "folder")
     result = published_site.run("takedown", market_id(1))
-    assert f"format {number}, this program knows 1" in result.stderr
-    assert ("upgrade this program" in result.stderr) == (number == 2)
+    assert f"format {number}, this program knows 2" in result.stderr
+    assert ("upgrade this program" in result.stderr) == (number == 3)
     assert "make the folder anew with `public-markets build --full`" in result.stderr
     published_site.done("build", "--full", "--as-of", hour(2))
     assert published_site.traces(1) == []

@@ -8,6 +8,7 @@ import pytest
 from pydantic import ValidationError
 
 from generator.api.times import instant
+from generator.publish import record
 from generator.publish.record import Published, Work, decoded
 from generator.tree.manifest import Retired
 from tests.support.sites.builds import manifest_of
@@ -49,9 +50,25 @@ def test_a_damaged_record_is_refused() -> None:
 
 
 def test_another_format_is_distinguished_from_damage() -> None:
-    with pytest.raises(ValueError, match="format 2, this program knows 1") as caught:
-        decoded(b'{"format": 2, "everything": "else"}')
+    with pytest.raises(ValueError, match="format 3, this program knows 2") as caught:
+        decoded(b'{"format": 3, "everything": "else"}')
     assert not isinstance(caught.value, ValidationError)
+
+
+def test_an_archive_of_a_former_program_is_left_out_wherever_a_record_names_it() -> None:
+    entry = {"list": "dumps/archive", "generation": "d1", "count": 1, "bytes": 1, "retiredAt": AT}
+    other = {**entry, "list": "dumps"}
+    root = json.loads(RECORD.encoded())
+    state = {"format": 1, "current": {"dumps": other, "dumps/archive": entry}, "retired": [entry, other]}
+    root |= {"format": 1, "built": {**root["built"], **state}, "due": [other, entry]}
+    root["built"]["current"] = {name: {"generation": "d1", "count": 1, "bytes": 1} for name in state["current"]}
+    root["abandoned"] = [{"until": AT, "touched": [], "generations": [entry], "due": [entry, other]}]
+    found = decoded(json.dumps(root).encode())
+    (abandoned,) = found.abandoned
+    named = (*found.built.retired, *found.due, *abandoned.generations, *abandoned.due)
+    assert [one.list for one in named] == ["dumps"] * 3
+    assert [*found.built.current] == ["dumps"]
+    assert (found.format, found.built.format, found.built.may_have_archive) == (record.FORMAT, 1, True)
 
 
 def test_instants_sort_chronologically_as_text() -> None:

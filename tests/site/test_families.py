@@ -39,7 +39,7 @@ def test_every_published_object_is_in_one_row_which_tells_how_it_is_served(layou
             assert keys.headers(key)["Cache-Control"] == row.cache, key
             assert row.name == "feeds" or keys.content_type(key) == row.media_type, key
             assert rank(key) is row.rank
-    assert used == {one.name for one in FAMILIES} - {"archive", "days"}
+    assert used == {one.name for one in FAMILIES}
 
 
 def test_rows_are_in_publication_order_and_have_names_and_keys_of_their_own() -> None:

@@ -276,6 +276,9 @@ def test_a_state_is_held_by_the_lists_that_select_it() -> None:
 
 def test_the_format_of_a_file_is_read_whatever_else_it_holds() -> None:
     stored.require_format(b'{"format": 7, "else": []}', 7)
+    stored.require_format(b'{"format": 7, "else": []}', 8, 6)
+    with pytest.raises(FormatError, match=r"^format 7, this program knows 9$"):
+        stored.require_format(b'{"format": 7, "else": []}', 9, 8)
     with pytest.raises(FormatError, match=r"^format 7, this program knows 1$"):
         stored.require_format(b'{"format": 7, "else": []}', 1)
     for content in (b"{}", b"[]", b"", b'{"format": null}'):

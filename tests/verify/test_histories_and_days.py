@@ -1,12 +1,9 @@
-"""`verify` compares full histories with details, and archived days with their index; and what is withdrawn."""
+"""`verify` compares full histories with details; and what is withdrawn."""
 
-import gzip
 import io
-import json
 import re
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
@@ -14,8 +11,6 @@ from typing import Any, Final
 import numpy as np
 import pytest
 
-from generator.api import keys
-from generator.api.archive import ArchiveHead
 from generator.downloads import parquet, record_files, records
 from generator.downloads.records import Records
 from generator.verify import expected, period_files
@@ -24,11 +19,10 @@ from generator.verify.mismatches import Verdict
 from generator.verify.parquet_files import ParquetCheck, can_compare_rows
 from generator.verify.reader import SiteReader
 from tests.bench import databases
-from tests.support.edges.servers import Answer
 from tests.support.sites.builds import AS_OF, NO_LIMITS, build_now, make_config
 from tests.verify.altering import Proxy, Upstream, asked_once, in_process, proxied
 from tests.verify.rows import instant
-from tests.verify.test_verify import changed, dump_head, edit, in_parquet, mismatches, put_in_place
+from tests.verify.test_verify import dump_head, edit, in_parquet, mismatches, put_in_place
 
 SETTINGS: Final[dict[str, Any]] = {"layout": "chunks", "dumps__parquet": True, "dumps__histories": "full"}
 
@@ -165,102 +159,3 @@ def test_the_last_markets_are_not_compared_if_there_are_too_many_rows_nor_one_th
     assert {key: len(rows) for key, rows in held([0, 1, 1, 1, 2, 9]).rows.items()} == {"0": 1, "1": 3, "2": 1}
     assert {key: len(rows) for key, rows in held([0, 1, 1, 2, 2, 2]).rows.items()} == {"0": 1, "1": 2}
     assert {key: len(rows) for key, rows in held([0, 1, 1, 1, 1, 1, 2]).rows.items()} == {"0": 1, "2": 1}
-
-
-# ── archived days ─────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-DAY: Final = "2026-01-29"
-
-
-@pytest.fixture(scope="module")
-def archived(demo_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A site with two days that are over."""
-    folder = tmp_path_factory.mktemp("archived")
-    databases.copy_first(demo_folder / "markets.db", 40, folder / "markets.db")
-    for days in (2, 1, 0):
-        build_now(make_config(folder, layout="chunks", archive__days=5), AS_OF - timedelta(days=days))
-        edit(folder, "UPDATE markets SET trader_count = trader_count + 1")
-    return folder
-
-
-@pytest.fixture(scope="module")
-def archive(archived: Path) -> Upstream:
-    return asked_once(in_process(make_config(archived, layout="chunks", archive__days=5, **NO_LIMITS)))
-
-
-@pytest.fixture
-def days(archive: Upstream) -> Iterator[Proxy]:
-    with proxied(archive) as running:
-        yield running
-
-
-def head_of(folder: Path) -> ArchiveHead:
-    head = ArchiveHead.found_by(lambda key: (folder / "output" / key).read_bytes())
-    assert head
-    return head
-
-
-def test_every_day_and_its_file_is_asked_for_and_nothing_is_wrong(archived: Path, days: Proxy) -> None:
-    assert mismatches(days.url, None) == []
-    for day in head_of(archived).days:
-        assert f"/{keys.archived_day(day.date)}" in days.asked
-        assert f"/{day.files('')[0].key}" in days.asked
-
-
-def test_a_sample_asks_for_as_many_days(days: Proxy) -> None:
-    assert mismatches(days.url, 50) == []
-    assert len([target for target in days.asked if keys.is_archived_day(target[1:])]) == 1
-
-
-#: What is answered otherwise, and what is said of it; without a pattern, the first file of the first day.
-CHANGES: Final[dict[str, tuple[str, Callable[[Answer], Answer], str]]] = {
-    "the object of a day": (
-        rf"archive/{DAY}",
-        lambda answer: replace(answer, body=changed(answer.body, lambda day: day.update(count=7))),
-        "is not what the index",
-    ),
-    "a day that is missing": (rf"archive/{DAY}", lambda answer: replace(answer, status=404), "is answered 404"),
-    "the index": (r"archive/index", lambda answer: replace(answer, body=b"{}"), "Field required"),
-    "a file": (
-        "", lambda answer: replace(answer, body=gzip.compress(b"")), "is not the file that the archive names",
-    ),
-}  # fmt: skip
-
-
-@pytest.mark.campaign(short=1)
-@pytest.mark.parametrize("kind", CHANGES)
-def test_what_is_not_as_the_index_says_is_named(archived: Path, days: Proxy, kind: str) -> None:
-    pattern, change, text = CHANGES[kind]
-    pattern = pattern or head_of(archived).days[0].files("")[0].name
-    days.alter = lambda target, answer: (
-        replace(change(answer), headers={**answer.headers, "etag": '"other"'})
-        if re.search(pattern, target) and answer.status == 200
-        else answer
-    )
-    (found,) = mismatches(days.url, None)
-    assert re.search(pattern, found.target)
-    assert text in found.text
-
-
-def test_a_market_that_is_shown_on_a_day_and_not_public_is_named(archived: Path, tmp_path: Path) -> None:
-    """The site is as an attacker, or a cache, would have it: the market is out of everything but a day."""
-    ndjson = archived / "output" / head_of(archived).days[0].files("")[0].key
-    gone = json.loads(gzip.decompress(ndjson.read_bytes()).splitlines()[0])["id"]
-    folder = tmp_path / "without"
-    folder.mkdir()
-    databases.copy_first(archived / "markets.db", 40, folder / "markets.db")
-    edit(folder, "DELETE FROM markets WHERE id = ?", gone)
-    build_now(make_config(folder, layout="chunks"), AS_OF, shrink=True)
-    with proxied(in_process(make_config(folder, layout="chunks", **NO_LIMITS))) as other:
-
-        def alter(target: str, answer: Answer) -> Answer:
-            path = archived / "output" / target[1:]
-            is_of_archive = target.startswith("/v1/dumps/") and answer.status == 404 and path.is_file()
-            headers = {**answer.headers, "content-type": "application/json"}
-            return replace(answer, status=200, body=path.read_bytes(), headers=headers) if is_of_archive else answer
-
-        other.alter = alter
-        found = mismatches(other.url, None)
-    assert {one.verdict for one in found} == {Verdict.WITHDRAWN}
-    assert all(gone in one.text for one in found)

@@ -5,7 +5,6 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from generator.api import feeds, keys
-from generator.api.archive import ArchiveHead
 from generator.api.downloads import ChangesHead, DumpHead, PeriodFile, TableFile
 from generator.config.settings import Config
 from generator.site.families import FAMILIES
@@ -25,17 +24,15 @@ class Downloads(NamedTuple):
 
     dump: DumpHead | None
     changes: ChangesHead | None
-    archive: ArchiveHead | None
     documents: Sequence[str] = ()
 
     @classmethod
     def read(cls, read: Callable[[str], bytes | None]) -> "Downloads":
         """Read them from an output folder."""
-        dump, changes, archive = (read(keys.head(name)) for name in keys.DOWNLOADS)
+        dump, changes = (read(keys.head(name)) for name in keys.DOWNLOADS)
         return cls(
             dump=DumpHead.model_validate_json(dump) if dump else None,
             changes=ChangesHead.model_validate_json(changes) if changes else None,
-            archive=ArchiveHead.model_validate_json(archive) if archive else None,
             documents=[key for key in _documents() if read(key) is not None],
         )
 
@@ -44,11 +41,10 @@ class Downloads(NamedTuple):
         return {
             "dump": self.dump,
             "change_feed": self.changes,
-            "days": [*self._days()][::-1],
             "files_of_markets": [*self._markets()],
             "files_of_tables": [*self._tables()],
             "steps": [*self._steps()][::-1],
-            "heads": {name: keys.head(name) for name, head in zip(keys.DOWNLOADS, self[:3], strict=True) if head},
+            "heads": {name: keys.head(name) for name, head in zip(keys.DOWNLOADS, self[:2], strict=True) if head},
             "documents": [(key.removeprefix(ROOT), key) for key in self.documents],
             "feeds": [*_feeds()] if config.feeds.enabled else [],
         }
@@ -62,10 +58,6 @@ class Downloads(NamedTuple):
         for table, title in {"history": "Histories", "fills": "Fills"}.items():
             for file in self.dump.table(table) if self.dump else ():
                 yield File(f"{title} of {_rows_of(file)}", file.key, file.size)
-
-    def _days(self) -> Iterable[tuple[str, str, int, str]]:
-        for day in self.archive.all_days() if self.archive else ():
-            yield day.date, keys.archived_day(day.date), day.count, day.state
 
     def _steps(self) -> Iterable[tuple[int, int, str, str, int]]:
         for serial, step in self.changes.numbered() if self.changes else ():

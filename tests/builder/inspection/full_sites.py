@@ -35,7 +35,7 @@ def write_pages(
     folder: Path, report: dict[str, Any], excerpts: Excerpts, figures: HistoryFigures | None = None, **settings: Any
 ) -> None:
     """Write the pages of a site without downloads into the folder."""
-    nothing = Downloads(None, None, None)
+    nothing = Downloads(None, None)
     for name, body in pages.render(make_config(folder, **settings), report, excerpts, nothing, figures):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(body)

@@ -69,7 +69,7 @@ def pages(tmp_path: Path, config: Config | None = None, **report: Any) -> dict[s
     """The pages of one market, with additional fields in the report."""
     made = Report(as_of=NOW, source="sqlite:///markets.db", built=1)
     excerpts = Excerpts(Catalog([public_market()], as_of=NOW, hidden=0))
-    nothing = Downloads(None, None, None)
+    nothing = Downloads(None, None)
     rendered = inspection.render(config or make_config(tmp_path), {**made.content(), **report}, excerpts, nothing)
     return {name: body.decode() for name, body in rendered}
 
@@ -106,7 +106,7 @@ def test_the_page_leads_to_every_file_to_take_away_and_to_the_feeds(
     insert_market(database)
     for volume in (1.0, 2_000.0):
         database.execute("UPDATE markets SET volume = ?", [volume])
-        build_now(make_config(tmp_path, archive__days=3))
+        build_now(make_config(tmp_path))
     output = tmp_path / "output"
     page = (output / names.INSPECTION).read_text()
     links = {str(dict(attributes).get("href")) for tag, attributes in Elements(page).tags if tag == "a"}
@@ -115,7 +115,7 @@ def test_the_page_leads_to_every_file_to_take_away_and_to_the_feeds(
     (step,) = json.loads((output / keys.head(keys.CHANGES)).read_bytes())["steps"]
     feeds = {keys.feed(name, form) for name in ("new", "resolved") for form in ("json", "atom")}
     files_ = {keys.chunk(keys.DUMPS, dump["name"]), keys.chunk(keys.CHANGES, step["name"])}
-    assert offered == feeds | files_ | {*map(keys.head, keys.DOWNLOADS), keys.archived_day(NOW[:10])}
+    assert offered == feeds | files_ | {*map(keys.head, keys.DOWNLOADS)}
     assert all((output / link).is_file() for link in offered)
     text = " ".join(re.sub(r"<[^>]+>", "", page).split())
     assert f"The dump holds the 1 market that lists hold, as of {NOW[:10]} {NOW[11:16]} UTC." in text

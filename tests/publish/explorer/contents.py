@@ -31,13 +31,12 @@ LISTS: Final = ("all/popular", "open/new")
 LIMITS: Final = (1, 100)
 LAYOUTS: Final = ("pages", "chunks")
 #: Stand for the layouts of games whose site has a search index, and all kinds of objects: index, feeds, prices, dump,
-#: change feed, Parquet with full histories, and an archived day. The record of the last is whole; all others have
-#: shards.
+#: change feed, and Parquet with full histories. The record of the last is whole; all others have shards.
 SEARCHED: Final = "searched"
 EVERYTHING: Final = "everything"
 WHOLE: Final = "whole"
 _SEARCHED: Final = {"layout": "chunks", "variant": "extended", "search": "title+description"}
-_ALL_KINDS: Final = {**_SEARCHED, "dumps__parquet": True, "dumps__histories": "full", "archive__days": 3}
+_ALL_KINDS: Final = {**_SEARCHED, "dumps__parquet": True, "dumps__histories": "full"}
 _FEW_KINDS: Final = {"dumps__ndjson": False, "feeds__enabled": False, "prices_file": False}
 _SETTINGS: Final[Mapping[str, Mapping[str, Any]]] = {
     SEARCHED: {**_SEARCHED, **_FEW_KINDS},
@@ -49,7 +48,6 @@ SEARCHES: Final = ("all/popular?quest",)
 
 #: The markets of each content of the database by number, and the minute of its build.
 CONTENTS: Final[Mapping[str, tuple[Mapping[int, Mapping[str, Any]], int]]] = {
-    "before": ({1: {}, 2: {"question": "Question 2, at first?"}}, -1_440),
     "old": ({1: {}, 2: {}}, 0),
     "other": ({1: {}, 2: {"question": "Question 2, edited?"}}, 1),
     "unpublished": ({1: {"question": "Question 1, never published?"}, 2: {}}, 1),
@@ -108,10 +106,6 @@ def built(layout: str, content: str, blocked: frozenset[str] = frozenset()) -> B
     settings = config(layout, "-".join(["builder", content, *sorted(blocked)]))
     catalog = _catalog(settings, content, blocked)
     with nobody():
-        if settings.archive.days:
-            _place(settings, _catalog(settings, "before", blocked))
-            # Whatever follows begins a session of its own.
-            shutil.rmtree((settings.output / keys.head(keys.CHANGES)).parent)
         if content == "new" and not blocked:
             published = _place(settings, _catalog(settings, "old", frozenset()))
             with locked(settings.output) as folder:

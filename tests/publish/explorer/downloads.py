@@ -1,14 +1,11 @@
 """What readers of downloads find: all markets of the dump, and the steps of the change feed that lead to it."""
 
 from collections.abc import Iterator, Mapping
-from collections.abc import Set as AbstractSet
 from functools import lru_cache
-from hashlib import sha256
 
 from pydantic import TypeAdapter
 
 from generator.api import downloads, keys
-from generator.api.archive import ArchivedDay, ArchiveHead
 from generator.api.downloads import ChangesHead, DownloadFile, DumpHead
 from generator.downloads import dump, market_lines
 from tests.downloads import states
@@ -43,47 +40,6 @@ def faults(objects: Objects) -> Iterator[str]:
     yield from (f"a head leads to a file that is missing or damaged: {kind}" for kind in lost)
     if feed and feed.serial <= len(feed.steps):
         yield "the change feed has more steps than serials"
-    yield from _faults_of_archive(objects)
-
-
-def _faults_of_archive(objects: Objects) -> Iterator[str]:
-    head = ArchiveHead.found_by(objects.get)
-    if head is None:
-        if keys.head(keys.ARCHIVE) in objects:
-            yield "the index of the archive is damaged"
-        return
-    if not {keys.archived_day(day.date) for day in head.all_days()} <= objects.keys():
-        yield "the index of the archive names a day that is missing"
-    shown, days = shown_in_dump(objects), sorted(filter(keys.is_archived_day, objects))
-    for key in days:
-        day = ArchivedDay.model_validate_json(objects[key])
-        if not _is_day(objects, day):
-            yield "an archived day is not what it says, or its files are missing"
-        # A day that is over loses markets before the dump does.
-        elif key != days[-1] and shown is not None and not shown_in(objects, day.markets[0].key) <= shown:
-            yield "an archived day shows a market that the dump does not"
-
-
-def shown_in_dump(objects: Objects) -> AbstractSet[str] | None:
-    """The markets (ids) of the dump; None without one that can be read."""
-    head = DumpHead.found_by(objects.get)
-    return shown_in(objects, head.ndjson.key) if head and _is_whole(objects, head.ndjson) else None
-
-
-def shown_in(objects: Objects, key: str) -> AbstractSet[str]:
-    """The markets (ids) in a dump's file."""
-    return (lines_of(objects, key) or {}).keys()
-
-
-def _is_day(objects: Objects, day: ArchivedDay) -> bool:
-    """Whether the files of a day are whole, and have the same markets."""
-    if not all(_is_whole(objects, file) for file in day.markets):
-        return False
-    ndjson, *others = day.markets
-    text = readable(ndjson.key, objects[ndjson.key])
-    ids = {market_lines.id_of(line) for line in text.splitlines()}
-    is_same = all(_owners(objects[file.key]) == ids for file in others)
-    return is_same and len(others) == 1 and sha256(text).hexdigest() == day.state and len(ids) == day.count
 
 
 def markets(objects: Objects) -> tuple[Seen, ...] | None:

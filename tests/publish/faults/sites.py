@@ -26,9 +26,8 @@ from generator.site import families, history_state
 from generator.site.catalog import Catalog, Naming
 from generator.site.make import Details, Maker, Outline
 from generator.source.address import shape
-from generator.tree import sessions, staging
+from generator.tree import staging
 from generator.tree.artifact import Artifact
-from generator.tree.files import MANIFEST
 from generator.tree.folder import Output, locked
 from generator.tree.manifest import Manifest
 from generator.tree.staging import Rendered, Staged
@@ -56,7 +55,6 @@ MARKETS: Final[Mapping[int, Mapping[str, Any]]] = {
     8: {"trader_count": 2},
     9: {"trader_count": 7},
 }
-_MINUTES_PER_DAY: Final = 1_440
 #: What details say besides: of each market, and beside it.
 _MORE: Final = '"poolYes":50.0,"poolNo":50.0,"tradingPauseReason":null,"fxFamilyMember":null'
 _FILL: Final = (
@@ -102,9 +100,7 @@ class SiteContent:
 
 
 def make(config: Config, shown: Mapping[int, Mapping[str, Any]], minute: int) -> SiteContent:
-    """Build a site of these markets in the folder, `minute` minutes after `AS_OF`; before the first, that of a day."""
-    if config.archive.days and not (config.output / MANIFEST).exists():
-        make_day(config, shown)
+    """Build a site of these markets in the folder, `minute` minutes after `AS_OF`."""
     catalog = catalog_of(shown, minute, config.search_texts)
     names = SEARCHED_LISTS if config.can_search else LISTS
     with locked(config.output) as folder:
@@ -113,16 +109,6 @@ def make(config: Config, shown: Mapping[int, Mapping[str, Any]], minute: int) ->
     assert manifest
     state = state_of(catalog) | (searched(catalog) if config.can_search else {})
     return SiteContent(config, manifest, files(config.output), state)
-
-
-def make_day(config: Config, shown: Mapping[int, Mapping[str, Any]]) -> None:
-    """Build what the site was on the day before, when each of its markets had another volume."""
-    names = SEARCHED_LISTS if config.can_search else LISTS
-    other = {number: {**columns, "volume": 7.0} for number, columns in shown.items()}
-    catalog = catalog_of(other, -_MINUTES_PER_DAY, config.search_texts)
-    with locked(config.output) as folder:
-        placed = staging.place(folder, None, rendered(folder, catalog, config, names), config.cursor.lifetime)
-        sessions.purge(folder, placed.manifest, config.cursor.lifetime)
 
 
 def catalog_of(shown: Mapping[int, Mapping[str, Any]], minute: int, search_texts: tuple[str, ...] = ()) -> Catalog:

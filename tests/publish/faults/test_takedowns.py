@@ -12,10 +12,7 @@ from typing import NamedTuple
 import pytest
 
 from generator.api import keys
-from generator.api.archive import ArchiveHead
-from generator.publish import blocklist as store_blocklist
-from generator.tree import blocklist, chunks, layouts
-from tests.publish.explorer import downloads
+from generator.tree import chunks, layouts
 from tests.publish.faults.rounds import code_of, run_all
 from tests.publish.faults.scene import (
     LEASE_S,
@@ -238,59 +235,6 @@ def test_a_takedown_that_was_killed_and_runs_again_keeps_the_index(scene: Scene)
         take_down(scene, HIDDEN)
         check_quiet_without(scene, HIDDEN)
         check_lists(scene, without(old.state, HIDDEN))
-
-
-@pytest.mark.campaign(short=0)
-@pytest.mark.parametrize("is_followed", [True, False])
-def test_a_takedown_killed_at_any_write_loses_no_archived_day(scene: Scene, *, is_followed: bool) -> None:
-    """Another takedown, of the same market or not, or another machine's build after an undo, finds each day whole.
-
-    The first twenty writes replace the days. At every other one, a put that was under way arrives before the next run.
-    """
-    scene.publish_everything()
-    scene.layouts = dict.fromkeys(("a", "b", "elsewhere"), layouts.COMPACT)
-    old = scene.site("a", 0)
-    scene.publish(old)
-    before, days = scene.objects(), days_in(scene)
-    new = scene.site("b", 1, m1={"question": "New?"})
-    store, kills = scene.store(scene.config("elsewhere")), 0
-    for writes in (*range(20), *range(20, 1_000, 11)):
-        scene.reset(before)
-        mortal = DiesAfter(store, writes)
-        try:
-            take_down(scene, HIDDEN, store=mortal)
-            break
-        except DiedError:
-            kills += 1
-        check_known(scene.objects())
-        scene.pass_time(LEASE_S + 2)
-        if writes % 2 == is_followed:
-            mortal.arrive()
-        if is_followed:
-            take_down(scene, HIDDEN if writes % 4 < 2 else OTHER)
-            gone = store_blocklist.read(store).ids()
-            for number in (HIDDEN, OTHER):
-                if market_id(number) in gone:
-                    check_quiet_without(scene, number)
-            assert days_in(scene) == {day: markets - gone for day, markets in days.items()}
-        else:
-            scene.server.bucket.delete(PREFIX + blocklist.KEY)
-            scene.publish(new)
-            check_whole(scene.objects(), new)
-            check_lists(scene, new.state)
-            # Days that are over may lack the market, as the takedown was undone.
-            assert {day: markets | {market_id(HIDDEN)} for day, markets in days_in(scene).items()} == days
-    assert kills > 20
-    assert len(days) == 2
-
-
-def days_in(scene: Scene) -> dict[str, frozenset[str]]:
-    """The markets (ids) of each archived day, by its date."""
-    bodies = {key: found.body for key, found in scene.objects().items()}
-    head = ArchiveHead.found_by(bodies.get)
-    assert head
-    assert head.today, "the day that is not over"
-    return {day.date: frozenset(downloads.shown_in(bodies, day.files("")[0].key)) for day in head.all_days()}
 
 
 def writes_of(scene: Scene, site: SiteContent) -> list[str]:

@@ -16,7 +16,7 @@ from typing import Any, Final, Literal, TypeAlias
 from urllib.parse import unquote
 
 from generator.api import keys
-from generator.config.downloads import Archive, Dumps
+from generator.config.downloads import Dumps
 from generator.config.settings import Config, Publish
 from generator.edge import cloudfront, deployment
 from tests.support.edges import kept_node
@@ -37,7 +37,7 @@ PLAIN: Final = Config()
 EXTENDED: Final = Config(variant="extended")
 CHUNKED: Final = Config(layout="chunks")
 #: With every kind of file.
-FULL: Final = Config(dumps=Dumps(parquet=True, histories="full"), archive=Archive(days=3))
+FULL: Final = Config(dumps=Dumps(parquet=True, histories="full"))
 IN_BUCKET: Final = Config(publish=Publish(target="s3://markets-example/read api/v1/"))
 #: Every character with a meaning in JavaScript, YAML, URLs or IAM.
 AWKWARD: Final = Config(

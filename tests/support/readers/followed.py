@@ -16,7 +16,6 @@ from typing import Any, Final
 import httpx
 
 from generator.api import downloads, keys
-from generator.api.archive import ArchiveHead
 from generator.api.downloads import ENTRY_SIZE, STEP_LIFETIME
 from generator.errors import BUILD_GUARDS
 from public_markets_client import Client, ClientError, NdjsonStore, Options
@@ -63,8 +62,6 @@ class Followed:
     #: What the last command that was completed left public.
     public: set[int] = field(default_factory=set)
     texts: dict[tuple[str, int], bytes] = field(default_factory=dict)
-    #: The archived days that were found so far.
-    days: set[str] = field(default_factory=set)
     #: How often a follower came without starting from a dump.
     by_steps: int = 0
     #: Followers that may find that a backup took the place of what they follow.
@@ -241,16 +238,6 @@ class Followed:
                 assert text.count(b"\n") == head["count"]
                 if key == CHANGES:
                     self._check_steps(head, text)
-        self._check_days()
-
-    def _check_days(self) -> None:
-        """Each day that the index of the archive names has files that are there, and just the state that it says."""
-        head = ArchiveHead.found_by(self.site.read)
-        for day in head.all_days() if head else ():
-            said = json.loads(self.site.read(keys.archived_day(day.date)) or b"{}")
-            text, *_ = [self._checked_file(keys.DUMPS, file, day.date) for file in said["markets"]]
-            assert said["state"] == hashlib.sha256(text).hexdigest(), day.date
-            self.days.add(day.date)
 
     def _checked_file(self, download: str, file: dict[str, Any], head: str) -> bytes:
         """What is in a file, which is just what a head says of it."""
