@@ -152,11 +152,10 @@ def _filled(part: Any, values: JsonObject) -> Any:
         return part
     found = JsonObject()
     for key, content in part.items():
-        condition = key.removeprefix("if ")
-        if condition == key != "...":
-            found[_text(key, values)] = _filled(content, values)
-        elif key == "..." or _holds(condition, values):
+        if key == "..." or (key.startswith("if ") and _holds(key[3:], values)):
             found |= _filled(content, values)
+        elif not key.startswith("if "):
+            found[_text(key, values)] = _filled(content, values)
     return found
 
 
@@ -178,11 +177,14 @@ def _holds(condition: str, values: JsonObject) -> bool:
 
 
 def _value(name: str, values: JsonObject) -> Any:
+    """The value of a name such as `config.schedule`; a duration in words, but None if it is 0."""
     first, _, rest = name.partition(".")
     found = values[first]
     if rest:
         found = found[rest] if isinstance(found, Mapping) else attrgetter(rest)(found)
-    return span(found) if isinstance(found, timedelta) and found else [*found] if isinstance(found, tuple) else found
+    if isinstance(found, timedelta):
+        return span(found) if found else None
+    return [*found] if isinstance(found, tuple) else found
 
 
 # ── the schemas ───────────────────────────────────────────────────────────────────────────────────────────────────────
