@@ -179,7 +179,7 @@ class Build(Extensible):
     variant: str  # The form of the API that is published.
     layout: str  # How lists are stored; of no concern to readers.
     markets: int  # How many markets are public, members of FX families included.
-    lists: Mapping[str, int] = field(hash=False)  # How many markets each list holds, by `status/sort`.
+    lists: Mapping[str, int] = field(hash=False)  # How many markets each list without category holds, by `status/sort`.
     snapshot_size: int  # How many markets each group of the snapshot has at most.
     search: tuple[str, ...] | None = None  # The texts in which `q` finds words; absent if there is no search.
     categories: tuple[Category, ...] | None = None  # The categories that have lists, by name and slug.
