@@ -147,7 +147,7 @@ or digit among them. A page may hold fewer markets than `limit`: only a null `ne
 def build(variant: Variant) -> str:
     """The description of `build.json`."""
     use = "Tells monitors and mirrors how fresh the data is and how much of it there is."
-    of_categories = " It names the categories that can be listed; the lists of one are `status.category/sort`."
+    of_categories = " It names the categories that can be listed."
     return use if variant == "core" else use + of_categories
 
 

@@ -72,7 +72,7 @@ MEANINGS: Final[dict[str, str]] = {
     "kind": "What happened; `announced` is what will.",
     "lastActivityAt": "When something last happened on the market.",
     "layout": "How lists are stored; of no concern to readers.",
-    "lists": "How many markets each list holds, by `status/sort`.",
+    "lists": "How many markets each list without category holds, by `status/sort`.",
     "llms": "The address of `llms.txt`.",
     "market": "The market itself.",
     "markets": "How many markets are public, members of FX families included.",
