@@ -248,7 +248,7 @@ Rows = list[list[Any]]
 @pytest.fixture(scope="module")
 def site(demo_folder: Path) -> Iterator[Config]:
     """A site behind nginx with full histories, built on two days, with other prices."""
-    with behind_nginx(demo_folder, variant="extended", dumps__histories="full") as config:
+    with behind_nginx(demo_folder, variant="extended", dumps__fills=True) as config:
         change_prices(config)
         build_now(config, AS_OF)
         yield config

@@ -30,7 +30,7 @@ The downloads, `dumps` and `changes`, have generations like a list in `chunks`; 
     v1/<download>/head.json                                             the pointer to the newest files
     v1/<download>/<generation>/index.json                               immutable: the same when it was the newest
     v1/dumps/markets/<digest>.ndjson.gz, .parquet                       immutable: all listed markets
-    v1/dumps/history/<partition>/<digest>.parquet, v1/dumps/fills/...   immutable: histories and recent fills
+    v1/dumps/history/<period>/<digest>.parquet, v1/dumps/closes/...     immutable: points, and what is made of them
     v1/changes/<digest>.ndjson.gz                                       immutable: a step of the change feed
 
 So has the archive, whose files are those of dumps:

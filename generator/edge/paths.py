@@ -6,9 +6,9 @@ from typing import Final, NamedTuple
 
 from generator.api import file_names, keys
 from generator.api.contract import API_VERSION
-from generator.api.downloads import MARKETS_FOLDER, NDJSON, PARQUET, TABLES, THINNED
+from generator.api.downloads import MARKETS_FOLDER, NDJSON, PARQUET, tables
 from generator.api.feeds import FEED_NAMES
-from generator.api.file_names import PARTITIONS, PERIODS
+from generator.api.file_names import SHAPES_OF_TABLE
 from generator.config.settings import Config
 
 #: What every key begins with.
@@ -55,7 +55,6 @@ class Shapes(NamedTuple):
 def shapes(config: Config) -> Shapes:
     """The paths of all files that these settings switch on."""
     root, whole = f"{keys.DUMPS}/", list[str]()
-    tables, folders = (TABLES, PERIODS) if config.has_full_histories else (THINNED, PARTITIONS)
     if config.dumps.ndjson:
         whole.append(f"{root}{MARKETS_FOLDER}*.{NDJSON}")
     if config.has_parquet:
@@ -64,7 +63,7 @@ def shapes(config: Config) -> Shapes:
         whole.append(f"{keys.CHANGES}/*.{NDJSON}")
     if config.archive.days:
         whole.append(_name(keys.archived_day("0000-00-00")))
-    return Shapes(whole, root, tables if config.has_parquet else (), file_names.shapes_of_table(folders))
+    return Shapes(whole, root, tables(fills=config.has_fills) if config.has_parquet else (), SHAPES_OF_TABLE)
 
 
 def pattern(config: Config) -> str:

@@ -23,7 +23,6 @@ from generator.site import archive_index
 from generator.site.archive_index import Read
 from generator.site.catalog import Catalog
 from generator.site.listed import Listed
-from generator.site.parquet_files import urls
 from generator.tree.download import NewFiles
 from generator.wording import counted
 
@@ -171,6 +170,8 @@ class ArchiveMaker:
         if not self.config.has_parquet:
             return None
         links = self.catalog.links(self.config.market_url)
+        from generator.site.parquet_files import urls  # noqa: PLC0415 - most sites need no NumPy
+
         lines, url_of = self._lines(ndjson), urls(self.catalog, links)
         draft = self.files.draft(lambda write: parquet.markets(write, lines, self.config.variant, url_of))
         self.files.stage(draft, MarketsFile.of(draft.content, self.config.files_url, "parquet"))

@@ -149,7 +149,6 @@ class Maker:
             catalog,
             ids,
             changed,
-            details.staged.objects,
             details.line_of,
             details.takedown,
             withdrawn,
@@ -175,7 +174,7 @@ class Maker:
 
         units: list[ItemList | Listed] = [*lists, *([listed] if listed else [])]
         staged_lists, made = list[StagedFamily](), downloads.NONE
-        is_little = sum(len(items.items) for items in lists) <= _ALONE and not self.config.has_full_histories
+        is_little = sum(len(items.items) for items in lists) <= _ALONE and not self.config.has_parquet
         workers = 1 if is_little else self.workers
         with worker_pool.results(stage, units, _work_of, workers) as results, self.folder.written_ahead() as ahead:
             for staged in map(self._advanced, results):

@@ -190,5 +190,5 @@ def test_a_damaged_detail_is_in_nothing_that_is_made(settings: Config, *, is_ful
     control = comparable(settings.output.with_name("whole"))
     assert {name for name in control if name not in PARTS and found.get(name) != control[name]} == set()
     # Without what full histories hold, every detail is read anyway.
-    is_read = is_full or settings.has_full_histories
+    is_read = is_full or settings.has_parquet
     assert [remark.key for remark in report.remarks] == ([] if is_read else [key])

@@ -49,14 +49,14 @@ EVERY = [
         base.model_copy(
             update={"variant": variant, "layout": layout, "search": search, "dumps": dumps, "archive": Archive(days=3)}
         ),
-        id=f"{name} {variant} {layout} {search} {dumps.histories}",
+        id=f"{name} {variant} {layout} {search} {dumps.fills}",
     )
     for (name, base), variant, layout, search, dumps in product(
         (("plain", PLAIN), ("awkward", AWKWARD)),
         VARIANTS,
         LAYOUTS,
         ("off", "title+description"),
-        (Dumps(parquet=True), Dumps(parquet=True, histories="full")),
+        (Dumps(parquet=True), Dumps(parquet=True, fills=True)),
     )
 ]
 

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from generator.api import feeds, keys
 from generator.api.archive import ArchiveHead
-from generator.api.downloads import ChangesHead, DumpHead, PeriodFile, TableFile
+from generator.api.downloads import ChangesHead, DumpHead
 from generator.config.settings import Config
 
 
@@ -59,7 +59,7 @@ class Downloads(NamedTuple):
     def _tables(self) -> Iterable[File]:
         for table, title in {"history": "Histories", "fills": "Fills"}.items():
             for file in self.dump.table(table) if self.dump else ():
-                yield File(f"{title} of {_rows_of(file)}", file.key, file.size)
+                yield File(f"{title} of {file.period}", file.key, file.size)
 
     def _days(self) -> Iterable[tuple[str, str, int, str]]:
         for day in self.archive.all_days() if self.archive else ():
@@ -73,13 +73,7 @@ class Downloads(NamedTuple):
 def files_since(head: DumpHead, table: str, since: datetime) -> list[str]:
     """The keys of a table's files of those months and years that were not over at this time (UTC)."""
     month = f"{since:%Y-%m}"
-    return [file.key for file in head.periods(table) if file.period >= month[: len(file.period)]]
-
-
-def _rows_of(file: TableFile) -> str:
-    if isinstance(file, PeriodFile):
-        return file.period
-    return f"markets that ended in {file.month}" if file.month else f"open markets, part {file.part}"
+    return [file.key for file in head.table(table) if file.period >= month[: len(file.period)]]
 
 
 def _feeds() -> Iterable[tuple[str, list[tuple[str, str]]]]:
