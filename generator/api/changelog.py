@@ -46,7 +46,7 @@ CHANGELOG: Final = Changelog(
             generator="0.1.0",
             kind="added",
             where=["DumpHead.candlesDay", "DumpHead.candlesHour", "DumpHead.closes", "getCandlesParquet"],
-            text="A site that publishes every point and every trade has daily and hourly candles, too, and the "
+            text="A site that publishes every point has daily and hourly candles, too, and the "
             "prices of markets at their close, a day and a week before.",
         ),
         ChangelogEntry(

@@ -41,7 +41,7 @@ def document(config: Config) -> JsonObject:
         "paths": described["paths"],
         "components": {
             "schemas": used(
-                schemas(config.variant, config.fills_window_step, config.texts, has_periods=config.has_full_histories),
+                schemas(config.variant, config.fills_window_step, config.texts),
                 described,
             ),
             "responses": described["responses"],

@@ -181,25 +181,15 @@ def _parquet(config: Config) -> JsonObject:
 
 def _tables(config: Config) -> Iterator[tuple[str, str, str, str, tuple[JsonObject, ...]]]:
     """Path, name, title and content of the operations for tables, with their parameters."""
-    name, title = "getTableParquet", "Get histories or fills as Parquet"
-    if not config.has_full_histories:
-        what = "Histories or recent fills of some markets"
-        yield "{table}/{state}/{partition}", name, title, what, _of_partitions()
-        return
-    tables = [table for table in downloads.TABLES if table not in downloads.CANDLES]
-    what = "All points or trades of a period, or the prices of the markets that closed in it"
+    tables = [table for table in downloads.tables(fills=config.has_fills) if table not in downloads.CANDLES]
+    rows = "points or trades" if config.has_fills else "points"
+    what = f"All {rows} of a period, or the prices of the markets that closed in it"
+    name, title = "getTableParquet", "Get histories, fills or closes as Parquet"
     yield "{table}/{period}", name, title, what, (_of_table(tables), _period())
     lengths = [table.removeprefix(_CANDLES) for table in downloads.CANDLES]
     what = "All candles of a month or year: of days, or of hours, which are kept for 90 days at least"
     length = _parameter("length", "How long a candle is.", f"^({'|'.join(lengths)})$", lengths[0])
     yield f"{_CANDLES}{{length}}/{{period}}", "getCandlesParquet", "Get candles as Parquet", what, (length, _period())
-
-
-def _of_partitions() -> tuple[JsonObject, ...]:
-    state = _parameter("state", "Whether its markets have ended or are open.", "^state=(archive|open)$", "state=open")
-    month = "^(month=[0-9]{4}-[0-9]{2}|part=[0-9]{2})$"
-    partition = _parameter("partition", "The month in which they ended, or a part of the open ones.", month, "part=07")
-    return _of_table(downloads.THINNED), state, partition
 
 
 def _period() -> JsonObject:

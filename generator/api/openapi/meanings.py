@@ -49,7 +49,7 @@ MEANINGS: Final[dict[str, str]] = {
     "error": "What went wrong, for people; do not compare it.",
     "feed_url": "The address of the feed.",
     "feeds": "The addresses of the feeds.",
-    "fills": "The files with recent fills.",
+    "fills": "The files with trades, where the site publishes all of them.",
     "fills24h": "Trades within the 24 hours before this data was read{step}.",
     "filesUrl": "The address of every file, without its name: `markets/`, the first 32 digits of its `sha256`, and "
     "`.ndjson.gz` or `.parquet`.",
@@ -58,7 +58,7 @@ MEANINGS: Final[dict[str, str]] = {
     "fxFamilyMember": "The market's place in a public FX family; null for all other markets.",
     "generator": "Version of the program that made the files.",
     "ChangelogEntry.generator": "Version of the program with which the entry came, as in `build.json`.",
-    "history": "The files with histories of the probability.",
+    "history": "The files with the histories of probabilities.",
     "historyAsOf": "The instant whose histories and fills the files hold, and what is made of these; they are made "
     "once a day.",
     "home_page_url": "The address of the index of this site.",
@@ -88,7 +88,6 @@ MEANINGS: Final[dict[str, str]] = {
     "FeedAddresses.name": "Which markets it shows.",
     "FeedAuthor.name": "The host of this site.",
     "MarketsFile.name": "The name of the file within the dump.",
-    "PartitionFile.name": "The name of the file within the dump.",
     "PeriodFile.name": "The name of the file within the dump.",
     "Step.name": "The name of the file: the first 32 hexadecimal digits of its SHA-256 digest, and an extension.",
     "ndjson": "The file with all markets as NDJSON.",
@@ -123,7 +122,6 @@ MEANINGS: Final[dict[str, str]] = {
     "source": "Where the price is read.",
     "sponsor": "Who sponsors the market; absent if nobody does.",
     "state": "The SHA-256 digest of the uncompressed NDJSON of all markets.",
-    "PartitionFile.state": "Whether the markets have ended or are open.",
     "status": "The state the market is in.",
     "steps": "The steps that are kept, oldest first: each leads from one serial to the next, the last one to `serial`.",
     "stepsUrl": "The address of every step, without its name, which follows.",

@@ -6,7 +6,6 @@ from datetime import timedelta
 from functools import cache
 from typing import Annotated, Any, Final, Literal, TypeAlias, get_args
 
-from pydantic.alias_generators import to_camel
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, models_json_schema
 
 from generator.api import archive, changelog, contract, downloads, feeds, forms, prices, site_index
@@ -65,7 +64,6 @@ _ENUMS: Final[dict[tuple[str, ...], tuple[str, str]]] = {
     get_args(changelog.ChangeKind): ("ChangeKind", "The ways in which the API changes."),
     feeds.FEED_NAMES: ("FeedName", "The feeds there are."),
     ("ndjson", "parquet"): ("DumpFormat", "The formats of a dump."),
-    ("archive", "open"): ("PartitionState", "Whether the markets of a partition have ended or are open."),
 }
 _REF: Final = "#/components/schemas/"
 _SECTION: Final = re.compile(r" \(contract §[^)]*\)")
@@ -77,20 +75,10 @@ def ref(name: str) -> JsonObject:
 
 
 @cache
-def schemas(variant: contract.Variant, fills_step: timedelta, texts: Texts, *, has_periods: bool) -> JsonObject:
-    """All schemas by name, where fills leave their window in these steps, and texts are no longer than these.
-
-    `has_periods`: histories are full, in files by period.
-    """
+def schemas(variant: contract.Variant, fills_step: timedelta, texts: Texts) -> JsonObject:
+    """All schemas by name, where fills leave their window in these steps, and texts are no longer than these."""
     omitted = frozenset[str]() if variant == "extended" else _EXTENDED
     models = {name: _model(name, schema, omitted, fills_step) for name, schema in _generated().items()}
-    shown = models[downloads.DumpHead.__name__]["properties"]
-    for table in downloads.TABLES:
-        field = to_camel(downloads.FIELDS[table])
-        if has_periods:
-            shown[field] = {**shown[field], "items": ref(downloads.PeriodFile.__name__)}
-        elif table not in downloads.THINNED:
-            del shown[field]
     for model in models.values():
         shown = model["properties"]
         shown |= {name: _bounded(shown[name], longest) for name, longest in texts if name in shown}
