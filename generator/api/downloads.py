@@ -6,7 +6,6 @@ from hashlib import sha256
 from typing import Annotated, Any, ClassVar, Final, Literal, Protocol, Self
 
 from pydantic import BaseModel, Field, StringConstraints, ValidationError, model_validator
-from pydantic.alias_generators import to_camel
 from pydantic_core import from_json
 
 from generator.api import keys
@@ -310,13 +309,11 @@ def session_after(head: ChangesHead) -> str:
 def names(index: bytes) -> list[str]:
     """The names of the files that an index of a download leads to, in order; raise ValueError if it is none."""
     content = from_json(index)
-    if not isinstance(content, dict):
-        raise ValueError("not the index of a download")  # noqa: TRY004 - it is content, not an argument
-    if "steps" in content:
-        return [step.name for step in ChangesHead.model_validate(content).files()]
-    # Also those of tables that only an earlier version had: they are deleted with their generation.
-    tables = [content.get(alias, ()) for alias in ("markets", *map(to_camel, FIELDS.values()))]
-    return [_Named.model_validate(file).name for files in tables for file in files]
+    head = ChangesHead if isinstance(content, dict) and "steps" in content else DumpHead
+    found = head.model_validate(content).files()
+    # Also those of an earlier version, which it left out: they are deleted with their generation.
+    former = [file for table in RAW for file in content.get(table, ()) if "state" in file]
+    return [*(file.name for file in found), *(_Named.model_validate(file).name for file in former)]
 
 
 def tables(*, fills: bool) -> tuple[str, ...]:
