@@ -83,7 +83,6 @@ MEANINGS: Final[dict[str, str]] = {
     "marketUrl": "Where the page of a market is, for people: a URI template (RFC 6570) with its `id` or `slug`; absent "
     "if the site has none that one could fill in.",
     "message": "What is wrong with it.",
-    "month": "The month in which the markets ended; absent for open ones.",
     "Category.name": "The name, as it stands in `category` and `categories`.",
     "FeedAddresses.name": "Which markets it shows.",
     "FeedAuthor.name": "The host of this site.",
@@ -95,7 +94,6 @@ MEANINGS: Final[dict[str, str]] = {
     "openapi": "The address of this document.",
     "orderBook": "Open public orders, summed per price, which is rounded to a millionth.",
     "parquet": "The same markets as Parquet; absent if the dump of the day had none.",
-    "part": "Which part of the open markets it is; absent for the others.",
     "path": "The name of the parameter.",
     "period": "The month or the year (UTC) of its rows; several files may share a month.",
     "poolNo": "NO shares in the market maker's pool.",
