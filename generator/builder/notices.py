@@ -167,8 +167,8 @@ _NO_PRICES: Final = _kind(
 _TRADES: Final = _kind(
     Topic.TRADES,
     "setting",
-    "is no setting any more: Parquet has every point now, but trades only with dumps.fills: true",
-    "who trades can be told from them: set that if they are to be published, and remove dumps.histories",
+    "points are whole now, and trades need dumps.fills: true",
+    "it says nothing any more: remove it, and set the other if all trades, which can tell who traded, are to be public",
 )
 #: What to expect of a time in the future, by the market's column.
 _LEADS: Final = {"created_at": "new", "last_activity_at": "activity", "resolved_at": "ended"}
@@ -196,8 +196,11 @@ def of(catalog: Catalog, config: Config) -> Iterator[Finding]:
 
 
 def of_histories(config: Config, before: Mapping[str, Any]) -> Iterator[Finding]:
-    """The remark about a setting that is gone: in the configuration, or among those that made Parquet `before`."""
-    if config.dumps.histories is not None or (before.get("dumps.parquet") and "dumps.histories" in before):
+    """The remark about a setting that is gone: it is in the configuration, or a version that had it made Parquet.
+
+    `before` are the settings that are recorded with the last build.
+    """
+    if config.dumps.histories is not None or (before.get("dumps.parquet") and "dumps.fills" not in before):
         yield _TRADES.about("dumps.histories")
 
 

@@ -148,6 +148,14 @@ def test_an_empty_site_has_an_empty_file(tmp_path: Path, database: sqlite3.Conne
     assert (head.history, head.fills, head.closes) == ([], None, [])
 
 
+def test_a_setting_that_is_gone_is_named_by_each_build_once(settings: Config) -> None:
+    told = replaced(settings, dumps=replaced(settings.dumps, histories="full"))
+    for as_of in (MORNING, NOON):
+        (remark,) = build_now(told, as_of).remarks
+        assert "points are whole now, and trades need dumps.fills: true" in remark.sentence()
+    assert build_now(settings, TOMORROW).remarks == []
+
+
 def test_without_the_extra_check_and_build_say_how_to_install_it(
     settings: Config, monkeypatch: pytest.MonkeyPatch
 ) -> None:
