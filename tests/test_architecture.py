@@ -78,8 +78,8 @@ OWNERS: Final[Mapping[str, set[str]]] = {
     "obstore": {"stores.s3_uploads"},
     "distributed": {"cluster.engine"},
     "dask": {"cluster.engine"},
-    "arro3": {"downloads.parquet", "downloads.record_files"},
-    "numpy": {"builder.collector", "downloads.derivation", "downloads.record_files", "downloads.records"},
+    "arro3": {"downloads.parquet", "downloads.records"},
+    "numpy": {"builder.collector", "downloads.derivation", "downloads.records"},
 }  # fmt: skip
 #: Packages and modules that do no I/O and use neither clock nor randomness: results depend on arguments alone.
 PURE: Final = {

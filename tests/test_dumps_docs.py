@@ -197,15 +197,13 @@ LINES: Final = 10
 LIBRARIES: Final = ("DuckDB", "polars", "pandas")
 _PARTS: Final = re.compile(r"^### ([^\n]+)\n(.*?)(?=^### |\Z)", re.DOTALL | re.MULTILINE)
 QUESTIONS: Final = dict(_PARTS.findall(section("docs/dumps.md", "Four questions")))
-#: With what the page shows of full histories.
-PARTS: Final = QUESTIONS | dict(_PARTS.findall(section("docs/dumps.md", "Full histories")))
 Rows = list[list[Any]]
 
 
 @pytest.fixture(scope="module")
 def site(demo_folder: Path) -> Iterator[Config]:
-    """A site behind nginx with full histories, built on two days, with other prices."""
-    with behind_nginx(demo_folder, variant="extended", dumps__histories="full") as config:
+    """A site behind nginx, built on two days, with other prices."""
+    with behind_nginx(demo_folder, variant="extended") as config:
         change_prices(config)
         build_now(config, AS_OF)
         yield config
@@ -229,7 +227,7 @@ json.dump([rows for part, rows in found if not part.lstrip().startswith("SET")],
 
 
 def programs(question: str) -> list[str]:
-    return re.findall(r"^```\w+\n(.*?)^```$", PARTS[question], re.DOTALL | re.MULTILINE)
+    return re.findall(r"^```\w+\n(.*?)^```$", QUESTIONS[question], re.DOTALL | re.MULTILINE)
 
 
 def answers(question: str, config: Config, day: str = DAY) -> list[Rows]:
@@ -299,20 +297,12 @@ def test_the_prices_of_a_category_are_all_points_of_its_markets(site: Config) ->
         assert [[market, moment(time), prob] for market, time, prob in rows] == expected
 
 
-def test_calibration_counts_each_market_by_its_price_a_week_before_its_end(site: Config) -> None:
-    ends = {market["id"]: market["resolvedAt"] or market["closeTime"] for market in listed(site)}
-    expected = calibration(site, ends)
-    assert sum(count for count, _ in expected.values()) > 20
-    for rows in answers("Were prices right a week before the end?", site):
-        assert {row[0]: row[1:] for row in rows} == {bucket: pytest.approx(row) for bucket, row in expected.items()}
-
-
-def test_prices_at_the_close_show_calibration_without_histories(site: Config) -> None:
+def test_calibration_counts_each_market_by_its_price_a_week_before_its_close(site: Config) -> None:
     closes = {market["id"]: min(market["resolvedAt"] or "~", market["closeTime"]) for market in listed(site)}
     expected = calibration(site, closes)
     assert sum(count for count, _ in expected.values()) == 20
-    (rows,) = answers("Prices at the close", site)
-    assert {row[0]: row[1:] for row in rows} == {bucket: pytest.approx(row) for bucket, row in expected.items()}
+    for rows in answers("Were prices right a week before the close?", site):
+        assert {row[0]: row[1:] for row in rows} == {bucket: pytest.approx(row) for bucket, row in expected.items()}
 
 
 def calibration(site: Config, ends: dict[str, str]) -> dict[float, list[float]]:

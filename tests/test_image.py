@@ -25,7 +25,7 @@ from tests.support.stores.s3.server import BUCKET, S3Server
 
 NOBODY: Final = 65534
 #: What the image may add to its base, in bytes.
-MOST: Final = 150_000_000
+MOST: Final = 220_000_000
 #: For a demo that is built soon.
 FEW: Final = ("--markets", "20")
 pytestmark = pytest.mark.campaign(short=0)
@@ -54,8 +54,8 @@ def test_the_image_is_small_and_says_what_it_is_and_what_is_in_it(storage: Stora
         listed = json.loads((program / "sbom.cdx.json").read_text())
         assert {found["name"].lower(): found["version"] for found in listed["components"]} == installed
         assert installed["public-markets"] == __version__
-        assert {"distributed", "psycopg", "arro3-core"} < installed.keys()
-        assert {"pip", "numpy"}.isdisjoint(installed)
+        assert {"distributed", "psycopg", "arro3-core", "numpy"} < installed.keys()
+        assert "pip" not in installed
         told_version = made.done("public-markets", "--version")
         docs = made.done("public-markets", "docs").strip()
         assert (made.files / docs.removeprefix("/") / "install.md").is_file()

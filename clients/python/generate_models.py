@@ -2,7 +2,7 @@
 
 import re
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 #: The first line of the module that is generated.
@@ -28,8 +28,7 @@ TYPES = {
     "BuildRecord": "Build",
     "PublicMarketList": "Page",
     "MarketsFile": "MarketsFile",
-    "PartitionFile": "PartitionFile",
-    "PeriodFile": "PartitionFile",
+    "PeriodFile": "PeriodFile",
     "DumpHead": "DumpHead",
     "Step": "Step",
     "ChangesHead": "ChangesHead",
@@ -54,37 +53,29 @@ _TIMES = {"date-time": "datetime", "date": "date"}
 _WIDTH = 120
 
 _Json = Mapping[str, Any]
-#: The schemas of a type, each with all those of its site.
-_Schemas = Sequence[tuple[_Json, _Json]]
 #: The annotations and descriptions of properties, by their names in JSON.
 _Fields = dict[str, tuple[str, str]]
 
 
-def module(documents: Sequence[_Json]) -> str:
-    """The text of the module, for sites with these documents; raise ValueError if no type says what a schema does."""
-    schemas: dict[str, list[tuple[_Json, _Json]]] = {name: [] for name in TYPES.values()}
-    for site in (document["components"]["schemas"] for document in documents):
-        for schema, name in TYPES.items():
-            if schema in site:
-                schemas[name].append((site[schema], site))
-    fields = {name: _fields(name, found) for name, found in schemas.items()}
+def module(document: _Json) -> str:
+    """The text of the module, for a site with this document; raise ValueError if no type says what a schema does."""
+    site = document["components"]["schemas"]
+    if missing := TYPES.keys() - site.keys():
+        raise ValueError(f"there is no schema for {', '.join(sorted(missing))}: remove it from TYPES")
+    schemas = {name: site[schema] for schema, name in TYPES.items()}
+    fields = {name: _fields(schema, site) for name, schema in schemas.items()}
     exported = _wrapped(", ".join(f'"{name}"' for name in sorted(schemas)), "    ")
     definitions = (_definition(name, found, fields) for name, found in schemas.items())
     return f"{HEADER}{_BEGINNING}__all__ = [\n{exported},\n]  # fmt: skip\n\n{''.join(definitions)}"
 
 
-def _fields(name: str, schemas: _Schemas) -> _Fields:
-    if not schemas:
-        raise ValueError(f"{name} has no schema: remove it from TYPES")
+def _fields(schema: _Json, site: _Json) -> _Fields:
     fields: _Fields = {}
-    required = set.intersection(*(set(schema.get("required", ())) for schema, _ in schemas))
-    for schema, site in schemas:
-        for key, value in schema.get("properties", {}).items():
-            annotation = _annotation(value, site)
-            optional = f"{annotation.removesuffix(' | None')} | None = None"
-            field = (annotation if key in required else optional, _in_python(value["description"]))
-            if fields.setdefault(key, field) != field:
-                raise ValueError(f"{name} cannot stand for all its schemas: {key} is {fields[key]} and {field}")
+    for key, value in schema.get("properties", {}).items():
+        annotation = _annotation(value, site)
+        optional = f"{annotation.removesuffix(' | None')} | None = None"
+        is_required = key in schema.get("required", ())
+        fields[key] = (annotation if is_required else optional, _in_python(value["description"]))
     return fields
 
 
@@ -104,17 +95,17 @@ def _annotation(schema: _Json, site: _Json) -> str:
     raise ValueError(f"no annotation says {schema}: write one, or name the schema in TYPES")
 
 
-def _definition(name: str, schemas: _Schemas, fields: Mapping[str, _Fields]) -> str:
+def _definition(name: str, schema: _Json, fields: Mapping[str, _Fields]) -> str:
     """A type as it is defined, with the blank lines around it; the `fields` are those of all types."""
-    descriptions = [*dict.fromkeys(_in_python(schema["description"]) for schema, _ in schemas)]
-    if "enum" in schemas[0][0]:
-        values = ", ".join(f'"{value}"' for value in schemas[0][0]["enum"])
-        return f"#: {descriptions[0]}\n{name} = Literal[{values}]\n"
+    description = _in_python(schema["description"])
+    if "enum" in schema:
+        values = ", ".join(f'"{value}"' for value in schema["enum"])
+        return f"#: {description}\n{name} = Literal[{values}]\n"
     base = BASES.get(name, "Extensible")
     inherited = fields.get(base, {})
     if not inherited.items() <= fields[name].items():
         raise ValueError(f"{name} has not all that {base} has, or has it otherwise")
-    paragraphs = [_wrapped(one, "    ") for text in descriptions for one in text.split("\n\n")]
+    paragraphs = [_wrapped(one, "    ") for one in description.split("\n\n")]
     end = "" if len(paragraphs) == 1 else "\n    "
     docstring = "\n\n".join(paragraphs).replace("    ", '    """', 1) + f'{end}"""'
     lines = "".join(_line(key, *field) for key, field in fields[name].items() if key not in inherited)

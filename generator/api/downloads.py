@@ -5,7 +5,7 @@ from datetime import timedelta
 from hashlib import sha256
 from typing import Annotated, Any, ClassVar, Final, Literal, Protocol, Self
 
-from pydantic import Field, StringConstraints, ValidationError
+from pydantic import BaseModel, Field, StringConstraints, ValidationError, model_validator
 from pydantic_core import from_json
 
 from generator.api import keys
@@ -25,11 +25,13 @@ NAME_LENGTH: Final = 32
 NDJSON: Final = "ndjson.gz"
 PARQUET: Final = "parquet"
 MARKETS_FOLDER: Final = "markets/"
-#: The tables of a dump with Parquet, named like their folders: those of thinned histories, then all of full ones.
-THINNED: Final = ("history", "fills")
+#: The tables of a dump with Parquet, named like their folders: points and fills, then what is made of them.
+HISTORY: Final = "history"
+FILLS: Final = "fills"
+RAW: Final = (HISTORY, FILLS)
 CANDLES: Final = ("candles/day", "candles/hour")
 CLOSES: Final = "closes"
-TABLES: Final = (*THINNED, *CANDLES, CLOSES)
+TABLES: Final = (*RAW, *CANDLES, CLOSES)
 #: The fields of the dump's head that have their files.
 FIELDS: Final = {table: table.replace("/", "_") for table in TABLES}
 
@@ -83,19 +85,12 @@ class DumpFile(Closed):
 
     @property
     def folder(self) -> str:
-        """The folder that it is in, such as `history/state=open/part=07`."""
+        """The folder that it is in, such as `history/period=2026-10`."""
         return self.name.rpartition("/")[0]
 
     def served_from(self, base_url: str) -> Self:
         """The same file at another address."""
         return replaced(self, url=url(base_url, keys.DUMPS, self.name))
-
-    def replaced_by(self, content: Content) -> Self:
-        """The file with this content that takes its place, beside it."""
-        folder, slash, last = self.name.rpartition("/")
-        new = name(content.sha256, last.partition(".")[2], folder + slash)
-        address = self.url.removesuffix(self.name) + new
-        return replaced(self, name=new, url=address, sha256=content.sha256, size=content.size)
 
 
 class MarketsFile(DumpFile):
@@ -110,25 +105,6 @@ class MarketsFile(DumpFile):
         return cls.model_validate({**_described(file_name, content, base_url), "format": form})
 
 
-class PartitionFile(DumpFile):
-    """The histories or recent fills of some markets, in Parquet.
-
-    They are those that ended in a `month`, in the state `archive`, or a `part` of those in the state `open`.
-    """
-
-    state: Literal["archive", "open"]
-    month: Annotated[str | None, StringConstraints(pattern=r"^\d{4}-\d\d$"), IfPresent] = None
-    part: Annotated[str | None, StringConstraints(pattern=r"^\d\d$"), IfPresent] = None
-
-    @classmethod
-    def of(cls, content: Content, base_url: str, folder: str) -> Self:
-        """The file with this content, in a folder such as `history/state=open/part=07`."""
-        _, *parts = folder.split("/")
-        file_name = name(content.sha256, PARQUET, f"{folder}/")
-        described = _described(file_name, content, base_url)
-        return cls.model_validate({**described, **dict(part.split("=") for part in parts)})
-
-
 class PeriodFile(DumpFile):
     """The rows of one table and period in Parquet: of a month or year, or a part of those of a month."""
 
@@ -141,8 +117,10 @@ class PeriodFile(DumpFile):
         return cls.model_validate({**described, "period": folder.partition("=")[2]})
 
 
-#: A file of one of `TABLES`.
-TableFile = PartitionFile | PeriodFile
+class _Named(BaseModel):
+    """Any file of a dump, whichever version wrote it."""
+
+    name: str
 
 
 class Step(Closed):
@@ -199,11 +177,21 @@ class DumpHead(Head):
     state: Sha256
     markets: list[MarketsFile]
     history_as_of: Annotated[Timestamp | None, IfPresent] = None
-    history: Annotated[list[PartitionFile] | list[PeriodFile] | None, IfPresent] = None
-    fills: Annotated[list[PartitionFile] | list[PeriodFile] | None, IfPresent] = None
+    history: Annotated[list[PeriodFile] | None, IfPresent] = None
+    fills: Annotated[list[PeriodFile] | None, IfPresent] = None
     candles_day: Annotated[list[PeriodFile] | None, IfPresent] = None
     candles_hour: Annotated[list[PeriodFile] | None, IfPresent] = None
     closes: Annotated[list[PeriodFile] | None, IfPresent] = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_partitions(cls, content: Any) -> Any:
+        """Leave out tables that an earlier version divided by market: no build goes on from them."""
+        if not (isinstance(content, dict) and isinstance(found := content.get(HISTORY), list) and found):
+            return content
+        if not (isinstance(found[0], dict) and "state" in found[0]):
+            return content
+        return {name: value for name, value in content.items() if name not in {"historyAsOf", *RAW}}
 
     @classmethod
     def of(cls, content: State, ndjson: MarketsFile, as_of: str, before: "DumpHead | None") -> Self:
@@ -221,22 +209,19 @@ class DumpHead(Head):
         """The same as Parquet, if it has that."""
         return next((file for file in self.markets if file.format == "parquet"), None)
 
-    def table(self, table: str) -> Sequence[TableFile]:
+    @property
+    def has_fills(self) -> bool:
+        """Whether it has a table of fills, and candles of them."""
+        return self.fills is not None
+
+    def table(self, table: str) -> Sequence[PeriodFile]:
         """The files of one of `TABLES`; none without Parquet."""
-        found: Sequence[TableFile] | None = getattr(self, FIELDS[table])
+        found: Sequence[PeriodFile] | None = getattr(self, FIELDS[table])
         return found or []
 
-    def tables(self) -> list[TableFile]:
+    def tables(self) -> list[PeriodFile]:
         """The files of all tables."""
         return [file for table in TABLES for file in self.table(table)]
-
-    def partitions(self, table: str) -> list[PartitionFile]:
-        """The files of a table that divide it by markets."""
-        return [file for file in self.table(table) if isinstance(file, PartitionFile)]
-
-    def periods(self, table: str) -> list[PeriodFile]:
-        """The files of a table that divide it by time: of full histories."""
-        return [file for file in self.table(table) if isinstance(file, PeriodFile)]
 
     def files(self) -> Sequence[DumpFile]:
         """All of its files."""
@@ -317,7 +302,15 @@ def names(index: bytes) -> list[str]:
     """The names of the files that an index of a download leads to, in order; raise ValueError if it is none."""
     content = from_json(index)
     head = ChangesHead if isinstance(content, dict) and "steps" in content else DumpHead
-    return [file.name for file in head.model_validate(content).files()]
+    found = head.model_validate(content).files()
+    # Also those of an earlier version, which it left out: they are deleted with their generation.
+    former = [file for table in RAW for file in content.get(table, ()) if "state" in file]
+    return [*(file.name for file in found), *(_Named.model_validate(file).name for file in former)]
+
+
+def tables(*, fills: bool) -> tuple[str, ...]:
+    """The tables of a dump with Parquet, with or without trades."""
+    return tuple(table for table in TABLES if fills or table != FILLS)
 
 
 def name(content_digest: str, extension: str, folder: str = "") -> str:

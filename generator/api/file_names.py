@@ -1,15 +1,13 @@
 """The names that files of downloads have, for those who ask for them and those who are asked. Pure."""
 
 import re
-from collections.abc import Sequence
 from typing import Final
 
 from generator.api import keys
-from generator.api.downloads import MARKETS_FOLDER, NAME_LENGTH, NDJSON, PARQUET, TABLES, THINNED
+from generator.api.downloads import MARKETS_FOLDER, NAME_LENGTH, NDJSON, PARQUET, TABLES
 
-#: The folders of a table's files: of thinned histories, and of full ones. `0` stands for any digit.
-PARTITIONS: Final = ("state=archive/month=0000-00", "state=open/part=00")
-PERIODS: Final = ("period=0000", "period=0000-00")
+#: The shapes of a table's files, after its name: `0` stands for any digit, `*` for the digest of a file.
+SHAPES_OF_TABLE: Final = (f"/period=0000/*.{PARQUET}", f"/period=0000-00/*.{PARQUET}")
 
 
 def is_file(key: str) -> bool:
@@ -23,19 +21,13 @@ def expression(shape: str) -> str:
     return "".join(digits.get(letter, letter) for letter in shape)
 
 
-def shapes_of_table(folders: Sequence[str]) -> list[str]:
-    """The shapes of a table's files in these folders, after the table's name."""
-    return [f"/{folder}/*.{PARQUET}" for folder in folders]
-
-
 _FILES: Final = re.compile(
     "|".join(
         expression(keys.chunk(download, name))
         for download, name in (
             (keys.CHANGES, f"*.{NDJSON}"),
             *((keys.DUMPS, f"{MARKETS_FOLDER}*.{extension}") for extension in (NDJSON, PARQUET)),
-            *((keys.DUMPS, f"{table}{rest}") for table in THINNED for rest in shapes_of_table(PARTITIONS)),
-            *((keys.DUMPS, f"{table}{rest}") for table in TABLES for rest in shapes_of_table(PERIODS)),
+            *((keys.DUMPS, f"{table}{rest}") for table in TABLES for rest in SHAPES_OF_TABLE),
         )
     )
 )

@@ -11,7 +11,6 @@ from urllib.parse import urlsplit
 
 import yaml
 from pydantic import BaseModel
-from pydantic.alias_generators import to_camel
 from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 
 from generator import __version__
@@ -233,23 +232,12 @@ def _schemas(
         properties |= {key: _bounded(properties[key], longest) for key, longest in config.texts if key in properties}
         found[name] = {**schema, "description": _SECTION.sub("", schema["description"]), "properties": properties}
         del found[name]["title"]
-    _of_tables(found[downloads.DumpHead.__name__]["properties"], has_periods=config.has_full_histories)
     return found
 
 
 def _meaning(model: str, name: str, schema: JsonObject, meanings: Mapping[str, str]) -> str:
     """What a property means, as its model says, or the template."""
     return str(schema.get("description") or meanings.get(f"{model}.{name}") or meanings[name])
-
-
-def _of_tables(head: JsonObject, *, has_periods: bool) -> None:
-    """Leave the tables in the properties of the dump's head that it has, in files by period if histories are full."""
-    for table in downloads.TABLES:
-        field = to_camel(downloads.FIELDS[table])
-        if has_periods:
-            head[field] = {**head[field], "items": ref(downloads.PeriodFile.__name__)}
-        elif table not in downloads.THINNED:
-            del head[field]
 
 
 def _present(schema: JsonObject) -> JsonObject:

@@ -1,4 +1,4 @@
-"""Collects every point and fill of the markets that are read, sorted, and candles, for the files of full histories.
+"""Collects every point and fill of the markets that are read, sorted, and candles, for the files of histories.
 
 Rows go into a file without a name, so a part can be rendered on any machine. Markets are taken in groups, as NumPy is
 fast with many rows at once; a group, and one larger market with it, is what is in memory.
@@ -12,7 +12,7 @@ from typing import IO, Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
-from generator.api.downloads import CLOSES, THINNED
+from generator.api.downloads import CLOSES, RAW
 from generator.downloads import derivation, histories, records
 from generator.downloads.derivation import Grouped
 from generator.downloads.histories import (
@@ -57,7 +57,7 @@ class Collector:
 
     def _begin(self) -> None:
         self._markets = list[_Collected]()
-        self._points, self._fills = (_Taken(table) for table in THINNED)
+        self._points, self._fills = (_Taken(table) for table in RAW)
 
     def points(self, rows: Iterable[_Row]) -> None:
         """Take points: time and probability."""

@@ -38,7 +38,7 @@ class ContentGuards:
     """Compares a build with the last one, if there is one: `before` are its settings that shaped what it made.
 
     `unchanged` are the markets whose details stay as they are; `read` returns the detail of a market (id) in place. It
-    is asked for only as many as tell whether a share is exceeded: usually for none. `held` is what the files of full
+    is asked for only as many as tell whether a share is exceeded: usually for none. `held` is what the files of
     histories have of each market (id) that is in both builds, and what they are to have.
     """
 
@@ -79,7 +79,7 @@ class ContentGuards:
 
     def _lost_held(self) -> Iterator[str]:
         limit = self.config.guards.max_shrink
-        verb = f"of full histories would disappear, more than guards.max_shrink ({limit:g}) allows"
+        verb = f"of histories would disappear, more than guards.max_shrink ({limit:g}) allows"
         for table, key, noun in (("fills", _FILLS, "fill"), ("history", _POINTS, "point")):
             lost = Differences()
             for market_id, (then, now) in self.held.items():

@@ -120,7 +120,7 @@ class LastDetails:
         return all(fingerprints.folder_of(name) in self.trusted for name in names)
 
     def without_histories_of(self, entries: Mapping[str, HeldRows]) -> "LastDetails":
-        """The same, but nothing is known of the details whose histories are not those of full histories in place."""
+        """The same, but nothing is known of the details whose histories are not those of the files in place."""
         known = {
             key: made for key, made in self.known.items() if key in entries and entries[key].version == made.version
         }
@@ -129,7 +129,7 @@ class LastDetails:
     def earlier(self, now: str, sample: Sample, blocked: Collection[str], histories: LastHistories) -> EarlierMarkets:
         """The markets of which neither row nor detail need be read if their versions are the same.
 
-        `now` is the instant to build for, a wire timestamp. `histories` is what files of full histories hold: a market
+        `now` is the instant to build for, a wire timestamp. `histories` is what the files of histories hold: a market
         whose row changed since they were made has a version that the last build knew, but they may not know its close.
         """
         rows = {key: made for key, made in self.known.items() if made.item and key not in blocked}

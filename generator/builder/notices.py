@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
 from operator import attrgetter
-from typing import Final
+from typing import Any, Final
 
 from generator.api import contract, keys, prices, times
 from generator.config.settings import Config
@@ -50,6 +50,7 @@ class Topic(StrEnum):
     NEW_SESSION = "new_session"
     NO_PRICES = "no_prices"
     FEW_CONNECTIONS = "few_connections"
+    TRADES = "trades"
 
 
 def _kind(topic: Topic, subject: str, text: str, effect: str) -> Finding:
@@ -156,6 +157,12 @@ _NO_PRICES: Final = _kind(
     f"would be larger than {prices.MOST_BYTES // 1_000_000} MB",
     "it is not published, and a request for it is a 404: set prices_file to false, so that nobody is told of it",
 )
+_TRADES: Final = _kind(
+    Topic.TRADES,
+    "setting",
+    "points are whole now, and trades need dumps.fills: true",
+    "it says nothing any more: remove it, and set the other if all trades, which can tell who traded, are to be public",
+)
 #: What to expect of a time in the future, by the market's column.
 _LEADS: Final = {"created_at": "new", "last_activity_at": "activity", "resolved_at": "ended"}
 
@@ -179,6 +186,15 @@ def of(catalog: Catalog, config: Config) -> Iterator[Finding]:
     yield from _of_overdue(catalog)
     if config.variant == "extended":
         yield from _of_categories(catalog, config.categories or ())
+
+
+def of_histories(config: Config, before: Mapping[str, Any]) -> Iterator[Finding]:
+    """The remark about a setting that is gone: it is in the configuration, or a version that had it made Parquet.
+
+    `before` are the settings that are recorded with the last build.
+    """
+    if config.dumps.histories is not None or (before.get("dumps.parquet") and "dumps.fills" not in before):
+        yield _TRADES.about("dumps.histories")
 
 
 def false_version(market_id: str) -> Finding:

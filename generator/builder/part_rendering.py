@@ -45,7 +45,7 @@ class Task:
     `known` says what the details in place were made of, by market id; `changed` is empty for those whose files are not
     as the last build left them. `in_place` says what is in place, by market id: the bytes of such a detail are not
     returned. `blocked` markets (ids) get no detail. Times after `latest` count as in the future. `histories` says what
-    the files of full histories hold of these markets; without it, the rows of histories are not collected. Fills later
+    the files of histories hold of these markets; without it, the rows of histories are not collected. Fills later
     than `since`, a wire timestamp shortly before the last build, are new; it is empty if there was none.
     """
 
@@ -231,11 +231,11 @@ class _Details:
 
 
 class _RowsOfMarket:
-    """Takes the rows of one market after the other: for the files of full histories, and to count its trades."""
+    """Takes the rows of one market after the other: for the files of histories, and to count its trades."""
 
     def __init__(self, task: Task, collector: "Collector | None") -> None:
         self._since, self._limit = task.since, 2 * task.config.detail.recent_fills
-        self._of_histories = collector.fills if collector else ignored
+        self._of_histories = collector.fills if collector and task.config.has_fills else ignored
         self._counter = TradeCounter(self._since, self._limit)
         self.points: CollectRows = collector.points if collector else ignored
         self.fills: CollectRows = self._counted if self._since else self._of_histories

@@ -67,7 +67,7 @@ class BuildCheck:
         """Problems of the configuration."""
         yield from refused(partial(prices.load, self._config))
         if self._config.has_parquet:
-            yield from refused(partial(parquet.require, is_full=self._config.has_full_histories))
+            yield from refused(parquet.require)
         if self._config.dumps.base_url and self._config.publish.purge_command is None:
             yield warning(
                 "dumps.base_url: nothing purges copies of files there, so they would outlive a takedown; set "

@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Final, Self
 
 from generator import __version__, program
-from generator.api import keys, times
+from generator.api import downloads, keys, times
 from generator.builder import changes, collecting, executors, guards, last_details, notices
 from generator.builder.changes import SiteSize
 from generator.builder.collecting import Collected
@@ -21,7 +21,7 @@ from generator.builder.part_staging import DetailCounts, PartWork, StagedPart
 from generator.builder.report_file import DownloadCounts, Excused
 from generator.config.settings import Config
 from generator.cost.sizes import Change, Site
-from generator.downloads import parquet, partitions
+from generator.downloads import parquet, periods
 from generator.downloads.histories import HeldRows, LastHistories, NewHistories
 from generator.downloads.side_file import HistoryState
 from generator.errors import DamageError, FalseVersionsError, GuardError
@@ -144,7 +144,7 @@ class Preparation:
         Raises SourceError for a bad schema.
         """
         if self.config.has_parquet:
-            parquet.require(is_full=self.config.has_full_histories)
+            parquet.require()
         with self.stopwatch.stage("read"):
             reader.require_schema()
             last, sample = self._last_details(), self._sample()
@@ -184,8 +184,8 @@ class Preparation:
         return LastDetails.load(self.folder, self.previous, shape, times.instant(self.clock.as_of))
 
     def _last_histories(self) -> LastHistories | None:
-        """What the files of full histories hold; None unless this build is to bring them up to date."""
-        if not self.config.has_full_histories:
+        """What the files of histories hold; None unless this build is to bring them up to date."""
+        if not self.config.has_parquet:
             return None
         if self.overrides.full:
             return LastHistories()
@@ -193,7 +193,7 @@ class Preparation:
         if state is None or history_state.maker(self.folder) != program.maker():
             return LastHistories()
         # What a false version kept from being read is missing in them, too.
-        is_due = partitions.is_due(state.as_of, as_of) or history_state.are_unpublished(self.config, self.folder)
+        is_due = periods.is_due(state.as_of, as_of) or history_state.are_unpublished(self.config, self.folder)
         if not (self.suspects or is_due):
             return None
         if as_of < state.as_of:  # candles may be of periods that are not over yet
@@ -203,7 +203,9 @@ class Preparation:
 
     @cached_property
     def _history_state(self) -> HistoryState | None:
-        return history_state.found_in(self.folder, self.previous)
+        """What the files in place hold; None if they are not of the tables that are wanted."""
+        state = history_state.found_in(self.folder, self.previous)
+        return state if state and state.tables == downloads.tables(fills=self.config.has_fills) else None
 
     def _sample(self) -> Sample:
         return EVERY_DETAIL if self.suspects else Sample.chosen(self.config.source.audit)
@@ -228,6 +230,7 @@ class Preparation:
         content = self._content_guards(catalog, collected, {*new})
         self._guard(catalog, content)
         self.remarks.extend(notices.of(catalog, self.config))
+        self.remarks.extend(notices.of_histories(self.config, self.previous.settings if self.previous else {}))
         with self.stopwatch.stage("render"):
             outline = Outline.of(catalog, self.config)
         base = Manifest(
@@ -271,7 +274,7 @@ class Preparation:
         )  # fmt: skip
 
     def _held(self, catalog: Catalog, new: NewHistories | None) -> dict[str, tuple[HeldRows, HeldRows]]:
-        """What files of full histories hold of each market that stays listed, and will; empty if they stay."""
+        """What files of histories hold of each market that stays listed, and will; empty if they stay."""
         last = self._history_state if new else None
         if new is None or last is None:
             return {}

@@ -5,7 +5,7 @@ within JSON, they would take longer to encode and to parse than everything else.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from io import BytesIO
 from itertools import chain, repeat
@@ -13,7 +13,7 @@ from typing import IO, Annotated, Any, Final, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, GetPydanticSchema, ValidationError
 
-from generator.api import keys, slugs
+from generator.api import downloads, keys, slugs
 from generator.api.downloads import CANDLES, CLOSES
 from generator.builder.last_details import InPlace
 from generator.builder.part_rendering import NewMarketObject, ReadDetail, RenderedPart, Task
@@ -163,16 +163,19 @@ def _check_histories(part: RenderedPart, task: Task) -> None:
         if held.closed_at != closing.get(market_id) or (held.is_member and held != HeldRows(held.version)):
             raise ValueError("histories that are not those of their market")
         _check_later_rows(held)
-    _check_rows(found.segments, part.spool, {key for key in read if not found.entries[key].is_member})
+    owners = {key for key in read if not found.entries[key].is_member}
+    _check_rows(found.segments, part.spool, owners, downloads.tables(fills=task.config.has_fills))
 
 
-def _check_rows(segments: Iterable[SpoolSegment], spool: IO[bytes], owners: AbstractSet[str]) -> None:
-    """Raise ValueError unless the spool has just these segments, with rows of these markets."""
-    from generator.downloads import record_files, records  # noqa: PLC0415 - most sites need no NumPy
+def _check_rows(
+    segments: Iterable[SpoolSegment], spool: IO[bytes], owners: AbstractSet[str], tables: Collection[str]
+) -> None:
+    """Raise ValueError unless the spool has just these segments, with rows of these tables and markets."""
+    from generator.downloads import records  # noqa: PLC0415 - most sites need no NumPy
 
     end = 0
     for segment in segments:
-        is_one = _MONTH.fullmatch(segment.month) and segment.table in records.TYPES and segment.size > 0
+        is_one = _MONTH.fullmatch(segment.month) and segment.table in tables and segment.size > 0
         if segment.offset != end or segment.path or not is_one:
             raise ValueError("segments of histories that are none")
         end += segment.size
@@ -181,7 +184,7 @@ def _check_rows(segments: Iterable[SpoolSegment], spool: IO[bytes], owners: Abst
             raise ValueError("the rows of histories are too short")
         if {*map(records.month, records.months(segment.table, rows))} != {segment.month}:
             raise ValueError("rows of another month")
-        record_files.check(segment.table, rows)
+        records.check(segment.table, rows)
         found = records.owner_ids(rows)
         if {*found} - owners or (found[0], found[-1]) != (segment.first, segment.last):
             raise ValueError("rows of other markets")

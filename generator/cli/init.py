@@ -27,6 +27,7 @@ _CHOICES: Final[Mapping[str, tuple[Sequence[str], str]]] = {
     "edge": (get_args(Edge), "What will serve readers"),
     "scheduler": (get_args(Scheduler), "What will run the job every hour"),
 }
+_TRADES: Final = "Publish every trade for download, from which it can be told who traded"
 #: The files of templates/sql for each kind of database, the one to adapt first.
 _SQL: Final[Mapping[Database, tuple[str, ...]]] = {
     "postgresql": ("postgresql-views.sql", "detail-versions.sql", "postgresql-hardening.sql"),
@@ -50,6 +51,8 @@ class Starter(NamedTuple):
     database: Database
     edge: Edge
     scheduler: Scheduler
+    #: Whether to publish every trade.
+    fills: bool = False
 
     @property
     def bucket(self) -> bool:
@@ -92,7 +95,7 @@ def init_command(folder: Path, database: Database | None, edge: Edge | None, sch
                 f"{path}: has letters that units and crontabs do not take as they are; choose a path of letters, "
                 "digits and . _ - + @"
             )
-    user = _user()
+    user, is_asked = _user(), None in (database, edge, scheduler)
     starter = Starter(
         folder=str(place),
         program=program,
@@ -100,6 +103,8 @@ def init_command(folder: Path, database: Database | None, edge: Edge | None, sch
         database=database or _asked("database"),
         edge=edge or _asked("edge"),
         scheduler=scheduler or _asked("scheduler"),
+        # Who gave all answers that have no default is not kept from running on.
+        fills=is_asked and click.confirm(_TRADES, default=False, err=True),
     )
     names = _written(folder, dict(starter.files()))
     logs.result(f"wrote {counted(len(names), 'file')} into {folder}/: begin with {folder / 'README.md'}")

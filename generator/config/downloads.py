@@ -1,8 +1,9 @@
 """The settings of dumps, change feed and feeds."""
 
-from typing import Literal
+from typing import Any
 
 from pydantic import Field
+from pydantic.json_schema import SkipJsonSchema
 
 from generator.config.scalars import WebUrl
 from generator.config.section import Section
@@ -17,16 +18,17 @@ class Dumps(Section):
     )
     parquet: bool = Field(
         default=False,
-        description="Whether to publish Parquet, too, with histories and fills once a day; needs the extra parquet.",
+        description="Whether to publish Parquet, too, with all points and candles once a day; needs the extra parquet.",
     )
-    histories: Literal["thinned", "full"] = Field(
-        "thinned",
-        description="What Parquet has: what details show, or full, every point and trade, and candles; "
-        "trades can tell who traded.",
+    fills: bool = Field(
+        default=False,
+        description="Whether Parquet has all trades, too, from which it can be told who traded.",
     )
     base_url: WebUrl | None = Field(
         None, description="Other address that serves the files of dumps and change feed; null: base_url."
     )
+    #: Whatever is written for a key that is gone, so that a build can say so.
+    histories: SkipJsonSchema[Any] = Field(None, exclude=True)
 
 
 class Changes(Section):

@@ -17,7 +17,7 @@ import pydantic
 import yaml
 from pydantic_core import ErrorDetails
 
-from generator.config.settings import DEMO_DATABASE, ENVIRONMENT_PREFIX, KEYS, LISTS, SECTIONS, Config, variable
+from generator.config.settings import DEMO_DATABASE, ENVIRONMENT_PREFIX, FORMER, KEYS, LISTS, SECTIONS, Config, variable
 from generator.errors import ConfigError
 
 
@@ -110,7 +110,7 @@ def _shown(name: str) -> str:
 
 
 def _read_environment(environ: Mapping[str, str]) -> Iterator[_Setting | str]:
-    keys = {variable(key): key for key in KEYS}
+    keys = {variable(key): key for key in (*KEYS, *FORMER)}
     for name in sorted(environ):
         upper = name.upper()
         if upper in keys:
@@ -126,7 +126,7 @@ def _read_overrides(overrides: Sequence[str]) -> Iterator[_Setting | str]:
         where = f"--set {_shown(key)}"
         if not equals:
             yield f"{where}: write it as dotted.key=value, such as --set schedule=60"
-        elif key not in KEYS:
+        elif key not in KEYS and key not in FORMER:
             yield f"{where}: {_unknown(key, KEYS)}"
         else:
             yield _Setting(where, key, _read_text(key, text), "--set")
@@ -134,7 +134,7 @@ def _read_overrides(overrides: Sequence[str]) -> Iterator[_Setting | str]:
 
 def _read_text(key: str, text: str) -> Any:
     """Parse a variable or an override by the type of its key: no quotes distinguish the text `123` from the number."""
-    is_text = {bool, int, float, timedelta}.isdisjoint(_types(KEYS[key].annotation))
+    is_text = key in FORMER or {bool, int, float, timedelta}.isdisjoint(_types(KEYS[key].annotation))
     return text if text and is_text else _read_scalar(text.strip())
 
 
@@ -216,7 +216,7 @@ def _read_mapping(node: yaml.Node, path: Path, section: str = "") -> Iterator[_S
             yield from _read_mapping(value, path, key)
         elif "." in name:
             yield f"{where}: write the part before the dot as a section, and indent the rest below it"
-        elif key in KEYS:
+        elif key in KEYS or key in FORMER:
             yield _read_value(value, key, f"{path}{_position(value.start_mark)} {key}")
         else:
             yield f"{where}: {_unknown(key, [*KEYS, *SECTIONS])}"

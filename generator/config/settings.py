@@ -265,6 +265,8 @@ class Config(Section):
         url = None if self.market_url is None else MarketUrl.of(self.market_url)
         if url and url.placeholder == "slug" and self.variant == "core":
             return "market_url: {slug} needs variant: extended, as markets have no slugs in core; write {id} or {key}"
+        if self.dumps.fills and not self.dumps.parquet:
+            return "dumps.fills: needs dumps.parquet, as trades are in Parquet files; write dumps.fills: false"
         return None
 
     @property
@@ -283,9 +285,9 @@ class Config(Section):
         return self.dumps.parquet and self.dumps.ndjson
 
     @property
-    def has_full_histories(self) -> bool:
-        """Whether Parquet has every point and every fill."""
-        return self.has_parquet and self.dumps.histories == "full"
+    def has_fills(self) -> bool:
+        """Whether Parquet has every trade."""
+        return self.has_parquet and self.dumps.fills
 
     @property
     def has_changes(self) -> bool:
@@ -306,6 +308,8 @@ class Config(Section):
 def _fields(model: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, FieldInfo]]:
     for name, field in model.model_fields.items():
         key = prefix + (field.alias or name)
+        if field.exclude:
+            continue
         if isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel):
             yield from _fields(field.annotation, f"{key}.")
         else:
@@ -314,6 +318,8 @@ def _fields(model: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, Fie
 
 #: Every setting by its dotted key; a FieldInfo knows its default and description.
 KEYS: Final[Mapping[str, FieldInfo]] = dict(_fields(Config))
+#: Keys that are ignored: earlier versions had them.
+FORMER: Final = frozenset({"dumps.histories"})
 #: The keys whose value may be a list.
 LISTS: Final = frozenset(
     {"categories", "publish.notify_command", "publish.purge_command", "rate_limit.trusted_proxies"}

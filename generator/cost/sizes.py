@@ -30,7 +30,7 @@ class ListSize:
 class Downloads:
     """The dump and the change feed: all their objects, the bytes of one dump, and the retained steps among them.
 
-    `daily` are the objects that are made once a day at most: histories and fills.
+    `daily` are the objects that are made once a day at most: tables.
     """
 
     weight: Weight = NO_DOWNLOADS

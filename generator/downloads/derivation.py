@@ -9,9 +9,9 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from generator.api.downloads import CANDLES, CLOSES, THINNED
-from generator.downloads import candles, records
-from generator.downloads.candles import DAYS, HOURS
+from generator.api.downloads import CANDLES, CLOSES, RAW
+from generator.downloads import periods, records
+from generator.downloads.periods import DAYS, HOURS
 from generator.downloads.records import Numbers, Records
 
 _DAY: Final = 86_400_000
@@ -66,8 +66,8 @@ def derived(raw: Mapping[str, Grouped], closing: Sequence[str], as_of: str) -> d
 
     `raw` are points and fills by table, `closing` is when each market closes. Hours are those that are kept at `as_of`.
     """
-    found = {table: _candles(table, *(raw[name] for name in THINNED)) for table in CANDLES}
-    if since := candles.hours_since(as_of):
+    found = {table: _candles(table, *(raw[name] for name in RAW)) for table in CANDLES}
+    if since := periods.hours_since(as_of):
         hours = found[HOURS]
         found[HOURS] = hours.only(hours.times >= records.milliseconds([f"{since}-01T00:00:00.000Z"]))
     found[CLOSES] = _closes(raw["history"], closing)

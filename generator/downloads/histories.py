@@ -1,6 +1,6 @@
-"""What full histories hold of each market, and what a build read for them. Pure.
+"""What the files of histories hold of each market, and what a build read for them. Pure.
 
-A build reads the rows of a market once: for its detail, and for the files of full histories. What these hold already is
+A build reads the rows of a market once: for its detail, and for these files. What these hold already is
 known by `HeldRows`: while a market's oldest rows are still those, only the others are passed on. If they are not, as a
 row came late, was edited or deleted, all its rows are passed on, and replace those in the files. Candles and closes are
 made of the same rows, and passed on once they are over, be it that the market is read then or not.
@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple, Protocol
 
-from generator.downloads import candles
+from generator.downloads import periods
 
 
 class _Market(Protocol):
@@ -26,7 +26,7 @@ class _Market(Protocol):
 
 def closing(market: _Market) -> str:
     """When a market closes, if the files hold its rows; '' for a member of an FX family, of which they hold none."""
-    return "" if market.fx else candles.closed_at(market.close_time, market.resolved_at)
+    return "" if market.fx else periods.closed_at(market.close_time, market.resolved_at)
 
 
 class Extent(NamedTuple):
@@ -45,7 +45,7 @@ class LaterRow(NamedTuple):
 
     def is_over(self, as_of: str) -> bool:
         """Whether it belongs to the files by then."""
-        return candles.is_over(self.table, self.time, as_of)
+        return periods.is_over(self.table, self.time, as_of)
 
 
 class HeldRows(NamedTuple):

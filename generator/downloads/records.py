@@ -1,22 +1,25 @@
-"""Rows of the tables of full histories as NumPy records: their columns, their order, how sources are merged. Pure.
+"""Rows of the tables of histories as NumPy records: their columns and order, how sources are merged; as Parquet. Pure.
 
 Times are milliseconds since 1970, in UTC; a number that is null is NaN. Rows are in order by month, market, time and
 then by probability or id: so those of a month lie together, and among them those of a market.
 """
 
 import hashlib
+import re
 from bisect import bisect_right
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from math import isnan
-from typing import Any, Final, TypeAlias
+from typing import Any, BinaryIO, Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+from arro3 import core
 
 from generator.api.downloads import CANDLES, CLOSES
 from generator.downloads import parquet
 from generator.downloads.histories import Extent
+from generator.downloads.pipes import FilePipe, WrittenTable
 
 #: Records of one table.
 Records: TypeAlias = npt.NDArray[np.void]
@@ -48,6 +51,11 @@ TIMES: Final[Mapping[str, str]] = {
 #: The column that decides between rows of a market and a time; candles and closes have no two such rows.
 TIES: Final = {"history": "prob", "fills": "id"}
 _DIGEST_BYTES: Final = 12
+#: Rows of a row group: a reader of one market or of one week should fetch little.
+ROWS_PER_GROUP: Final = 20_000
+#: They are many rows: higher levels take up to three times the time, and save a tenth of points at most.
+_COMPRESSION: Final = "zstd(1)"
+_ID: Final = re.compile(rb"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 def of(table: str, rows: Sequence[Sequence[Any]], columns: Sequence[str]) -> Records:
@@ -155,3 +163,61 @@ def values(table: str, rows: Records) -> Iterator[tuple[Any, ...]]:
     stamps = np.datetime_as_string(rows[TIMES[table]].astype("M8[ms]")).tolist()
     for stamp, (_, _, *others) in zip(stamps, rows.tolist(), strict=True):
         yield f"{stamp}Z", *(None if isinstance(value, float) and isnan(value) else value for value in others)
+
+
+def written(write: Callable[[bytes], object], rows: Iterable[Records], table: str, *, fills: bool) -> WrittenTable:
+    """Write a file with these records of a table, in their order; without `fills`, without what is made of these.
+
+    Errors as for `parquet.markets`.
+    """
+    pipe, schema = FilePipe(write), parquet.columns_of(table, fills=fills)
+    found = pipe.watched(_batch(schema, piece) for piece in rows)
+    return parquet.piped(pipe, lambda: core.RecordBatchReader.from_batches(schema, found), ROWS_PER_GROUP, _COMPRESSION)
+
+
+def _batch(schema: Any, rows: Records) -> core.RecordBatch:
+    """Records as Arrow has them. Raises ValueError for a row that the table cannot have."""
+    with parquet.explained("not rows of this table"):
+        return core.RecordBatch.from_arrays([_array(rows, column) for column in schema], schema=schema)
+
+
+def check(table: str, rows: Records) -> None:
+    """Raise ValueError unless these are rows that the table can have, in order."""
+    _batch(parquet.columns_of(table), rows)
+    columns = [rows[name] for name in rows.dtype.names or ()]
+    if any(column.dtype.kind == "f" and np.isinf(column).any() for column in columns):
+        raise ValueError("a number that is infinite")
+    if not all(_ID.fullmatch(value) for column in columns if column.dtype.kind == "S" for value in column.tolist()):
+        raise ValueError("an id that is none")
+    if in_order(table, rows).tobytes() != rows.tobytes():
+        raise ValueError("rows that are not in order")
+
+
+def _array(rows: Records, column: Any) -> core.Array:
+    values = rows[column.name]
+    if column.name == OWNER:
+        # Rows of a market lie together, and a text takes longer than its number.
+        heads = runs(values)
+        numbers = np.repeat(np.arange(len(heads)), np.diff(heads, append=len(values)))
+        return core.Array.from_numpy(values[heads]).cast(column.type).take(numbers)
+    if values.dtype.kind == "f" and np.isnan(values).any():
+        return core.Array([None if isnan(value) else value for value in values.tolist()], column.type)
+    # The library takes no heed of strides.
+    return core.Array.from_numpy(np.ascontiguousarray(values)).cast(column.type)
+
+
+def read(file: BinaryIO, table: str, without_ids: Collection[str] = ()) -> Iterator[Records]:
+    """The rows of a file, in its order, but for those of the markets that are left out; what it lacks is zero.
+
+    `file` and errors are those of `parquet.has_any`.
+    """
+    number, kinds = core.DataType.int64(), TYPES[table]
+    for found in parquet.batches(file):
+        piece = np.zeros(found.num_rows, kinds)
+        with parquet.explained("not such a table"):
+            for name in found.schema.names:
+                column = found.column(name)
+                values = column.cast(number) if name == TIMES[table] else column
+                piece[name] = values.to_pylist() if values.null_count else values.to_numpy()
+        if len(remaining := without(piece, without_ids)):
+            yield remaining

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Mapping
 from typing import Final
 
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
 from generator.downloads.histories import HeldRows
 from generator.downloads.segments import Segment
@@ -16,7 +16,7 @@ _SEAL: Final = b',"digest":"'
 
 
 class HistoryState(StoredModel):
-    """What files of full histories hold: looked at by a build `as_of` then; the files' names, and entries by market.
+    """What the files of histories hold: looked at by a build `as_of` then; the files' names, and entries by market.
 
     `tables` are those that the files are of.
     """
@@ -31,14 +31,14 @@ class SideFile(StoredModel):
     """The segments of dumps, by the names of these: of the newest, and of the one that it replaced.
 
     After a build was killed, readers may find either of them. `is_doubted`: details in place may differ from the dump.
-    `partitions` has a digest of the markets of each partition, by the name of its Parquet file; and of the links in the
-    file of all markets, if it has any. `histories` are absent unless they are full. `maker` is the program that made
-    the files; '' if an older one did, or a takedown of what another made.
+    `links` has a digest of the links in Parquet files of all markets that have any, by the names of these. `histories`
+    are absent without Parquet. `maker` is the program that made the files; '' if an older one did, or a takedown of
+    what another made.
     """
 
     format: int = FORMAT
     dumps: Mapping[str, tuple[Segment, ...]] = {}
-    partitions: Mapping[str, str] = {}
+    links: Mapping[str, str] = Field({}, alias="partitions")  # as earlier versions named it
     is_doubted: bool = False
     histories: HistoryState | None = None
     maker: str = ""

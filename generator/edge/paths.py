@@ -5,8 +5,8 @@ from itertools import product
 from typing import NamedTuple
 
 from generator.api import file_names, keys
-from generator.api.downloads import MARKETS_FOLDER, NDJSON, PARQUET, TABLES, THINNED
-from generator.api.file_names import PARTITIONS, PERIODS
+from generator.api.downloads import MARKETS_FOLDER, NDJSON, PARQUET, tables
+from generator.api.file_names import SHAPES_OF_TABLE
 from generator.config.settings import Config
 from generator.site.family import ROOT
 
@@ -30,14 +30,13 @@ class Shapes(NamedTuple):
 def shapes(config: Config) -> Shapes:
     """The paths of all files that these settings switch on."""
     root, whole = f"{keys.DUMPS}/", list[str]()
-    tables, folders = (TABLES, PERIODS) if config.has_full_histories else (THINNED, PARTITIONS)
     if config.dumps.ndjson:
         whole.append(f"{root}{MARKETS_FOLDER}*.{NDJSON}")
     if config.has_parquet:
         whole.append(f"{root}{MARKETS_FOLDER}*.{PARQUET}")
     if config.has_changes:
         whole.append(f"{keys.CHANGES}/*.{NDJSON}")
-    return Shapes(whole, root, tables if config.has_parquet else (), file_names.shapes_of_table(folders))
+    return Shapes(whole, root, tables(fills=config.has_fills) if config.has_parquet else (), SHAPES_OF_TABLE)
 
 
 def pattern(config: Config) -> str:

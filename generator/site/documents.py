@@ -99,16 +99,18 @@ def build_json(
 ) -> Artifact:
     """build.json, for readers and monitors: `counts` of items by list, names of `categories` by slug.
 
+    Lists of one category are not counted there: everybody who asks how fresh the data is would fetch thirty of each.
     It names the settings by which `verify` can tell what each answer must be.
     """
     index = [Category(slug=slug, name=name) for slug, name in categories.items()]
+    counted = {name: count for name, count in sorted(counts.items()) if keys.CATEGORY_SEPARATOR not in name}
     content = BuildRecord(
         as_of=base.as_of,
         generator=base.version,
         variant=base.variant,
         layout=base.layout,
         markets=markets,
-        lists=dict(sorted(counts.items())),
+        lists=counted,
         snapshot_size=config.snapshot.size,
         search=[*config.search_texts] or None,
         categories=index if base.variant == "extended" else None,

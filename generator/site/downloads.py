@@ -5,7 +5,7 @@ takedown keeps no step, as each might show the markets: followers see a new sess
 """
 
 import os
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Final, NamedTuple
 
@@ -21,7 +21,6 @@ from generator.downloads.steps import StepWriter, WrittenStep
 from generator.models import replaced
 from generator.site.change_feed import ChangeFeed, NewState
 from generator.site.listed import Listed
-from generator.site.parquet_files import ParquetFiles
 from generator.tree import files, last_publish, staging
 from generator.tree.download import Download, NewFiles, Write, reader_of_heads
 from generator.tree.manifest import Manifest
@@ -89,15 +88,14 @@ class _Downloads:
         step = self._files.draft(changes.step.close)
         head = DumpHead.of(made.written, ndjson, self._listed.as_of, self._before)
         takedown = self._listed.takedown
-        gone = takedown.gone if takedown else changes.gone if made.is_compared else None
-        head, partitions, histories = self._with_parquet(head, gone)
+        head, links, histories = self._with_parquet(head)
         is_same = head.ndjson.name == self._name_before()
         before = {
             name: parts for name, parts in self._side_file.dumps.items() if is_same or name == self._name_before()
         }
         side = SideFile(
             dumps={**before, head.ndjson.name: made.written.segments},
-            partitions=partitions,
+            links=links,
             maker=self._side_file.maker if takedown else program.maker(),
             is_doubted=takedown is not None and (takedown.is_doubted or self._side_file.is_doubted),
             histories=histories,
@@ -138,25 +136,19 @@ class _Downloads:
             yield Download(head, frozenset(staged))
             staged.difference_update(file.key for file in head.files())
 
-    def _with_parquet(
-        self, head: DumpHead, gone: Collection[str] | None
-    ) -> tuple[DumpHead, Mapping[str, str], HistoryState | None]:
+    def _with_parquet(self, head: DumpHead) -> tuple[DumpHead, Mapping[str, str], HistoryState | None]:
         """The head with Parquet files, if they are wanted, and what stands for their content."""
         if not self._config.has_parquet:
             return head, {}, None
-        known, state = {} if self._is_anew else self._side_file.partitions, None
-        made = ParquetFiles(self._files, self._config, self._listed, self._before, known, self._is_anew)
-        if self._config.has_full_histories:
-            from generator.site.full_histories import FullHistories  # noqa: PLC0415 - most sites need no NumPy
+        from generator.site.parquet_files import ParquetFiles  # noqa: PLC0415 - most sites need no NumPy
 
-            full = FullHistories(self._files, self._config.files_url, self._listed, self._before)
-            histories, state = full.made(self._side_file.histories)
-            found = made.with_markets(replaced(head, **histories))
-        else:
-            found = made.added_to(head, None if self._is_anew else gone)
-        before = {file.name for file in self._before.files()} if self._before else set()
-        digests = {**{name: known[name] for name in known.keys() & before}, **made.digests}
-        return found, dict(sorted(digests.items())), state
+        known = {} if self._is_anew else self._side_file.links
+        files = ParquetFiles(self._files, self._config, self._listed, self._before, known, self._is_anew)
+        histories, state = files.histories(self._side_file.histories)
+        found, links = files.with_markets(replaced(head, **histories))
+        before = self._before.parquet if self._before else None
+        kept = {before.name: known[before.name]} if before and before.name in known else {}
+        return found, dict(sorted({**kept, **links}.items())), state
 
     def _dump(self, changes: _Changes) -> tuple[dump.Made, MarketsFile]:
         """The dump and its file, which is staged unless it is in place; `changes` receives what changed."""

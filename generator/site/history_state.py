@@ -1,7 +1,8 @@
 """Which files of histories are in place, and whether they are those that the last build, or publish, left."""
 
 from generator import filesystem
-from generator.api.downloads import TABLES, DumpHead
+from generator.api import downloads
+from generator.api.downloads import DumpHead
 from generator.config.settings import Config
 from generator.downloads import side_file
 from generator.downloads.side_file import HistoryState
@@ -28,9 +29,9 @@ def maker(folder: Workplace) -> str:
 
 def are_of(state: HistoryState | None, head: DumpHead | None, folder: Workplace) -> bool:
     """Whether the state is that of the files that the head names, which are there."""
-    if state is None or head is None or state.tables != TABLES:
+    if state is None or head is None or state.tables != downloads.tables(fills=head.has_fills):
         return False
-    files = [file for table in TABLES for file in head.periods(table)]
+    files = head.tables()
     return [file.name for file in files] == [*state.files] and all(folder.has(file.key) for file in files)
 
 
@@ -45,9 +46,7 @@ def are_unpublished(config: Config, folder: Workplace) -> bool:
 def are_undamaged(folder: Workplace, known: Manifest | None = None) -> bool:
     """Whether the files in place have the bytes that the head tells of: a build is about to copy their rows."""
     head = _head(folder, known)
-    return head is not None and all(
-        filesystem.digest(folder.path(file.key)) == file.sha256 for table in TABLES for file in head.periods(table)
-    )
+    return head is not None and all(filesystem.digest(folder.path(file.key)) == file.sha256 for file in head.tables())
 
 
 def _head(folder: Workplace, known: Manifest | None) -> DumpHead | None:

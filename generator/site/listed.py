@@ -1,14 +1,11 @@
 """The markets of all lists, from which downloads are made. Pure."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
-from generator.api import keys
 from generator.api.downloads import DumpHead
-from generator.downloads import partitions
 from generator.downloads.histories import NewHistories
-from generator.downloads.partitions import Member
 from generator.site.catalog import Catalog
 
 
@@ -28,15 +25,14 @@ class Takedown:
 class Listed:
     """The listed markets of a catalog: their ids, which ascend, and those whose details `changed`.
 
-    `digests` are those of all details, by key; `line_of` returns the line of a market, for ids that ascend. The ids are
-    taken before the workers are forked: these had better not touch the markets themselves. `histories` are the new
-    ones, if they are full and it is their turn. `is_full`: no file in place is believed to be what its name says.
+    `line_of` returns the line of a market, for ids that ascend. The ids are taken before the workers are forked: these
+    had better not touch the markets themselves. `histories` are the new ones, if it is their turn. `is_full`: no file
+    in place is believed to be what its name says.
     """
 
     catalog: Catalog
     ids: Sequence[str]
     changed: AbstractSet[str]
-    digests: Mapping[str, str]
     line_of: Callable[[str], bytes]
     takedown: Takedown | None = None
     histories: NewHistories | None = None
@@ -46,8 +42,3 @@ class Listed:
     def as_of(self) -> str:
         """Of when they are."""
         return self.catalog.as_of
-
-    def members(self) -> Iterator[tuple[str, Member]]:
-        """Each with the partition that its history belongs to, ascending by id."""
-        for market in self.catalog.listed():
-            yield partitions.partition(market), Member(market.id, self.digests[keys.detail(market.id)])

@@ -166,7 +166,6 @@ class Maker:
             catalog,
             ids,
             changed,
-            details.staged.objects,
             details.line_of,
             details.takedown,
             details.histories,
@@ -194,7 +193,7 @@ class Maker:
         if listed:
             units.append(_Unit(math.inf, partial(of_all, listed)))  # they take longer than any list
         staged_lists, made = list[StagedFamily](), downloads.NONE
-        is_little = sum(len(items.items) for items in lists) <= _ALONE and not self.config.has_full_histories
+        is_little = sum(len(items.items) for items in lists) <= _ALONE and not self.config.has_parquet
         workers = 1 if is_little else self.workers
         pool = worker_pool.results(lambda unit: unit.stage(), units, lambda unit: unit.work, workers)
         with pool as results, self.folder.written_ahead() as ahead:

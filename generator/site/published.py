@@ -131,7 +131,7 @@ class PublishedState:
         config = self.settings()
         try:
             if config.has_parquet:
-                parquet.require(is_full=config.has_full_histories)
+                parquet.require()
         except ConfigError:
             dumps = replaced(config.dumps, parquet=False)
             return replaced(config, dumps=dumps), (_NO_PARQUET,)

@@ -18,7 +18,7 @@ DUMP_PARTS: Final = "dumps.json"
 LAST_PUBLISH: Final = "published.json"
 #: The blocked list, which a store holds under the same name.
 BLOCKED: Final = keys.BLOCKED
-#: The inspection page, and beside it, where histories are full, the history page.
+#: The inspection page, and beside it, where Parquet is published, the history page.
 INSPECTION: Final = "index.html"
 HISTORY: Final = "history.html"
 #: The pages that quote markets: a takedown deletes them first.

@@ -147,7 +147,6 @@ def _unlike(site: ExpectedSite, target: str, shown: dict[str, Any]) -> Iterator[
 
 def _config(site: ExpectedSite) -> Config:
     """The settings of the site that the form of its answers depends on, all of which it tells."""
-    tables = site.dump.candles_day if site.dump else None
     return Config.model_validate({
         "variant": site.build.variant,
         "search": "title" if site.build.search else "off",
@@ -155,7 +154,7 @@ def _config(site: ExpectedSite) -> Config:
         "dumps": {
             "ndjson": site.offers.dumps is not None,
             "parquet": bool(site.dump and site.dump.parquet),
-            "histories": "thinned" if tables is None else "full",
+            "fills": bool(site.dump and site.dump.has_fills),
         },
         "changes": {"enabled": site.offers.changes is not None},
         "feeds": {"enabled": site.offers.feeds is not None},

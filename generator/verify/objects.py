@@ -80,7 +80,9 @@ def check_build(asked: Inquiry) -> Iterator[Mismatch]:
     doubt = ""
     if site.dump and site.dump.as_of < site.build.as_of:
         doubt = f"; or the dump, as of {site.dump.as_of}, is an old copy"
-    for name in site.lists.keys() - site.build.lists.keys():
+    # An earlier version names those of categories, too.
+    of_all = {name for name in site.lists if keys.CATEGORY_SEPARATOR not in name}
+    for name in of_all - site.build.lists.keys():
         yield Mismatch(Verdict.WRONG, target, f"does not name the list {name}")
     for name, count in site.build.lists.items():
         holds = len(site.lists.get(name, ()))

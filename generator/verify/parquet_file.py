@@ -37,7 +37,8 @@ def opened(asked: Inquiry, file: DumpFile, table: str | None = None) -> OpenedFi
     if not is_file(file, content):
         return Mismatch(Verdict.WRONG, answer.target, "is not the file that the head of the dump names")
     try:
-        parquet.require_columns(content.file, table, asked.site.build.variant)
+        fills = asked.site.dump is not None and asked.site.dump.has_fills
+        parquet.require_columns(content.file, table, asked.site.build.variant, fills=fills)
         return OpenedFile(answer.target, content, parquet.ids(content.file))
     except ConfigError:
         return None

@@ -1,6 +1,7 @@
-"""The files of full histories: only of listed markets, and those of sampled markets lead to what their details show.
+"""The files of tables: only of listed markets, and those of sampled markets lead to what their details show.
 
-Candles and closes of these are made again, of the points and fills in the files.
+Candles and closes of these are made again, of the points and fills in the files; where there are no fills, candles are
+those of points alone.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -10,10 +11,10 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from pydantic_core import from_json
 
-from generator.api import contract, keys
+from generator.api import contract, downloads, keys
 from generator.api.contract import PublicMarketDetail
-from generator.api.downloads import CLOSES, TABLES, THINNED, DumpHead, PeriodFile
-from generator.downloads import candles, derivation, parquet, records
+from generator.api.downloads import CLOSES, FILLS, HISTORY, RAW, DumpHead, PeriodFile
+from generator.downloads import derivation, parquet, periods, records
 from generator.downloads.derivation import Grouped
 from generator.verify import parquet_file
 from generator.verify.budget import drawn
@@ -41,7 +42,7 @@ _MADE_OF: Final = {"history": ("prob",), "fills": ("id", "amount")}
 
 @dataclass(frozen=True)
 class PeriodFilesCheck:
-    """The files of full histories; the rows of markets are compared with details, so many `most`; without, with all.
+    """The files of tables; the rows of markets are compared with details, so many `most`; without, with all.
 
     Which ones, the `seed` tells.
     """
@@ -54,9 +55,9 @@ class PeriodFilesCheck:
         rng, sources = Random(self.seed), dict[str, dict[str, list[_Source]]]()  # noqa: S311 - which ones is no secret
         ids = drawn(rng, [[market.id for market in asked.site.catalog.listed()]], MOST_COMPARED)
         held: Iterable[PublicMarketDetail | Mismatch] = ()
-        for table in TABLES:
+        for table in downloads.tables(fills=head.has_fills):
             compared, is_whole = ComparedRows(ids), True
-            for file in head.periods(table):
+            for file in head.table(table):
                 found = parquet_file.opened(asked, file, table)
                 if not isinstance(found, OpenedFile):
                     is_whole = False
@@ -68,17 +69,17 @@ class PeriodFilesCheck:
                 yield from flaws
             if not is_whole:
                 continue
-            if table in THINNED:
+            if table in RAW:
                 if self.most_details is None or not held:
                     held = parquet_file.details(asked, self._chosen(rng, asked, compared.rows))
                 # All details may be too many for memory; some are asked for once for both tables.
                 held = held if self.most_details is None else [*held]
                 yield from _unlike_details(asked, head, table, held, compared.rows)
                 sources[table] = {key: _sources(table, rows) for key, rows in compared.rows.items()}
-            elif sources.keys() >= {*THINNED}:
-                for market_id in sorted(compared.rows.keys() & sources["history"].keys() & sources["fills"].keys()):
-                    made_of = (sources[name][market_id] for name in THINNED)
-                    rows = _MarketRows(market_id, compared.rows[market_id], *made_of)
+            elif HISTORY in sources and (FILLS in sources or not head.has_fills):
+                for market_id in sorted(set(compared.rows).intersection(*sources.values())):
+                    made_of = {name: sources.get(name, {}).get(market_id, ()) for name in RAW}
+                    rows = _MarketRows(market_id, compared.rows[market_id], made_of)
                     yield from _unlike_made(asked, head, table, rows)
 
     def _chosen(self, rng: Random, asked: Inquiry, rows: Mapping[str, Sequence[_Row]]) -> list[str]:
@@ -94,8 +95,7 @@ class _MarketRows(NamedTuple):
 
     market_id: str
     stored: Sequence[_Row]
-    points: Sequence[_Source]
-    fills: Sequence[_Source]
+    made_of: Mapping[str, Sequence[_Source]]
 
 
 class ComparedRows:
@@ -189,16 +189,18 @@ def _unlike_made(asked: Inquiry, head: DumpHead, table: str, rows: _MarketRows) 
     stored = sorted(map(_plain, rows.stored))
     market, closing = asked.site.markets.get(market_id), _NEVER
     if market and as_of == asked.site.build.as_of:
-        closing = candles.closed_at(market["closeTime"], market["resolvedAt"])
+        closing = periods.closed_at(market["closeTime"], market["resolvedAt"])
     elif table == CLOSES and stored:  # the market may close at another instant by now
         closing = stored[0].timestamp
     raw = {
         name: Grouped.of_one(name, records.of(name, made_of, ("timestamp", *_MADE_OF[name])))
-        for name, made_of in zip(THINNED, (rows.points, rows.fills), strict=True)
+        for name, made_of in rows.made_of.items()
     }
     derived = derivation.derived(raw, [closing], as_of)[table]
     final = records.values(table, derived.rows[derivation.are_over(derived, as_of)])
-    made = [_plain(dict(zip(records.COLUMNS[table], row, strict=True))) for row in final]
+    columns = parquet.columns_of(table, fills=head.has_fills).names
+    found = (dict(zip(records.COLUMNS[table], row, strict=True)) for row in final)
+    made = [_plain({name: value for name, value in row.items() if name in columns}) for row in found]
     if made != stored:
         times = {row.timestamp for row in {*made} ^ {*stored}}
         flaw = f"that of {min(times)} is not what its points and trades make" if times else "one is there twice"

@@ -124,8 +124,9 @@ const CANDLES = {
   },
   mark: ({ time }, { x }) => ({ at: x(time + DAY / 2), shapes: [] }),
   tell({ time, open, high, low, close, volume, trades }) {
-    const many = trades === 1 ? "1 trade" : `${number(trades)} trades`;
-    return `${date(time)}: open ${percent(open)}, high ${percent(high)}, low ${percent(low)}, close ${percent(close)}; volume ${amount(volume)} in ${many}`;
+    const prices = `${date(time)}: open ${percent(open)}, high ${percent(high)}, low ${percent(low)}, close ${percent(close)}`;
+    if (trades === null) return prices;
+    return `${prices}; volume ${amount(volume)} in ${trades === 1 ? "1 trade" : `${number(trades)} trades`}`;
   },
 };
 

@@ -7,10 +7,9 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from collections.abc import Set as AbstractSet
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Final, get_args
+from typing import Any, get_args
 
 import httpx
 import pytest
@@ -111,13 +110,6 @@ def models() -> dict[str, type[contract.Wire]]:
     return {name: model for name, model in found.items() if name not in bases}
 
 
-#: The models of files that only a site with full histories has, and of those that it has not.
-FULL: Final = {"PeriodFile"}
-THINNED: Final = {"PartitionFile"}
-#: Properties of the dump's head that only the former has.
-FULL_PROPERTIES: Final = ("candlesDay", "candlesHour", "closes")
-
-
 # ── the document itself ───────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -204,7 +196,7 @@ def test_no_key_of_the_template_hides_another() -> None:
             {"getChanges", "getChangeStep", "getDump", "getMarketsNdjson"},
             set(),
         ),
-        ({"dumps__parquet": True}, set(), {"getMarketsParquet", "getTableParquet"}),
+        ({"dumps__parquet": True}, set(), {"getMarketsParquet", "getTableParquet", "getCandlesParquet"}),
     ],
 )
 def test_only_what_the_settings_switch_on_is_described(
@@ -294,38 +286,25 @@ def described(variant: Variant) -> dict[str, dict[str, Any]]:
 
 
 def test_properties_and_closed_objects_are_the_models(document: dict[str, Any], variant: Variant) -> None:
-    assert len(described(variant)) == {"core": 29, "extended": 30}[variant]
-    enums = {"MarketStatus", "Resolution", "StatusFilter", "Sort", "Direction"}
-    enums |= {"ChangeKind", "FeedName", "DumpFormat", "PartitionState"}
-    compare(document, variant, described(variant).keys() - FULL, enums)
-
-
-def test_full_histories_have_files_by_period_and_none_by_market(variant: Variant, tmp_path: Path) -> None:
-    settings = make_config(tmp_path, variant=variant, dumps__parquet=True, dumps__histories="full")
-    full = openapi(settings)
-    names = described(variant).keys() - THINNED
-    assert names & FULL
+    schemas, known = document["components"]["schemas"], described(variant)
+    assert len(known) == {"core": 28, "extended": 29}[variant]
     enums = {"MarketStatus", "Resolution", "StatusFilter", "Sort", "Direction", "ChangeKind", "FeedName", "DumpFormat"}
-    compare(full, variant, names, enums)
-    head = full["components"]["schemas"]["DumpHead"]["properties"]
-    tables = ("history", "fills", *FULL_PROPERTIES)
-    assert [head[table]["items"] for table in tables] == [{"$ref": "#/components/schemas/PeriodFile"}] * 5
-    paths = {item["get"]["operationId"]: path for path, item in full["paths"].items()}
-    assert paths["getTableParquet"] == "/v1/dumps/{table}/{period}/{digest}.parquet"
-    assert paths["getCandlesParquet"] == "/v1/dumps/candles/{length}/{period}/{digest}.parquet"
-
-
-def compare(document: dict[str, Any], variant: Variant, names: AbstractSet[str], enums: AbstractSet[str]) -> None:
-    """Compare the schemas of a document with the models of these names."""
-    schemas = document["components"]["schemas"]
-    assert schemas.keys() == names | enums
-    for name in names:
-        model, fields = models()[name], dict(described(variant)[name])
-        for absent in () if names & FULL or name != "DumpHead" else FULL_PROPERTIES:
-            del fields[absent]
+    assert schemas.keys() == known.keys() | enums
+    for name, fields in known.items():
         assert list(schemas[name]["properties"]) == list(fields)
         assert schemas[name]["required"] == [alias for alias, field in fields.items() if field.is_required()]
-        assert schemas[name].get("additionalProperties") == (False if issubclass(model, contract.Closed) else None)
+        is_closed = issubclass(models()[name], contract.Closed)
+        assert schemas[name].get("additionalProperties") == (False if is_closed else None)
+
+
+@pytest.mark.parametrize("fills", [True, False])
+def test_tables_have_files_by_period(tmp_path: Path, *, fills: bool) -> None:
+    found = openapi(make_config(tmp_path, dumps__parquet=True, dumps__fills=fills))["paths"]
+    paths = {item["get"]["operationId"]: path for path, item in found.items()}
+    assert paths["getTableParquet"] == "/v1/dumps/{table}/{period}/{digest}.parquet"
+    assert paths["getCandlesParquet"] == "/v1/dumps/candles/{length}/{period}/{digest}.parquet"
+    table, *_ = found[paths["getTableParquet"]]["get"]["parameters"]
+    assert table["schema"]["pattern"] == ("^(history|fills|closes)$" if fills else "^(history|closes)$")
 
 
 def test_exactly_what_may_be_null_in_the_contract_may_be_null(document: dict[str, Any], validator: Validator) -> None:
@@ -347,7 +326,7 @@ def test_every_schema_and_property_is_described_for_people_who_lack_the_contract
     document: dict[str, Any], variant: Variant, tmp_path: Path
 ) -> None:
     used = set()
-    full = openapi(make_config(tmp_path, variant=variant, dumps__parquet=True, dumps__histories="full"))
+    full = openapi(make_config(tmp_path, variant=variant, dumps__parquet=True, dumps__fills=True))
     known = [*full["components"]["schemas"].items(), *document["components"]["schemas"].items()]
     for name, schema in known:
         assert schema["description"].endswith(".")
@@ -373,7 +352,7 @@ def test_the_description_of_fills24h_tells_the_step_of_its_window(tmp_path: Path
 OURS = {"nextCursor", "search", "slug", "generator", "layout", "variant", "path", "message", "error"}
 OURS |= {"version", "content_text", "Feed.title", "Feed.description", "FeedAuthor.name"}
 OURS |= {"ChangelogEntry.text", "ChangelogEntry.where"}
-OURS |= {f"{model}.name" for model in ("MarketsFile", "PartitionFile", "Step")}
+OURS |= {f"{model}.name" for model in ("MarketsFile", "PeriodFile", "Step")}
 
 
 def test_a_text_that_somebody_wrote_is_said_to_be_no_html(document: dict[str, Any], variant: Variant) -> None:

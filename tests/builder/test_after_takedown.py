@@ -75,7 +75,7 @@ def compare(site: RandomSite) -> None:
         # A build that has nothing to do makes the page from the report that it finds.
         tamper(blocked / REPORT, (output / REPORT).read_bytes())
         place.build(site.as_of, output="blocked")
-        quoting = QUOTING if site.settings["dumps"].get("histories") else (INSPECTION,)
+        quoting = QUOTING if site.settings["dumps"].get("parquet") else (INSPECTION,)
         for name in quoting:
             assert (output / name).read_bytes() == (blocked / name).read_bytes()
         links = _HREF.findall((output / INSPECTION).read_text("utf-8"))

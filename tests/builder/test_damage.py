@@ -39,12 +39,12 @@ KEPT: Final = {names.MANIFEST, ".lock"}
 #: What says how long a build took.
 TIMED: Final = {names.REPORT, names.INSPECTION, names.FINGERPRINTS}
 #: Kinds of files that a site has at least.
-LEAST_KINDS: Final = 50
+LEAST_KINDS: Final = 45
 #: What the loss of the first changes.
 PARTS: Final = {names.DUMP_PARTS, names.MANIFEST}
 
 
-def site(folder: Path, layout: str, histories: str) -> Config:
+def site(folder: Path, layout: str, form: str) -> Config:
     """A site of two days with all kinds of files; its last build changed one market."""
     with closing(create_database(folder / "markets.db")) as database:
         database.execute("ALTER TABLE markets ADD COLUMN detail_version INTEGER DEFAULT 1")
@@ -58,7 +58,12 @@ def site(folder: Path, layout: str, histories: str) -> Config:
         insert_fx_member(database, market_id=market_id(FX))
         tell_row_versions(database)
         settings = make_config(
-            folder, layout=layout, variant="extended", dumps__parquet=True, dumps__histories=histories, source__audit=0
+            folder,
+            layout=layout,
+            variant="extended",
+            source__audit=0,
+            dumps__parquet=form == "parquet",
+            dumps__fills=form == "parquet",
         )
         build_now(settings)
         change(database)
@@ -107,7 +112,7 @@ def _few_limits() -> Iterator[None]:
         yield
 
 
-@pytest.fixture(scope="module", params=every_pair(("pages", "chunks"), ("thinned", "full")), ids=" ".join)
+@pytest.fixture(scope="module", params=every_pair(("pages", "chunks"), ("parquet", "ndjson")), ids=" ".join)
 def built(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Config:
     settings = site(tmp_path_factory.mktemp("site"), *request.param)
     shutil.copytree(settings.output, settings.output.with_name("whole"))
@@ -189,6 +194,6 @@ def test_a_damaged_detail_is_in_nothing_that_is_made(settings: Config, *, is_ful
     found = comparable(settings.output)
     control = comparable(settings.output.with_name("whole"))
     assert {name for name in control if name not in PARTS and found.get(name) != control[name]} == set()
-    # Without what full histories hold, every detail is read anyway.
-    is_read = is_full or settings.has_full_histories
+    # Without what Parquet files hold, every detail is read anyway.
+    is_read = is_full or settings.has_parquet
     assert [remark.key for remark in report.remarks] == ([] if is_read else [key])

@@ -75,7 +75,7 @@ def test_sizes_are_those_of_the_build_that_follows(
 
 def test_sizes_of_parquet_files_are_exact(tmp_path: Path, rows: sqlite3.Connection) -> None:
     pytest.importorskip("pyarrow")
-    config = make_config(tmp_path, layout="chunks", dumps__parquet=True)
+    config = make_config(tmp_path, layout="chunks", dumps__parquet=True, dumps__fills=True)
     made = dry_run_of(config, AS_OF + timedelta(hours=1))
     assert made.site.downloads.daily.objects > 0
     check_forecast(config, made)

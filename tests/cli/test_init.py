@@ -17,6 +17,7 @@ import pytest
 
 from generator.cli.init import Starter
 from generator.config import loader
+from generator.config.downloads import Dumps
 from generator.demo.database import seed
 from generator.wording import escaped
 from tests.acceptance.test_sqlite_views import ROWS, TABLES
@@ -153,12 +154,21 @@ def test_where_nobody_can_be_asked_the_missing_option_is_named(tmp_path: Path) -
 
 def test_on_a_terminal_what_was_not_given_is_asked(tmp_path: Path) -> None:
     words = ("init", "site", "--scheduler", "cron")
-    code, printed, screen = commands.on_terminal(*words, cwd=tmp_path, answer="mysql\nsqlite\nnginx\n")
+    code, printed, screen = commands.on_terminal(*words, cwd=tmp_path, answer="mysql\nsqlite\nnginx\n\n")
     shown = screen.decode()
     assert code == 0, shown
     assert "Where the markets are (postgresql, sqlite, socialpredict): " in shown
     assert "What will serve readers (nginx, cloudflare, cloudfront): " in shown
+    assert "Publish every trade for download, from which it can be told who traded [y/N]: " in shown
     assert printed.startswith("wrote 6 files into site/")
+    assert loader.load(tmp_path / "site/config.yaml", environ={}).dumps == Dumps()
+
+
+def test_trades_are_published_by_who_says_so(tmp_path: Path) -> None:
+    words = ("init", "site", "--scheduler", "cron", "--edge", "nginx")
+    code, _, screen = commands.on_terminal(*words, cwd=tmp_path, answer="sqlite\ny\n")
+    assert code == 0, screen.decode()
+    assert loader.load(tmp_path / "site/config.yaml", environ={}).dumps == Dumps(parquet=True, fills=True)
 
 
 def test_the_units_of_the_docs_are_what_init_writes() -> None:

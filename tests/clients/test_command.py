@@ -98,6 +98,7 @@ def facts(demo_site: DemoSite) -> dict[str, str]:
     market, bids = popular["market"], popular["orderBook"]["bids"]
     return {
         **{f"many_{name.partition('/')[0]}": f" of {many};" for name, many in lists.items()},
+        "many_politics": f" of {sum('politics' in one['market']['categories'] for one in details)};",
         **{sort: top(name, status="open")["market"]["id"] for sort, name in SORTED_BY.items()},
         "popular": market["id"],
         "slug": market["slug"],
@@ -142,7 +143,7 @@ QUESTIONS: Final[list[tuple[str, list[str], str]]] = [
     ("Does it accept bets?", [TOP, DETAIL], "bets"),
     ("Which market has this slug?", ["market {slug}"], "popular"),
     ("Which politics market leads?", ["list --category politics --limit 1"], "politics"),
-    ("How many are about politics?", ["list --category politics --status all --limit 1"], "many_all.politics"),
+    ("How many are about politics?", ["list --category politics --status all --limit 1"], "many_politics"),
     ("Is there one about qqxyz?", ["search qqxyz"], "(0, all)"),
     ("What has the word will?", ["search will --status open --limit 1"], "Will "),
     ("What is the likeliest?", ["prices --sort prob --limit 1"], "likeliest"),

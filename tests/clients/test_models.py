@@ -24,11 +24,10 @@ UNREAD: Final = {
 
 
 @pytest.fixture(scope="module")
-def documents(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
-    """The documents of sites with all that can be published, by how much of the histories is."""
+def described(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """The document of a site with all that can be published."""
     folder = tmp_path_factory.mktemp("settings")
-    settings = {"variant": "extended", "dumps__parquet": True}
-    return [openapi(make_config(folder, **settings, dumps__histories=histories)) for histories in ("thinned", "full")]
+    return openapi(make_config(folder, variant="extended", dumps__parquet=True, dumps__fills=True))
 
 
 def schemas(found: dict[str, Any]) -> dict[str, Any]:
@@ -36,16 +35,16 @@ def schemas(found: dict[str, Any]) -> dict[str, Any]:
     return known
 
 
-def test_the_types_are_those_of_the_api(documents: list[dict[str, Any]]) -> None:
-    current = generate_models.module(documents)
+def test_the_types_are_those_of_the_api(described: dict[str, Any]) -> None:
+    current = generate_models.module(described)
     if os.environ.get("BLESS") == "1":
         MODULE.write_text(current, "utf-8")
         return
     assert MODULE.read_text("utf-8") == current, "the API changed: run `make bless` and commit the types"
 
 
-def test_every_schema_has_its_type_or_is_not_read(documents: list[dict[str, Any]]) -> None:
-    known = schemas(documents[0]) | schemas(documents[1])
+def test_every_schema_has_its_type_or_is_not_read(described: dict[str, Any]) -> None:
+    known = schemas(described)
     chosen = {"StatusFilter", "Sort"}
     enumerations = {name for name, schema in known.items() if "enum" in schema} - chosen
     assert known.keys() - enumerations - UNREAD == generate_models.TYPES.keys()
@@ -53,19 +52,17 @@ def test_every_schema_has_its_type_or_is_not_read(documents: list[dict[str, Any]
     assert len(models.__all__) == 22
 
 
-def test_names_are_found_again_in_json(documents: list[dict[str, Any]]) -> None:
-    names = {key for name in generate_models.TYPES for key in schemas(documents[1]).get(name, {}).get("properties", {})}
+def test_names_are_found_again_in_json(described: dict[str, Any]) -> None:
+    names = {key for name in generate_models.TYPES for key in schemas(described).get(name, {}).get("properties", {})}
     assert {wire_name(generate_models.snake_case(key)) for key in names} == names
     assert len(names) > 60
 
 
-def test_files_of_thinned_and_of_full_histories_are_read() -> None:
-    file = {"name": "a", "url": "https://example.org/a", "sha256": "0" * 64, "size": 1}
-    thinned = {"history": [file | {"state": "archive", "month": "2026-01"}], "fills": [file | {"state": "open"}]}
-    full = {name: [file | {"period": "2026"}] for name in ("history", "fills", "candlesDay", "candlesHour", "closes")}
-    for files in (thinned, full):
-        values = {"asOf": NOW, "count": 0, "state": "0" * 64, "markets": [], "historyAsOf": NOW, **files}
-        assert json.loads(contract.encode(downloads.DumpHead.model_validate(values))) == values, "it is a head"
-        head = decoded(models.DumpHead, values)
-        assert encoded(head) == values
-        assert head.extra == {}
+def test_files_of_all_tables_are_read() -> None:
+    file = {"name": "a", "url": "https://example.org/a", "sha256": "0" * 64, "size": 1, "period": "2026"}
+    files = {name: [file] for name in ("history", "fills", "candlesDay", "candlesHour", "closes")}
+    values = {"asOf": NOW, "count": 0, "state": "0" * 64, "markets": [], "historyAsOf": NOW, **files}
+    assert json.loads(contract.encode(downloads.DumpHead.model_validate(values))) == values, "it is a head"
+    head = decoded(models.DumpHead, values)
+    assert encoded(head) == values
+    assert head.extra == {}

@@ -7,6 +7,7 @@ import pytest
 from pydantic import ValidationError
 
 from generator.config.settings import Config
+from generator.config.shape import shaping
 from tests.config.folder import Folder, value_of
 
 NO_DURATION = "write a duration: a number of seconds, or like 45 s, 90 min, 6 h, 2 d, PT6H"
@@ -149,3 +150,23 @@ def test_settings_cannot_be_changed() -> None:
         Config().layout = "chunks"  # type: ignore[misc]
     with pytest.raises(ValidationError, match="frozen"):
         Config().source.audit = 0  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("value", ["full", "thinned", "7"])
+def test_a_key_that_is_gone_is_ignored_and_remembered(folder: Folder, value: str) -> None:
+    """So that a build can say so."""
+    for config in (
+        folder.load(f"dumps: {{histories: {value}}}"),
+        folder.load("", f"dumps.histories={value}"),
+        folder.load("", PUBLIC_MARKETS_DUMPS__HISTORIES=value),
+    ):
+        assert config.dumps.histories is not None
+        assert config.dumps.model_dump() == Config().dumps.model_dump()
+        assert shaping(config) == shaping(Config())
+        assert not config.has_fills
+
+
+def test_trades_need_parquet(folder: Folder) -> None:
+    (mistake,) = folder.mistakes("dumps: {fills: true}")
+    assert mistake == "dumps.fills: needs dumps.parquet, as trades are in Parquet files; write dumps.fills: false"
+    assert folder.load("dumps: {fills: true, parquet: true}").has_fills

@@ -1,4 +1,4 @@
-"""Parquet files: what a dump's lines and details say, in the types people expect, and nothing else."""
+"""Parquet files: what a dump's lines and rows say, in the types people expect, and nothing else."""
 
 import io
 import sys
@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from generator.api import contract
 from generator.api.contract import Variant
-from generator.downloads import parquet, record_files, records
-from generator.downloads.candles import DAYS
+from generator.downloads import parquet, records
+from generator.downloads.periods import DAYS
 from generator.errors import ConfigError
 from tests.support.readers.parquet import rows
 from tests.support.sites.builds import VARIANTS
@@ -59,30 +59,8 @@ def market_of(variant: Variant) -> st.SearchStrategy[dict[str, Any]]:
     )
 
 
-HISTORY: Final = st.lists(st.fixed_dictionaries({"timestamp": INSTANTS, "prob": PROBABILITIES}), max_size=4)
-FILLS: Final = st.lists(
-    st.fixed_dictionaries(
-        {
-            "id": st.integers(0, 9).map(fill_id),
-            "amount": AMOUNTS,
-            "shares": AMOUNTS,
-            "price": st.none() | st.floats(contract.PRICE_MIN, contract.PRICE_MAX),
-            "timestamp": INSTANTS,
-        }
-    ),
-    max_size=4,
-)
-
-
-def detail_of(variant: Variant) -> st.SearchStrategy[dict[str, Any]]:
-    book = st.just({"bids": [{"price": 0.5, "amount": 1.0}], "asks": []})
-    return st.fixed_dictionaries({
-        "market": market_of(variant), "order_book": book, "recent_fills": FILLS, "prob_history": HISTORY
-    })  # fmt: skip
-
-
 def plain(number: int, **fields: Any) -> dict[str, Any]:
-    """A detail of the core variant without anything odd."""
+    """The fields of a market of the core variant without anything odd."""
     at = "2026-01-31T12:00:00.000Z"
     market = {
         "id": market_id(number), "question": f"Question {number}?", "status": "open", "prob": 0.5, "volume": 1.0,
@@ -90,30 +68,29 @@ def plain(number: int, **fields: Any) -> dict[str, Any]:
         "trader_count": 1, "fills24h": 0, "accepting_bets": True, "description": None, "pool_yes": 1.0,
         "pool_no": 1.0, "trading_pause_reason": None, "fx_family_member": None,
     }  # fmt: skip
-    return {
-        "market": market | fields,
-        "order_book": {"bids": [], "asks": []},
-        "recent_fills": [{"id": fill_id(number), "amount": 1.0, "shares": 2.0, "price": None, "timestamp": at}],
-        "prob_history": [{"timestamp": at, "prob": 0.5}],
-    }
+    return market | fields
 
 
-def line(detail: dict[str, Any]) -> bytes:
-    return contract.encode(contract.PublicMarketDetailMarket(**detail["market"]))
+def line(market: dict[str, Any]) -> bytes:
+    return contract.encode(contract.PublicMarketDetailMarket(**market))
 
 
-def body(detail: dict[str, Any]) -> bytes:
-    return contract.encode(contract.PublicMarketDetail(**detail))
-
-
-def numbered(details: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [{**detail, "market": {"id": market_id(n), **detail["market"]}} for n, detail in enumerate(details)]
+def numbered(markets: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{"id": market_id(n), **market} for n, market in enumerate(markets)]
 
 
 def file_of(make: Any, *arguments: Any) -> tuple[bytes, Any]:
     pieces: list[bytes] = []
     written = make(pieces.append, *arguments)
     return b"".join(pieces), written
+
+
+def table_of(table: str, values: Sequence[Sequence[Any]], *, fills: bool = True) -> bytes:
+    """A file with these rows of a table."""
+    found = records.of(table, values, (parquet.OWNER, *records.COLUMNS[table]))
+    file, written = file_of(partial(records.written, fills=fills), [found], table)
+    assert written.rows == len(values)
+    return file
 
 
 def columns(file: bytes) -> list[tuple[str, str, bool]]:
@@ -137,67 +114,39 @@ def on_the_wire(row: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
 @settings(max_examples=12)
 @given(data=st.data())
 def test_a_row_says_what_its_line_says(variant: Variant, data: st.DataObject) -> None:
-    details = numbered(data.draw(st.lists(detail_of(variant), max_size=4)))
-    file, written = file_of(parquet.markets, [*map(line, details)], variant)
+    markets = numbered(data.draw(st.lists(market_of(variant), max_size=4)))
+    file, written = file_of(parquet.markets, [*map(line, markets)], variant)
     found = rows(file)
-    for row, detail in zip(found, details, strict=True):
-        market = contract.PublicMarketDetailMarket(**detail["market"]).model_dump(by_alias=True)
+    for row, fields in zip(found, markets, strict=True):
+        market = contract.PublicMarketDetailMarket(**fields).model_dump(by_alias=True)
         assert market.pop("fxFamilyMember") is None
         assert on_the_wire(row, [*market]) == market
-    assert written.rows == len(details)
-
-
-@settings(max_examples=12)
-@given(st.lists(detail_of("core"), max_size=4).map(numbered))
-def test_histories_and_fills_are_those_of_the_details_in_order_of_time(details: list[dict[str, Any]]) -> None:
-    bodies = [*map(body, details)]
-    for make, name, turn in ((parquet.history, "prob_history", 1), (parquet.fills, "recent_fills", -1)):
-        file, written = file_of(make, bodies)
-        expected = [
-            {"marketId": detail["market"]["id"], **element} for detail in details for element in detail[name][::turn]
-        ]
-        assert [on_the_wire(row, ["price"]) if turn < 0 else on_the_wire(row, []) for row in rows(file)] == expected
-        assert written.rows == len(expected)
-
-
-@pytest.mark.parametrize("variant", VARIANTS)
-@settings(max_examples=10)
-@given(data=st.data())
-def test_a_file_without_some_markets_is_the_one_that_never_held_them(variant: Variant, data: st.DataObject) -> None:
-    details = numbered(data.draw(st.lists(detail_of(variant), max_size=5)))
-    gone = {market_id(number) for number in data.draw(st.sets(st.integers(0, 7)))}
-    rest = [detail for detail in details if detail["market"]["id"] not in gone]
-    kinds = [(partial(parquet.markets, variant=variant), line), (parquet.history, body), (parquet.fills, body)]
-    for make, text in kinds:
-        file, written = file_of(make, [*map(text, details)])
-        expected, kept = file_of(make, [*map(text, rest)])
-        filtered, found = file_of(parquet.without, io.BytesIO(file), gone)
-        if written.rows == kept.rows:
-            assert (filtered, found) == (b"", None)
-        else:
-            assert (filtered, found) == (expected, kept)
-
-
-def test_the_rows_of_a_market_go_from_all_batches_and_row_groups() -> None:
-    details = [plain(number) | {"prob_history": plain(0)["prob_history"] * 40_000} for number in range(3)]
-    file, _ = file_of(parquet.history, [*map(body, details)])
-    filtered, _ = file_of(parquet.without, io.BytesIO(file), [market_id(1)])
-    assert filtered == file_of(parquet.history, [body(details[0]), body(details[2])])[0]
-    assert file_of(parquet.without, io.BytesIO(filtered), [market_id(1)])[1] is None
+    assert written.rows == len(markets)
 
 
 def test_the_values_of_columns_are_those_of_the_rows_of_all_batches_with_times_as_numbers() -> None:
     prices = [None, 0.25, None, 0.5, 0.75] * 5_000
-    fill = plain(0)["recent_fills"][0]
-    fills = [{**fill, "price": price, "timestamp": f"2026-01-31T12:00:{at // 1_000:02}.{at % 1_000:03}Z"}
-             for at, price in enumerate(prices)]  # fmt: skip
-    file, _ = file_of(parquet.fills, [body(plain(1) | {"recent_fills": fills[::-1]})])
+    trades = [(market_id(1), fill_id(at), 1.0, 2.0, price, f"2026-01-31T12:00:{at // 1_000:02}.{at % 1_000:03}Z")
+              for at, price in enumerate(prices)]  # fmt: skip
+    file = table_of("fills", trades)
     noon = 1_769_860_800_000
     assert [*parquet.values(io.BytesIO(file), ("price", "marketId", "timestamp"))] == [
         (price, market_id(1), noon + at) for at, price in enumerate(prices)
     ]
     with pytest.raises(ValueError, match="not such a table"):
         next(parquet.values(io.BytesIO(file), ("prob",)))
+
+
+def test_the_rows_of_a_market_are_found_in_all_batches() -> None:
+    at = "2026-01-31T12:00:00.000Z"
+    file = table_of("history", [(market_id(number), at, 0.5) for number in range(3) for _ in range(15_000)])
+    assert parquet.ids(io.BytesIO(file)) == {*map(market_id, range(3))}
+    assert len([*parquet.rows(io.BytesIO(file), [market_id(1)])]) == 15_000
+    assert parquet.has_any(io.BytesIO(file), [market_id(2)])
+    assert not parquet.has_any(io.BytesIO(file), [market_id(3)])
+    rest = [*records.read(io.BytesIO(file), "history", {market_id(1)})]
+    assert {owner for piece in rest for owner in records.owner_ids(piece)} == {market_id(0), market_id(2)}
+    assert sum(map(len, rest)) == 30_000
 
 
 def test_columns_have_the_types_people_expect() -> None:
@@ -216,9 +165,12 @@ def test_columns_have_the_types_people_expect() -> None:
     assert columns(file) == [(name, *found) for name, found in expected.items()]
     in_core = [name for name in expected if name not in contract.EXTENDED_PROPERTIES]
     assert [name for name, *_ in columns(file_of(parquet.markets, [], "core")[0])] == in_core
-    assert [name for name, *_ in columns(file_of(parquet.history, [])[0])] == ["marketId", "timestamp", "prob"]
+    assert [name for name, *_ in columns(table_of("history", []))] == ["marketId", "timestamp", "prob"]
     fills = ["marketId", "id", "amount", "shares", "price", "timestamp"]
-    assert [name for name, *_ in columns(file_of(parquet.fills, [])[0])] == fills
+    assert [name for name, *_ in columns(table_of("fills", []))] == fills
+    candles = ["marketId", "start", "open", "high", "low", "close"]
+    assert [name for name, *_ in columns(table_of(DAYS, []))] == [*candles, "volume", "trades"]
+    assert [name for name, *_ in columns(table_of(DAYS, [], fills=False))] == candles
 
 
 def test_a_count_beyond_64_bits_is_the_greatest_that_fits() -> None:
@@ -262,11 +214,8 @@ def test_a_file_names_its_writer_and_has_statistics_for_readers_to_skip_by() -> 
     [
         (partial(parquet.markets, variant="core"), b'{"id":null}'),
         (partial(parquet.markets, variant="core"), b'{"id":"a"'),
-        (parquet.history, b'{"market":{"id":"00000001-0000-4000-8000-000000000000"}}'),
-        (parquet.fills, line(plain(1))),
-        (parquet.history, b'{"probHistory":[{"timestamp":"2026-01-31T12:00:00.000Z","prob":1}]}'),
     ],
-    ids=["null", "torn", "no history", "no detail", "no id"],
+    ids=["null", "torn"],
 )
 def test_what_is_no_market_is_an_error(make: Any, wrong: bytes) -> None:
     with pytest.raises(ValueError, match="not "):
@@ -279,7 +228,7 @@ def test_what_is_no_market_is_an_error(make: Any, wrong: bytes) -> None:
 def test_a_damaged_file_is_an_error(damage: Any) -> None:
     file, _ = file_of(parquet.markets, [line(plain(number)) for number in range(50)], "core")
     with pytest.raises(ValueError, match="Parquet file"):
-        file_of(parquet.without, io.BytesIO(damage(file)), [market_id(1)])
+        parquet.has_any(io.BytesIO(damage(file)), [market_id(1)])
 
 
 @pytest.mark.parametrize("failure", [OSError(28, "No space left on device"), KeyboardInterrupt()], ids=str)
@@ -299,22 +248,17 @@ def test_a_failure_to_read_or_write_is_raised_as_it_is(
 
 
 def test_without_the_extra_an_error_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    parquet.require(is_full=True)
-    monkeypatch.setitem(sys.modules, "numpy", None)
-    parquet.require(is_full=False)
-    with pytest.raises(ConfigError, match=r"pip install 'public-markets\[parquet,histories\]'"):
-        parquet.require(is_full=True)
-    monkeypatch.setitem(sys.modules, "arro3", None)
-    with pytest.raises(ConfigError, match=r"pip install 'public-markets\[parquet\]'"):
-        parquet.require(is_full=False)
+    parquet.require()
+    for library in ("numpy", "arro3"):
+        monkeypatch.setitem(sys.modules, library, None)
+        with pytest.raises(ConfigError, match=r"pip install 'public-markets\[parquet\]'"):
+            parquet.require()
 
 
 def test_values_of_candles_are_those_since_a_time() -> None:
     days = [(market_id(number), f"2026-01-0{day}T00:00:00.000Z", *[0.5] * 4, 1.0, day)
             for number in (1, 2) for day in range(1, 5)]  # fmt: skip
-    body = io.BytesIO()
-    candles = records.of(DAYS, days, (parquet.OWNER, *records.COLUMNS[DAYS]))
-    assert record_files.written(body.write, [candles], DAYS).rows == 8
+    body = io.BytesIO(table_of(DAYS, days))
     columns, whole = ("start", "trades"), [(day * 86_400_000 + 1_767_139_200_000, day) for day in range(1, 5)]
     assert [*parquet.values(body, columns)] == whole * 2
     assert [*parquet.values(body, columns, since=whole[2][0])] == whole[2:] * 2

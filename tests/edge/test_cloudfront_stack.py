@@ -47,14 +47,14 @@ def properties(config: Config, name: str) -> Any:
 EVERY = [
     pytest.param(
         base.model_copy(update={"variant": variant, "layout": layout, "search": search, "dumps": dumps}),
-        id=f"{name} {variant} {layout} {search} {dumps.histories}",
+        id=f"{name} {variant} {layout} {search} {dumps.fills}",
     )
     for (name, base), variant, layout, search, dumps in product(
         (("plain", PLAIN), ("awkward", AWKWARD)),
         VARIANTS,
         LAYOUTS,
         ("off", "title+description"),
-        (Dumps(parquet=True), Dumps(parquet=True, histories="full")),
+        (Dumps(parquet=True), Dumps(parquet=True, fills=True)),
     )
 ]
 

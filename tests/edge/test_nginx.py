@@ -174,7 +174,7 @@ _UNBOUNDED: Final = re.compile(r"[*+]|\{\d+,\}")
 _SET_OR_ESCAPE: Final = re.compile(r"\\.|\[(?:[^\]\\]|\\.)+\]")
 _SITES: Final = {
     "files": Config(dumps=Dumps(parquet=True)),
-    "full histories": Config(dumps=Dumps(parquet=True, histories="full")),
+    "fills": Config(dumps=Dumps(parquet=True, fills=True)),
     "searches": Config(variant="extended", dumps=Dumps(parquet=True)),
     "below a path": Config(base_url="https://example.com/a.p+i/(x", dumps=Dumps(parquet=True)),
     "bucket": Config(

@@ -15,9 +15,8 @@ import quickjs
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from generator.api import cursors, keys, slugs
+from generator.api import cursors, downloads, keys, slugs
 from generator.api.contract import LIMIT_MAX, LIMIT_MIN, Variant
-from generator.api.downloads import TABLES, THINNED
 from generator.config.downloads import Changes, Dumps, Feeds
 from generator.config.settings import Config
 from generator.edge import paths, router
@@ -336,13 +335,13 @@ def test_only_what_may_be_absent_is_the_readers_mistake(key: str, status: int) -
 
 
 EVERYTHING: Final = Config(dumps=Dumps(parquet=True))
-FULL: Final = Config(dumps=Dumps(parquet=True, histories="full"))
+FULL: Final = Config(dumps=Dumps(parquet=True, fills=True))
 #: Names of files and documents below the API's root, with all their parts, and others that are nearly the same.
 _FOLDERS: Final = [
     "dumps/", "dumps/markets/", "changes/", "history/", "dumps/history/", "dumps/fills/", "state=archive/",
     "dumps/candles/", "candles/", "day/", "hour/", "closes/", "state=open/", "period=2026-10/",
-    "period=2026/", "period=202/", "period=2026-1/", "month=2026-10/", "month=0000-99/", "month=2026-1/",
-    "part=07/", "part=7/", "part=007/", "part=0a/", "feeds/", "v1/", "/", "../", "%2f", "*", "0",
+    "period=2026/", "period=202/", "period=2026-1/", "period=0000-99/", "period=2026-100/", "period=202a/",
+    "feeds/", "v1/", "/", "../", "%2f", "*", "0",
 ]  # fmt: skip
 _FILES: Final = [
     *("0123456789abcdef" * 2, "0" * 31, "0" * 33, "A" * 32, "g" * 32, "*"),
@@ -356,18 +355,11 @@ _NAMES: Final = st.builds(
 )
 
 
-#: The folders of tables, by how much these have of histories.
-PARTITIONS: Final = (
-    (EVERYTHING, THINNED, ("state=archive/month=2026-10", "state=open/part=07")),
-    (FULL, TABLES, ("period=2026-10", "period=2025")),
-)
-
-
-@pytest.mark.parametrize("which", [0, 1], ids=["thinned", "full"])
+@pytest.mark.parametrize("config", [EVERYTHING, FULL], ids=["without fills", "with fills"])
 @settings(deadline=None, max_examples=12)
 @given(names=st.lists(_NAMES, min_size=50, max_size=50))
-def test_the_router_takes_the_names_of_files_that_the_pattern_takes(which: int, names: list[str]) -> None:
-    config, tables, folders = PARTITIONS[which]
+def test_the_router_takes_the_names_of_files_that_the_pattern_takes(config: Config, names: list[str]) -> None:
+    tables, folders = downloads.tables(fills=config.dumps.fills), ("period=2026-10", "period=2025")
     whole = [f"dumps/{table}/{one}/{'0a' * 16}.parquet" for table in tables for one in folders]
     names = [*names, *whole, f"dumps/markets/{'0a' * 16}.parquet", f"changes/{'0a' * 16}.ndjson.gz"]
     names.append(f"{whole[0]}\n")
@@ -384,8 +376,8 @@ def test_the_router_takes_the_names_of_files_that_the_pattern_takes(which: int, 
 @pytest.mark.parametrize(
     ("config", "routed"),
     [
-        (EVERYTHING, "head steps dump parquet feed"),
-        (FULL, "head steps dump period candles feed"),
+        (EVERYTHING, "head steps dump points candles feed"),
+        (FULL, "head steps dump points period candles feed"),
         (Config(), "head steps dump feed"),
         (Config(changes=Changes(enabled=False)), "dump feed"),
         (Config(dumps=Dumps(ndjson=False, parquet=True)), "feed"),
@@ -398,7 +390,8 @@ def test_only_what_the_settings_switch_on_is_routed(config: Config, routed: str)
         "head": keys.head(keys.CHANGES),
         "steps": f"v1/changes/{name}.ndjson.gz",
         "dump": f"v1/dumps/markets/{name}.ndjson.gz",
-        "parquet": f"v1/dumps/fills/state=open/part=00/{name}.parquet",
+        "former": f"v1/dumps/history/state=open/part=00/{name}.parquet",
+        "points": f"v1/dumps/history/period=2026/{name}.parquet",
         "period": f"v1/dumps/fills/period=2026-01/{name}.parquet",
         "candles": f"v1/dumps/candles/hour/period=2026-01/{name}.parquet",
         "feed": keys.feed("resolved", "json"),

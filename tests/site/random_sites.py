@@ -38,7 +38,7 @@ CATEGORIES: Final = (
 KEY_LETTERS: Final = "qk"
 KEYED: Final = "https://example.org/m/{key}?from=feed"
 #: Dumps with every point and fill.
-FULL: Final[Mapping[str, Any]] = {"parquet": True, "histories": "full"}
+FULL: Final[Mapping[str, Any]] = {"parquet": True, "fills": True}
 _RELATIONS: Final = ("fx_members", "market_categories", "fills", "orders", "probabilities", "markets")
 
 

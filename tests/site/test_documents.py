@@ -163,7 +163,9 @@ def test_feeds_can_be_left_out(tmp_path: Path) -> None:
 
 
 def test_build_json_describes_the_build_for_readers() -> None:
-    artifact = documents.build_json(manifest_of(version=__version__), Config(), 2, {"open/new": 1}, {})
+    artifact = documents.build_json(
+        manifest_of(version=__version__), Config(), 2, {"open/new": 1, "open.sports/new": 1}, {}
+    )
     assert artifact.key == "v1/build.json"
     assert json.loads(artifact.body) == {
         "asOf": NOW, "generator": __version__, "variant": "core", "layout": "pages", "markets": 2,

@@ -1,4 +1,4 @@
-"""A build's Parquet files: the markets of its dump, and once a day histories and fills, of which the past stays."""
+"""A build's Parquet files: the markets of its dump with each build, and tables once a day."""
 
 import json
 import sqlite3
@@ -68,17 +68,8 @@ def rows(settings: Config, name: str) -> list[dict[str, Any]]:
     return parquet.rows(body(settings, keys.chunk(keys.DUMPS, name)))
 
 
-def owners(settings: Config, name: str) -> set[str]:
-    return parquet.owners(body(settings, keys.chunk(keys.DUMPS, name)))
-
-
-def folders(head: DumpHead) -> dict[str, str]:
-    """The file of each partition of histories, by its folder."""
-    return {folder: name for folder, _, name in (file.name.rpartition("/") for file in head.history or ())}
-
-
-def names_in(head: DumpHead) -> list[str]:
-    return [file.name for file in head.files()]
+def points_of(settings: Config, head: DumpHead) -> list[dict[str, Any]]:
+    return [row for file in head.history or () for row in rows(settings, file.name)]
 
 
 def test_the_files_hold_what_dump_and_details_say(settings: Config) -> None:
@@ -91,25 +82,11 @@ def test_the_files_hold_what_dump_and_details_say(settings: Config) -> None:
     ]
     histories = {number: json.loads(body(settings, keys.detail(market_id(number))))["probHistory"]
                  for number in (*ENDED, *OPEN)}  # fmt: skip
-    points = [row for file in head.history or () for row in rows(settings, file.name)]
+    points = points_of(settings, head)
     assert sorted((row["marketId"], row["prob"]) for row in points) == [
         (market_id(number), each["prob"]) for number, history in histories.items() for each in history
     ]
     assert len(points) == 8
-
-
-def test_partitions_are_named_as_hive_names_them(settings: Config) -> None:
-    head = built(settings)
-    archive = [f"history/state=archive/month={month}" for month in ENDED.values()]
-    assert [*folders(head)][:2] == archive
-    assert all(folder.startswith("history/state=open/part=") for folder in [*folders(head)][2:])
-    assert [(file.state, file.month, file.part) for file in head.partitions("history")][:2] == [
-        ("archive", month, None) for month in ENDED.values()
-    ]
-    assert [file.name.replace("history/", "fills/").rpartition("/")[0] for file in head.history or ()] == [
-        file.name.rpartition("/")[0] for file in head.fills or ()
-    ]
-    assert head.history_as_of == head.as_of
 
 
 def test_nothing_changes_when_nothing_changed(settings: Config) -> None:
@@ -120,40 +97,30 @@ def test_nothing_changes_when_nothing_changed(settings: Config) -> None:
     assert files(settings.output, "v1/dumps") == before
 
 
-def test_histories_follow_once_a_day_and_markets_with_each_build(
-    settings: Config, database: sqlite3.Connection
-) -> None:
+def test_markets_follow_with_each_build_and_tables_once_a_day(settings: Config, database: sqlite3.Connection) -> None:
     morning = built(settings)
     point(database, 3, 0.5)
     database.execute("UPDATE markets SET volume = 4711 WHERE id = ?", [market_id(3)])
     noon = built(settings, NOON)
     assert rows(settings, noon.markets[1].name)[2]["volume"] == 4711
-    assert (noon.history, noon.fills, noon.history_as_of) == (morning.history, morning.fills, morning.history_as_of)
+    assert noon.tables() == morning.tables()
+    assert noon.history_as_of == morning.history_as_of
     tomorrow = built(settings, TOMORROW)
     assert (tomorrow.markets, tomorrow.as_of) == (noon.markets, noon.as_of)
     assert tomorrow.history_as_of == "2026-02-02T06:00:00.000Z"
-    changed = {folder for folder, name in folders(tomorrow).items() if folders(morning)[folder] != name}
-    assert len(changed) == 1
-    (folder,) = changed
-    assert sum(row["marketId"] == market_id(3) for row in rows(settings, f"{folder}/{folders(tomorrow)[folder]}")) == 3
+    assert sum(row["marketId"] == market_id(3) for row in points_of(settings, tomorrow)) == 3
 
 
 def test_a_market_that_is_no_longer_listed_leaves_its_files_at_once(
     settings: Config, database: sqlite3.Connection
 ) -> None:
     before = built(settings)
-    rows_before = {name: owners(settings, name) for name in names_in(before)[1:]}
     database.execute("UPDATE markets SET approval = 'rejected' WHERE id IN (?, ?)", [market_id(1), market_id(3)])
     after = built(settings, NOON)
-    for name in names_in(after)[1:]:
-        assert {market_id(1), market_id(3)}.isdisjoint(owners(settings, name))
+    for file in after.files()[1:]:
+        assert {market_id(1), market_id(3)}.isdisjoint(parquet.owners(body(settings, file.key)))
     assert after.history_as_of == before.history_as_of
-    differing = {name.rpartition("/")[0] for name in {*names_in(after)} ^ {*names_in(before)}}
-    gone_from = {file.name.rpartition("/")[0] for file in [*(before.history or ()), *(before.fills or ())]
-                 if market_id(1) in rows_before[file.name] or market_id(3) in rows_before[file.name]}  # fmt: skip
-    assert differing == {"markets", *gone_from}
-    tomorrow = built(settings, TOMORROW)
-    assert f"history/state=archive/month={ENDED[1]}" not in folders(tomorrow)
+    assert {row["marketId"] for row in points_of(settings, after)} == {market_id(2), market_id(4)}
 
 
 LOSSES: Final = ("file", "damaged", "side file")
@@ -167,18 +134,6 @@ def lose(output: Path, file: Path, lost: str) -> None:
         (output / names.DUMP_PARTS if lost == "side file" else file).unlink()
 
 
-@pytest.mark.campaign(short=1)
-@pytest.mark.parametrize("lost", LOSSES)
-def test_what_was_lost_is_made_again(settings: Config, database: sqlite3.Connection, lost: str) -> None:
-    lost_file = next(file for file in built(settings).files() if file.name.startswith("history/state=archive"))
-    path = settings.output / keys.chunk(keys.DUMPS, lost_file.name)
-    lose(settings.output, path, lost)
-    database.execute("UPDATE markets SET approval = 'rejected' WHERE id = ?", [market_id(1)])
-    after = built(settings, NOON)
-    assert market_id(1) not in {row["marketId"] for file in after.history or () for row in rows(settings, file.name)}
-    assert folders(after).keys() >= {f"history/state=archive/month={ENDED[2]}"}
-
-
 def test_without_parquet_there_is_none(settings: Config) -> None:
     built(settings)
     head = built(replaced(settings, dumps=replaced(settings.dumps, parquet=False)), NOON)
@@ -190,7 +145,15 @@ def test_an_empty_site_has_an_empty_file(tmp_path: Path, database: sqlite3.Conne
     settings = make_config(tmp_path, dumps__parquet=True, layout="chunks")
     head = built(settings)
     assert rows(settings, head.markets[1].name) == []
-    assert (head.history, head.fills) == ([], [])
+    assert (head.history, head.fills, head.closes) == ([], None, [])
+
+
+def test_a_setting_that_is_gone_is_named_by_each_build_once(settings: Config) -> None:
+    told = replaced(settings, dumps=replaced(settings.dumps, histories="full"))
+    for as_of in (MORNING, NOON):
+        (remark,) = build_now(told, as_of).remarks
+        assert "points are whole now, and trades need dumps.fills: true" in remark.sentence()
+    assert build_now(settings, TOMORROW).remarks == []
 
 
 def test_without_the_extra_check_and_build_say_how_to_install_it(
@@ -211,9 +174,7 @@ def test_without_the_extra_check_and_build_say_how_to_install_it(
 DUMPS: Final = "v1/dumps/"
 
 
-@pytest.mark.parametrize("histories", ["thinned", "full"])
-def test_a_build_after_an_upgrade_makes_what_an_older_program_had_made(settings: Config, histories: str) -> None:
-    settings = replaced(settings, dumps=replaced(settings.dumps, histories=histories))
+def test_a_build_after_an_upgrade_makes_what_an_older_program_had_made(settings: Config) -> None:
     build_now(settings)
     fresh = files(settings.output)
     # An older program made other files of the same rows: these have other names, and their parts say the same.

@@ -176,7 +176,7 @@ def test_workers_collect_their_garbage_although_the_build_does_not() -> None:
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) == 1, reason="one processor needs no workers")
 @pytest.mark.parametrize(
     ("markets", "settings", "is_forked"),
-    [(50, {}, False), (51, {}, True), (1, {"dumps__parquet": True, "dumps__histories": "full"}, True)],
+    [(50, {}, False), (51, {}, True), (1, {"dumps__parquet": True, "dumps__fills": True}, True)],
 )
 def test_few_lists_are_staged_without_workers_unless_there_are_full_histories(
     tmp_path: Path,

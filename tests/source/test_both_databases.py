@@ -16,7 +16,7 @@ from tests.support.sites.rows import insert_fill, insert_market, insert_order, i
 
 HEBREW: Final = "\u200f\u05e2\u05d1\u05e8\u05d9\u05ea, "
 #: With every point and fill.
-FULL: Final[dict[str, Any]] = {"layout": "chunks", "dumps__parquet": True, "dumps__histories": "full"}
+FULL: Final[dict[str, Any]] = {"layout": "chunks", "dumps__parquet": True, "dumps__fills": True}
 SETTINGS: Final = (
     *("TimeZone = 'America/St_Johns'", "DateStyle = 'German, DMY'", "client_encoding = 'LATIN1'"),
     *("extra_float_digits = -3", "standard_conforming_strings = off"),

@@ -1,4 +1,4 @@
-"""`verify` compares full histories with details; and what is withdrawn."""
+"""`verify` compares histories with details; and what is withdrawn."""
 
 import io
 import re
@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 import pytest
 
-from generator.downloads import parquet, record_files, records
+from generator.downloads import parquet, records
 from generator.downloads.records import Records
 from generator.verify import expected, period_files
 from generator.verify.checks import selected
@@ -24,12 +24,12 @@ from tests.verify.altering import Proxy, Upstream, asked_once, in_process, proxi
 from tests.verify.rows import instant
 from tests.verify.test_verify import dump_head, edit, in_parquet, mismatches, put_in_place
 
-SETTINGS: Final[dict[str, Any]] = {"layout": "chunks", "dumps__parquet": True, "dumps__histories": "full"}
+SETTINGS: Final[dict[str, Any]] = {"layout": "chunks", "dumps__parquet": True, "dumps__fills": True}
 
 
 @pytest.fixture(scope="module")
 def folder(demo_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A site with full histories of the day before, and of today."""
+    """A site with histories of the day before, and of today."""
     folder = tmp_path_factory.mktemp("full")
     databases.copy_first(demo_folder / "markets.db", 60, folder / "markets.db")
     build_now(make_config(folder, **SETTINGS), AS_OF - timedelta(days=1))
@@ -110,9 +110,9 @@ def test_a_whole_site_passes_and_so_does_one_that_has_traded_since(folder: Path,
 def spoil(folder: Path, proxy: Proxy, flaw: str) -> Callable[[], bool]:
     """Put a file with the flaw in place; returns whether that is what is found in files."""
     table, change, text, verdict = FLAWS[flaw]
-    file, body = dump_head(folder).periods(table)[-1], io.BytesIO()
-    rows = np.concatenate([*record_files.rows(io.BytesIO((folder / "output" / file.key).read_bytes()), table)])
-    record_files.written(body.write, [change(rows)], table)
+    file, body = dump_head(folder).table(table)[-1], io.BytesIO()
+    rows = np.concatenate([*records.read(io.BytesIO((folder / "output" / file.key).read_bytes()), table)])
+    records.written(body.write, [change(rows)], table, fills=dump_head(folder).has_fills)
     put_in_place(proxy, file, body.getvalue())
     return lambda: any(text in one.text and one.verdict == verdict for one in in_parquet(proxy.url))
 
@@ -159,3 +159,15 @@ def test_the_last_markets_are_not_compared_if_there_are_too_many_rows_nor_one_th
     assert {key: len(rows) for key, rows in held([0, 1, 1, 1, 2, 9]).rows.items()} == {"0": 1, "1": 3, "2": 1}
     assert {key: len(rows) for key, rows in held([0, 1, 1, 2, 2, 2]).rows.items()} == {"0": 1, "1": 2}
     assert {key: len(rows) for key, rows in held([0, 1, 1, 1, 1, 1, 2]).rows.items()} == {"0": 1, "2": 1}
+
+
+@pytest.mark.parametrize("flaw", ["a point is missing", "a candle is missing", "an hour differs", "a close differs"])
+def test_where_trades_are_not_published_candles_are_those_of_points(
+    demo_folder: Path, tmp_path: Path, flaw: str
+) -> None:
+    settings = {**SETTINGS, "dumps__fills": False}
+    databases.copy_first(demo_folder / "markets.db", 30, tmp_path / "markets.db")
+    build_now(make_config(tmp_path, **settings))
+    with proxied(in_process(make_config(tmp_path, **settings, **NO_LIMITS))) as proxy:
+        assert in_parquet(proxy.url) == []
+        assert spoil(tmp_path, proxy, flaw)()

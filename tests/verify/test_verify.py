@@ -7,17 +7,16 @@ import json
 import re
 import shutil
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Final
 
 import pytest
 
-from generator.api import contract, keys
+from generator.api import contract
 from generator.api.downloads import DumpFile, DumpHead
 from generator.downloads import parquet
 from generator.errors import VerifyError
@@ -38,10 +37,10 @@ from tests.support.edges.serving import UNLIMITED, Served, served
 from tests.support.sites.builds import AS_OF, EXTENDED, NO_LIMITS, build_now, make_config
 from tests.support.sites.rows import market_id
 from tests.verify.altering import Alter, Proxy, Upstream, asked_once, in_process, proxied, unaltered
-from tests.verify.rows import instant
 
 SETTINGS: Final[dict[str, Any]] = {
-    **EXTENDED, "layout": "chunks", "feeds__enabled": True, "search": "title+description", "dumps__parquet": True,
+    **EXTENDED, "layout": "chunks", "feeds__enabled": True, "search": "title+description",
+    "dumps__parquet": True, "dumps__fills": True,
 }  # fmt: skip
 OPTIONS: Final = commands.overrides(SETTINGS)
 _ENVIRON: Final = {"PUBLIC_MARKETS_LAYOUT": "chunks", "PUBLIC_MARKETS_VARIANT": "extended"}
@@ -388,20 +387,13 @@ def in_parquet(url: str) -> list[Mismatch]:
     return [*ParquetCheck(seed=1)(asked)]
 
 
-def _without_one(details: Iterable[bytes]) -> list[bytes]:
-    """Details without the first one that has points."""
-    found = [*details]
-    first = next(body for body in found if json.loads(body)["probHistory"])
-    return [body for body in found if body != first]
-
-
-def put_in_place(proxy: Proxy, file: DumpFile, body: bytes, told: Mapping[str, str] = MappingProxyType({})) -> None:
-    """Have the site serve another body of a file, as its head names it, which tells this, too."""
+def put_in_place(proxy: Proxy, file: DumpFile, body: bytes) -> None:
+    """Have the site serve another body of a file, as its head names it."""
     other = file.model_copy(update={"sha256": hashlib.sha256(body).hexdigest(), "size": len(body)})
 
     def name_other(head: Any) -> None:
         text = contract.encode(head).replace(contract.encode(file), contract.encode(other))
-        head.update({**json.loads(text), **told})
+        head.update(json.loads(text))
 
     proxy.alter = altering(
         r"dumps/head\.json$",
@@ -410,56 +402,26 @@ def put_in_place(proxy: Proxy, file: DumpFile, body: bytes, told: Mapping[str, s
     )
 
 
-ROWS: Final[dict[str, tuple[str, Callable[[Iterable[bytes]], list[bytes]], str]]] = {
-    "markets": ("markets", _with_other_markets, "has volume 0.25; the dump says"),
-    "a market is in no file": ("history", _without_one, "names no file of history that has market"),
-    "histories": (
-        "history", _each(lambda detail: [one.update(prob=0.5) for one in detail["probHistory"][:1]]),
-        "a row has prob 0.5; its detail says",
-    ),
-    "fills": (
-        "fills", _each(lambda detail: detail.update(recentFills=detail["recentFills"][1:])), "rows?; its detail has",
-    ),
-    "prices of fills": (
-        "fills", _each(lambda detail: [one.update(price=0.125) for one in detail["recentFills"][:1]]),
-        "a row has price 0.125; its detail says",
-    ),
-}  # fmt: skip
-#: What of that is told of files that are older than details: those may have more since, and a thinner history.
-OF_OLDER: Final = {"markets": Verdict.WRONG, "prices of fills": Verdict.STALE}
-
-
-@pytest.mark.campaign(short=1)
-@pytest.mark.parametrize("is_older", [False, True], ids=["of this build", "of an earlier one"])
-@pytest.mark.parametrize("kind", ROWS)
-def test_rows_in_parquet_that_neither_dump_nor_detail_has_are_named(
-    folder: Path, proxy: Proxy, kind: str, *, is_older: bool
-) -> None:
+def test_rows_of_markets_that_the_dump_does_not_have_are_named(folder: Path, proxy: Proxy) -> None:
     """The head names the file: only its rows tell."""
-    table, change, text = ROWS[kind]
-    head = dump_head(folder)
-    file = head.parquet if table == "markets" else head.table(table)[0]
-    assert file
-    body = io.BytesIO()
-    if table == "markets":
-        lines = gzip.decompress((folder / "output" / head.ndjson.key).read_bytes()).splitlines()
-        parquet.markets(body.write, change(lines), "extended")
-    else:
-        ids = sorted(parquet.ids(io.BytesIO((folder / "output" / file.key).read_bytes())))
-        details = [(folder / "output" / keys.detail(market_id)).read_bytes() for market_id in ids]
-        parquet.WRITERS[table](body.write, change(details))
-    put_in_place(proxy, file, body.getvalue(), {} if is_older else {"historyAsOf": instant(AS_OF)})
-    found = in_parquet(proxy.url)
-    assert all(one.target.endswith((file.name, "head.json")) and re.search(text, one.text) for one in found), found
-    verdict = OF_OLDER.get(kind) if is_older else Verdict.WRONG
-    assert {one.verdict for one in found} == {verdict} - {None}
+    head, body = dump_head(folder), io.BytesIO()
+    assert head.parquet
+    lines = gzip.decompress((folder / "output" / head.ndjson.key).read_bytes()).splitlines()
+    parquet.markets(body.write, _with_other_markets(lines), "extended")
+    put_in_place(proxy, head.parquet, body.getvalue())
+    (found,) = in_parquet(proxy.url)
+    assert found.target.endswith(head.parquet.name)
+    assert "has volume 0.25; the dump says" in found.text
+    assert found.verdict == Verdict.WRONG
 
 
 def test_details_that_are_asked_for_beside_files_have_rows(proxy: Proxy) -> None:
     site = expected.read(SiteReader(proxy.url, _FAST, print), 0)
     asked = Inquiry(SiteReader(proxy.url, _FAST, print), site, EarlierStates((), (), site.markets))
-    assert [*ParquetCheck(seed=1, most_files=4, most_details=8)(asked)] == []
-    assert len([target for target in proxy.asked if "/dumps/fills/" in target]) == 2
+    assert site.dump
+    files = len(site.dump.tables())
+    assert [*ParquetCheck(seed=1, most_files=files, most_details=8)(asked)] == []
+    assert len({target for target in proxy.asked if "/period=" in target}) == files
     details = [json.loads(proxy.answer(target, {}).body) for target in proxy.asked[:] if re.search(_DETAILS, target)]
     assert len(details) > 3
     assert sum(bool(detail["recentFills"]) for detail in details) >= 3

@@ -103,12 +103,11 @@ def _list(client: api.Client, given: Namespace) -> None:
     markets = client.markets(status=given.status, sort=sort, category=given.category, q=words)
 
     def size() -> int | str | None:
-        if words:
-            # Of a search no site says it: as many as a page more are counted.
+        if words or given.category:
+            # Of a search and of a category no site says it: as many as a page more are counted.
             many = (given.limit or _DEFAULT_ROWS) + 1 + (more := len([*islice(markets, _PAGE)]))
             return many if more < _PAGE else f"at least {many}"
-        name = ".".join(filter(None, [given.status, given.category]))
-        return next((many for one, many in client.build().lists.items() if one.startswith(f"{name}/")), None)
+        return next((many for one, many in client.build().lists.items() if one.startswith(f"{given.status}/")), None)
 
     every = sorted(_counted(markets), key=lambda one: one.prob, reverse=True) if given.sort == "prob" else markets
     _show(given, every, tables.MARKET_COLUMNS, lambda shown: map(tables.market_row, shown), size)

@@ -13,8 +13,8 @@ from public_markets_client.decoding import Extensible
 
 __all__ = [
     "Build", "Category", "ChangesHead", "DumpHead", "Fill", "FullMarket", "FxFamilyMember", "Market", "MarketDetail",
-    "MarketsFile", "OrderBook", "OrderBookLevel", "Page", "PartitionFile", "Price", "Prices", "ProbabilityPoint",
-    "Signal", "Snapshot", "Sort", "Status", "Step",
+    "MarketsFile", "OrderBook", "OrderBookLevel", "Page", "PeriodFile", "Price", "Prices", "ProbabilityPoint", "Signal",
+    "Snapshot", "Sort", "Status", "Step",
 ]  # fmt: skip
 
 #: The groups of states that can be listed.
@@ -179,7 +179,7 @@ class Build(Extensible):
     variant: str  # The form of the API that is published.
     layout: str  # How lists are stored; of no concern to readers.
     markets: int  # How many markets are public, members of FX families included.
-    lists: Mapping[str, int] = field(hash=False)  # How many markets each list holds, by `status/sort`.
+    lists: Mapping[str, int] = field(hash=False)  # How many markets each list without category holds, by `status/sort`.
     snapshot_size: int  # How many markets each group of the snapshot has at most.
     search: tuple[str, ...] | None = None  # The texts in which `q` finds words; absent if there is no search.
     categories: tuple[Category, ...] | None = None  # The categories that have lists, by name and slug.
@@ -205,22 +205,14 @@ class MarketsFile(Extensible):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PartitionFile(Extensible):
-    """The histories or recent fills of some markets, in Parquet.
-
-    They are those that ended in a `month`, in the state `archive`, or a `part` of those in the state `open`.
-
-    The rows of one table and period in Parquet: of a month or year, or a part of those of a month.
-    """
+class PeriodFile(Extensible):
+    """The rows of one table and period in Parquet: of a month or year, or a part of those of a month."""
 
     name: str  # The name of the file within the dump.
     url: str  # The address of the file.
     sha256: str  # The SHA-256 digest of the file, as it is sent.
     size: int  # The size of the file as it is sent, in bytes.
-    state: str | None = None  # Whether the markets have ended or are open.
-    month: str | None = None  # The month in which the markets ended; absent for open ones.
-    part: str | None = None  # Which part of the open markets it is; absent for the others.
-    period: str | None = None  # The month or the year (UTC) of its rows; several files may share a month.
+    period: str  # The month or the year (UTC) of its rows; several files may share a month.
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -236,11 +228,11 @@ class DumpHead(Extensible):
     markets: tuple[MarketsFile, ...]  # The files with all markets, in one format each.
     # The instant whose histories and fills the files hold, and what is made of these; they are made once a day.
     history_as_of: datetime | None = None
-    history: tuple[PartitionFile, ...] | None = None  # The files with histories of the probability.
-    fills: tuple[PartitionFile, ...] | None = None  # The files with recent fills.
-    candles_day: tuple[PartitionFile, ...] | None = None  # The files with daily candles.
-    candles_hour: tuple[PartitionFile, ...] | None = None  # The files with hourly candles.
-    closes: tuple[PartitionFile, ...] | None = None  # The files with the prices of markets at their close, and before.
+    history: tuple[PeriodFile, ...] | None = None  # The files with the histories of probabilities.
+    fills: tuple[PeriodFile, ...] | None = None  # The files with trades, where the site publishes all of them.
+    candles_day: tuple[PeriodFile, ...] | None = None  # The files with daily candles.
+    candles_hour: tuple[PeriodFile, ...] | None = None  # The files with hourly candles.
+    closes: tuple[PeriodFile, ...] | None = None  # The files with the prices of markets at their close, and before.
 
 
 @dataclass(frozen=True, kw_only=True)

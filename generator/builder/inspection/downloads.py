@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from generator.api import feeds, keys
-from generator.api.downloads import ChangesHead, DumpHead, PeriodFile, TableFile
+from generator.api.downloads import ChangesHead, DumpHead
 from generator.config.settings import Config
 from generator.site.families import FAMILIES
 from generator.site.family import ROOT
@@ -57,7 +57,7 @@ class Downloads(NamedTuple):
     def _tables(self) -> Iterable[File]:
         for table, title in {"history": "Histories", "fills": "Fills"}.items():
             for file in self.dump.table(table) if self.dump else ():
-                yield File(f"{title} of {_rows_of(file)}", file.key, file.size)
+                yield File(f"{title} of {file.period}", file.key, file.size)
 
     def _steps(self) -> Iterable[tuple[int, int, str, str, int]]:
         for serial, step in self.changes.numbered() if self.changes else ():
@@ -72,13 +72,7 @@ def _documents() -> list[str]:
 def files_since(head: DumpHead, table: str, since: datetime) -> list[str]:
     """The keys of a table's files of those months and years that were not over at this time (UTC)."""
     month = f"{since:%Y-%m}"
-    return [file.key for file in head.periods(table) if file.period >= month[: len(file.period)]]
-
-
-def _rows_of(file: TableFile) -> str:
-    if isinstance(file, PeriodFile):
-        return file.period
-    return f"markets that ended in {file.month}" if file.month else f"open markets, part {file.part}"
+    return [file.key for file in head.table(table) if file.period >= month[: len(file.period)]]
 
 
 def _feeds() -> Iterable[tuple[str, list[tuple[str, str]]]]:

@@ -14,7 +14,7 @@ from pydantic_core import from_json
 from generator.api import contract
 from generator.api.downloads import DumpHead
 from generator.builder.inspection.downloads import files_since
-from generator.downloads.candles import DAYS
+from generator.downloads.periods import DAYS
 from generator.markets.market import Market
 from generator.site.catalog import Catalog
 
@@ -155,7 +155,8 @@ def excerpt(shown: Json) -> Json:
 def short_candles(rows: Sequence[Json]) -> list[Any]:
     """A market's newest daily candles, of all that there are, oldest first.
 
-    The day of the first candle, then for each: days since it, open, high, low and close in ‰, volume and trades.
+    The day of the first candle, then for each: days since it, open, high, low and close in ‰, volume and trades: null
+    where trades are not published.
     """
     priced = [row for row in rows if row.get("open") is not None][-CANDLES:]
     days = [datetime.fromisoformat(row["start"]) for row in priced]
@@ -165,8 +166,7 @@ def short_candles(rows: Sequence[Json]) -> list[Any]:
         for number in (
             (day - days[0]).days,
             *(round(row[name] * 1000) for name in ("open", "high", "low", "close")),
-            round(row["volume"], 2),
-            row["trades"],
+            *((round(row["volume"], 2), row["trades"]) if "trades" in row else (None, None)),
         )
     ]
     return [f"{days[0]:%Y-%m-%d}", *flat] if days else []

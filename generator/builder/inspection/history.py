@@ -1,4 +1,4 @@
-"""What the history page shows: calibration, volume per day and movers, from the Parquet files of full histories. Pure.
+"""What the history page shows: calibration, volume per day and movers, from the Parquet files of histories. Pure.
 
 Volume and movers cost a pass over all candles of three months, which change once a day: a page seals them, so that the
 next one takes them over while the files are the same. Calibration is made every time, as markets resolve at any time.
@@ -17,7 +17,7 @@ from generator.api import contract
 from generator.api.contract import Resolution
 from generator.api.downloads import CLOSES, DumpHead
 from generator.builder.inspection.downloads import files_since
-from generator.downloads.candles import DAYS, HOURS
+from generator.downloads.periods import DAYS, HOURS, OF_FILLS
 from generator.site.catalog import Catalog
 
 #: Buckets of probabilities, all of the same width.
@@ -83,13 +83,14 @@ class CandleFigures:
 class HistoryFigures:
     """Everything that the page shows; `as_of` is that of the histories.
 
-    `questions` are those of the movers, by id. `seal` tells of which files `candles` are, and that nobody altered them.
-    `fault` is why the files cannot be read, if so.
+    `has_trades`: fills are published, so candles have volumes. `questions` are those of the movers, by id. `seal` tells
+    of which files `candles` are, and that nobody altered them. `fault` is why the files cannot be read, if so.
     """
 
     as_of: str
     calibration: Sequence[CalibrationBucket] = ()
     candles: CandleFigures = CandleFigures()
+    has_trades: bool = True
     questions: Mapping[str, str] = field(default_factory=dict)
     seal: str = ""
     fault: str = ""
@@ -112,7 +113,7 @@ def figures(head: DumpHead, catalog: Catalog, read: ReadRows, page: bytes | None
     closes = files_since(head, CLOSES, _EPOCH)
     of = contract.encode([program, as_of, days, hours])
     found = _sealed_on(page, of) or CandleFigures(
-        volume_per_day(read(days, ("start", "volume", "trades"), _milliseconds(first_day)), as_of),
+        volume_per_day(read(days, ("start", *OF_FILLS), _milliseconds(first_day)), as_of) if head.has_fills else (),
         movers(read(hours, ("marketId", "start", "open", "close"), _milliseconds(first_hour)), as_of),
     )
     markets = catalog.by_id()
@@ -121,6 +122,7 @@ def figures(head: DumpHead, catalog: Catalog, read: ReadRows, page: bytes | None
         as_of=as_of,
         calibration=calibration(read(closes, ("marketId", "probWeekBefore"), None), resolutions),
         candles=found,
+        has_trades=head.has_fills,
         questions={move.id: markets[move.id].item.question for move in found.moves if move.id in markets},
         seal=_seal(of, found.encoded()),
     )

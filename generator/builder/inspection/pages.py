@@ -43,7 +43,7 @@ def render(
     downloads: Downloads,
     figures: HistoryFigures | None = None,
 ) -> Iterator[tuple[str, bytes]]:
-    """Every file with its bytes; `report` is the content of report.json, `figures` are of full histories."""
+    """Every file with its bytes; `report` is the content of report.json, `figures` are of histories."""
     # The inspection page comes after the history page: where it shows a report, the other is as new.
     made = {files.HISTORY: _history(report, figures)} if figures else {}
     made |= {
@@ -91,7 +91,7 @@ def _texts(config: Config, report: Mapping[str, Any], excerpts: Excerpts) -> dic
         "list_groups": list(_by_status(lists)),
         "relations": {name: relations[name] for name in _RELATIONS if relations[name]},
         "documentation": files.DOCUMENTATION,
-        "history": files.HISTORY if config.has_full_histories else None,
+        "history": files.HISTORY if config.has_parquet else None,
         "detail": keys.detail,
         "details_folder": keys.DETAILS,
         "statuses": contract.STATUS_FILTERS,

@@ -93,7 +93,7 @@ def place(folder: Output, config: Config, catalog: Catalog, excerpts: Excerpts) 
     """Update the pages of a catalog's markets; `config` has the settings that the site was built with."""
     report = json.loads(folder.read(files.REPORT) or b"{}")
     downloads, figures = Downloads.read(folder.read), None
-    if config.has_full_histories and downloads.dump:
+    if config.has_parquet and downloads.dump:
         figures = _figures(folder, downloads.dump, catalog)
     placed = set()
     for name, body in pages.render(config, report, excerpts, downloads, figures):
@@ -106,7 +106,7 @@ def place(folder: Output, config: Config, catalog: Catalog, excerpts: Excerpts) 
 
 
 def _figures(folder: Output, head: DumpHead, catalog: Catalog) -> HistoryFigures:
-    """The figures of full histories, or why there are none: what is published needs no page."""
+    """The figures of histories, or why there are none: what is published needs no page."""
     try:
         return history.figures(
             head, catalog, partial(_rows, folder), folder.read(files.HISTORY), program.this_program().digest

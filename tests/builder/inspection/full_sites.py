@@ -1,4 +1,4 @@
-"""Sites with full histories, whose pages show candles; and pages alone, of a site that was not built."""
+"""Sites with histories, whose pages show candles; and pages alone, of a site that was not built."""
 
 from pathlib import Path
 from typing import Any, Final
@@ -12,7 +12,7 @@ from generator.builder.inspection.history import HistoryFigures
 from generator.config.settings import Config
 from tests.support.sites.builds import build_now, make_config
 
-FULL: Final[dict[str, Any]] = {"dumps__parquet": True, "dumps__histories": "full"}
+FULL: Final[dict[str, Any]] = {"dumps__parquet": True, "dumps__fills": True}
 OPTIONS: Final = tuple(f"--set={name.replace('__', '.')}={value}" for name, value in FULL.items())
 
 
@@ -26,7 +26,7 @@ def built(folder: Path) -> Config:
 def files_of(site: Config, *tables: str) -> list[Path]:
     """The files of these tables, of which there are some."""
     head = DumpHead.model_validate_json((site.output / keys.head(keys.DUMPS)).read_bytes())
-    found = [site.output / file.key for table in tables for file in head.periods(table)]
+    found = [site.output / file.key for table in tables for file in head.table(table)]
     assert found
     return found
 

@@ -1,4 +1,4 @@
-"""The inspection page draws daily candles of popular markets where histories are full."""
+"""The inspection page draws daily candles of popular markets where Parquet is published."""
 
 import json
 import re
@@ -88,8 +88,14 @@ def test_without_files_that_can_be_read_the_page_has_no_candles_and_all_else(sit
     build_now(site, AS_OF + timedelta(minutes=5))
     assert "candles" not in shown(site)[market_id(1)]
     assert shown(site)[market_id(1)]["history"][0] == len(POINTS)
-    build_now(make_config(site.output.parent, dumps__parquet=True), AS_OF + timedelta(days=1))
-    assert "candles" not in shown(site)[market_id(1)], "thinned histories have none"
+
+
+def test_candles_have_no_volume_where_trades_are_not_published(site: Config) -> None:
+    build_now(make_config(site.output.parent, dumps__parquet=True), AS_OF + timedelta(minutes=5))
+    day, *candles = shown(site)[market_id(1)]["candles"]
+    assert day == DRAWN[0]
+    assert len(candles) > 7
+    assert {*candles[5::7], *candles[6::7]} == {None}
 
 
 @pytest.mark.campaign(short=1)

@@ -150,7 +150,9 @@ class Tables:
             for name, found in periods.items()
         }
         markets = [MarketsFile.of(_File("f" * 64), "https://api.example.org")]
-        self.head = DumpHead(as_of=as_of, count=0, state="f" * 64, markets=markets, history_as_of=as_of, **files)
+        self.head = DumpHead(
+            as_of=as_of, count=0, state="f" * 64, markets=markets, history_as_of=as_of, fills=[], **files
+        )
         self.read = list[str]()
 
     def rows(self, object_keys: Sequence[str], columns: Sequence[str], since: int | None) -> Iterator[tuple[Any, ...]]:
@@ -175,6 +177,13 @@ def test_only_files_of_periods_that_are_shown_are_read_and_of_closes_all() -> No
     tables = Tables("2026-02-02T00:30:00.000Z", candles_day=["2025-10", "2025-11"], candles_hour=periods[2:])
     tables.figures()
     assert tables.read == ["candles/day/period=2025-11", "candles/hour/period=2026-02"]
+
+
+def test_without_trades_no_day_is_read() -> None:
+    tables = Tables("2026-02-01T00:30:00.000Z", candles_day=["2026-01"], candles_hour=["2026-01"], closes=["2026-01"])
+    tables.head = tables.head.model_copy(update={"fills": None})
+    assert not tables.figures().has_trades
+    assert tables.read == ["candles/hour/period=2026-01", "closes/period=2026-01"]
 
 
 def test_a_page_of_other_files_or_of_another_hour_is_of_other_candles() -> None:

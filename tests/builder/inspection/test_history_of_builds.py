@@ -1,4 +1,4 @@
-"""Builds and takedowns place the history page where histories are full, and it shows what the files say."""
+"""Builds and takedowns place the history page where Parquet is published, and it shows what the files say."""
 
 import json
 import re
@@ -189,9 +189,20 @@ def test_a_build_that_is_killed_between_the_pages_leaves_a_takedown_to_make_both
         assert "SECRET" not in (site.output / name).read_text("utf-8")
 
 
-def test_a_site_that_thins_its_histories_again_has_neither_page_nor_its_files(site: Config) -> None:
+def test_where_trades_are_not_published_the_page_has_all_but_their_volume(site: Config) -> None:
+    assert 'id="volume"' in page(site)
+    assert "Every trade and probability" in page(site)
+    before = shown(site)
+    build_now(make_config(site.output.parent, dumps__parquet=True), AS_OF + timedelta(minutes=5))
+    assert shown(site) == {**before, "volume": []}
+    shown_text = re.sub(r"<script.*?</script>|<style.*?</style>|<code>.*?</code>", "", page(site), flags=re.DOTALL)
+    assert not re.search(r"volume|Every trade|Trades", shown_text, re.IGNORECASE)
+    assert "Every probability" in shown_text
+
+
+def test_a_site_without_parquet_has_neither_page_nor_its_files(site: Config) -> None:
     assert (site.output / files.PLOTTERS[0]).is_file()
-    build_now(make_config(site.output.parent, dumps__parquet=True), AS_OF + timedelta(days=1))
+    build_now(make_config(site.output.parent), AS_OF + timedelta(days=1))
     assert not (site.output / files.HISTORY).exists()
     assert not (site.output / "vendor/plot").exists()
     assert (site.output / files.RENDERER).is_file()

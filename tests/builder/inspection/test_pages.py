@@ -135,7 +135,7 @@ def test_the_page_names_no_downloads_where_there_are_none(tmp_path: Path) -> Non
 def test_pages_that_are_in_place_are_left_alone_and_edited_or_deleted_ones_restored(
     tmp_path: Path, database: sqlite3.Connection
 ) -> None:
-    """Where histories are full, there is one for them."""
+    """Where Parquet is published, there is one for histories."""
     insert_market(database)
     places = [built(tmp_path).output / name for name in names.PAGES]
     stamps, bodies = [place.stat().st_mtime_ns for place in places], [place.read_bytes() for place in places]

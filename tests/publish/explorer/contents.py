@@ -36,7 +36,7 @@ SEARCHED: Final = "searched"
 EVERYTHING: Final = "everything"
 WHOLE: Final = "whole"
 _SEARCHED: Final = {"layout": "chunks", "variant": "extended", "search": "title+description"}
-_ALL_KINDS: Final = {**_SEARCHED, "dumps__parquet": True, "dumps__histories": "full"}
+_ALL_KINDS: Final = {**_SEARCHED, "dumps__parquet": True, "dumps__fills": True}
 _FEW_KINDS: Final = {"dumps__ndjson": False, "feeds__enabled": False, "prices_file": False}
 _SETTINGS: Final[Mapping[str, Mapping[str, Any]]] = {
     SEARCHED: {**_SEARCHED, **_FEW_KINDS},

@@ -112,7 +112,7 @@ class Scene:
 
     def _settings(self, name: str) -> dict[str, object]:
         search = {"variant": "extended", "search": "title+description"} if self.searches else {}
-        downloads = {"dumps__parquet": True, "dumps__histories": "full"}
+        downloads = {"dumps__parquet": True, "dumps__fills": True}
         kinds = downloads if self.has_downloads else {"dumps__ndjson": False}
         return {**search, **kinds} | {
             "layout": self.layouts.get(name, pages.LAYOUT),

@@ -16,7 +16,7 @@ from generator.api import keys
 from generator.api.contract import SORTS
 from generator.builder.collector import Collector
 from generator.config.settings import Config
-from generator.downloads import partitions
+from generator.downloads import periods
 from generator.downloads.histories import LastHistories, NewHistories
 from generator.markets import detail
 from generator.markets.market import Market
@@ -159,9 +159,9 @@ def rendered(folder: Output, catalog: Catalog, config: Config, names: tuple[str,
 
 
 def _histories(folder: Output, catalog: Catalog, config: Config) -> NewHistories | None:
-    """The histories of all details, if they are full and it is their turn."""
+    """The histories of all details, if it is their turn."""
     state = history_state.found_in(folder)
-    if not config.has_full_histories or (state and not partitions.is_due(state.as_of, catalog.as_of)):
+    if not config.has_parquet or (state and not periods.is_due(state.as_of, catalog.as_of)):
         return None
     collector = Collector(LastHistories(state.markets, state.as_of) if state else LastHistories(), catalog.as_of)
     for market in catalog.markets:

@@ -37,7 +37,7 @@ PLAIN: Final = Config()
 EXTENDED: Final = Config(variant="extended")
 CHUNKED: Final = Config(layout="chunks")
 #: With every kind of file.
-FULL: Final = Config(dumps=Dumps(parquet=True, histories="full"))
+FULL: Final = Config(dumps=Dumps(parquet=True, fills=True))
 IN_BUCKET: Final = Config(publish=Publish(target="s3://markets-example/read api/v1/"))
 #: Every character with a meaning in JavaScript, YAML, URLs or IAM.
 AWKWARD: Final = Config(

@@ -1,4 +1,4 @@
-"""Full histories: the files hold every public point, fill, candle and close, through whatever happens to rows."""
+"""Histories: the files hold every public point, candle, close and fill, through whatever happens to rows."""
 
 import random
 import sqlite3
@@ -13,13 +13,13 @@ from typing import Any, Final
 import pytest
 
 from generator.api import keys
-from generator.api.downloads import TABLES, THINNED, DumpHead, PeriodFile
+from generator.api.downloads import CANDLES, RAW, TABLES, DumpHead, PeriodFile
 from generator.builder import collector
 from generator.config.settings import Config
 from generator.downloads.pipes import WrittenTable
 from generator.errors import GuardError
 from generator.models import replaced
-from generator.site import full_histories
+from generator.site import parquet_files
 from tests.site.test_parquet_files import LOSSES, lose
 from tests.support.readers import parquet
 from tests.support.readers.candles import DAY, HOUR, History, hours_since
@@ -46,7 +46,11 @@ pytestmark = pytest.mark.usefixtures("one_processor")
 
 @pytest.fixture
 def settings(tmp_path: Path, database: sqlite3.Connection) -> Config:
-    return make_config(tmp_path, dumps__parquet=True, dumps__histories="full", layout="chunks")
+    return make_config(tmp_path, dumps__parquet=True, dumps__fills=True, layout="chunks")
+
+
+def with_fills(settings: Config, *, fills: bool) -> Config:
+    return replaced(settings, dumps=replaced(settings.dumps, fills=fills))
 
 
 def audited(settings: Config, share: float) -> Config:
@@ -71,7 +75,7 @@ def head_of(settings: Config) -> DumpHead:
 def stored(settings: Config, table: str) -> dict[str, list[Row]]:
     """The rows of each file of a table, by name."""
     found = {}
-    for file in head_of(settings).periods(table):
+    for file in head_of(settings).table(table):
         body = (settings.output / file.key).read_bytes()
         assert (sha256(body).hexdigest(), len(body)) == (file.sha256, file.size)
         found[file.name] = [tuple(row.values()) for row in parquet.rows(body)]
@@ -88,12 +92,14 @@ def time_of(row: Row, table: str) -> str:
 def place(row: Row, table: str) -> Row:
     """Where a row belongs in its file."""
     time = time_of(row, table)
-    return time[: len("2026-10")], row[0], time, *(row[1:3] if table in THINNED else ())
+    return time[: len("2026-10")], row[0], time, *(row[1:3] if table in RAW else ())
 
 
-def expected(database: sqlite3.Connection, table: str, as_of: datetime, blocked: tuple[str, ...] = ()) -> list[Row]:
+def expected(
+    database: sqlite3.Connection, table: str, as_of: datetime, blocked: tuple[str, ...] = (), *, fills: bool = True
+) -> list[Row]:
     """The same rows by a plain computation."""
-    rows = {name: raw(database, name, blocked) for name in THINNED}
+    rows = {name: raw(database, name, blocked) if fills or name != "fills" else [] for name in RAW}
     if table in rows:
         return rows[table]
     found = list[Row]()
@@ -109,6 +115,8 @@ def expected(database: sqlite3.Connection, table: str, as_of: datetime, blocked:
             "closes": history.closes(closed_at, as_of),
         }
         found += [(market, *row) for row in made[table]]
+    if table in CANDLES and not fills:
+        found = [row[:-2] for row in found]
     return sorted(found, key=lambda row: row[:2])
 
 
@@ -139,11 +147,12 @@ def check(
     since = as_of or datetime.fromisoformat(head_of(settings).history_as_of or "")
     for table in TABLES:
         found = sorted((row for rows in stored(settings, table).values() for row in rows), key=order_in(table))
-        assert found == expected(database, table, since, blocked), table
+        assert found == expected(database, table, since, blocked, fills=settings.dumps.fills), table
+    assert head_of(settings).has_fills == settings.dumps.fills
 
 
 def order_in(table: str) -> Callable[[Row], Any]:
-    return lambda row: row if table in THINNED else row[:2]
+    return lambda row: row if table in RAW else row[:2]
 
 
 def traded(database: sqlite3.Connection, number: int, at: datetime, fill: int) -> None:
@@ -176,17 +185,17 @@ def test_the_files_hold_every_row_of_the_database_and_new_rows_follow_once_a_day
     fills = site(database)
     build_now(settings, FIRST)
     check(settings, database)
-    assert [file.period for file in head_of(settings).periods("history")] == ["2024", "2025-08", "2025-10", "2025-11"]
+    assert [file.period for file in head_of(settings).table("history")] == ["2024", "2025-08", "2025-10", "2025-11"]
     before = head_of(settings)
     traded(database, 2, FIRST, next(fills))
     build_now(settings, FIRST + timedelta(hours=3))
     assert head_of(settings).history == before.history
     build_now(settings, FIRST + DAY)
     check(settings, database)
-    periods = [file.period for file in head_of(settings).periods("history")]
+    periods = [file.period for file in head_of(settings).table("history")]
     assert periods == ["2024", "2025-08", "2025-10", "2025-11", "2025-11"]
     assert [*map(len, stored(settings, "history").values())][-2:] == [5, 1]
-    assert {*map(str, before.periods("history"))} < {*map(str, head_of(settings).periods("history"))}
+    assert {*map(str, before.table("history"))} < {*map(str, head_of(settings).table("history"))}
 
 
 def test_a_month_is_put_together_at_its_end_and_a_year_when_it_is_over(
@@ -197,14 +206,14 @@ def test_a_month_is_put_together_at_its_end_and_a_year_when_it_is_over(
     for day in range(4):
         traded(database, 1 + day, FIRST + day * DAY - timedelta(hours=1), next(fills))
         build_now(settings, FIRST + day * DAY)
-    assert [file.period for file in head_of(settings).periods("fills")][-4:] == ["2025-11"] * 4
+    assert [file.period for file in head_of(settings).table("fills")][-4:] == ["2025-11"] * 4
     traded(database, 1, FIRST + timedelta(days=12), next(fills))
     build_now(settings, FIRST + timedelta(days=12))
     check(settings, database)
-    assert [file.period for file in head_of(settings).periods("fills")][-2:] == ["2025-11", "2025-12"]
+    assert [file.period for file in head_of(settings).table("fills")][-2:] == ["2025-11", "2025-12"]
     build_now(settings, FIRST + timedelta(days=60))
     check(settings, database)
-    assert [file.period for file in head_of(settings).periods("fills")] == ["2024", "2025"]
+    assert [file.period for file in head_of(settings).table("fills")] == ["2024", "2025"]
 
 
 def test_a_month_is_put_together_even_if_nothing_is_read(settings: Config, database: sqlite3.Connection) -> None:
@@ -218,7 +227,7 @@ def test_a_month_is_put_together_even_if_nothing_is_read(settings: Config, datab
     build_now(settings, FIRST + 3 * DAY)  # fills leave the last 24 hours
     report = build_now(settings, FIRST + 30 * DAY)
     assert report.details.read == 0
-    assert [file.period for file in head_of(settings).periods("fills")] == ["2024", "2025-08", "2025-10", "2025-11"]
+    assert [file.period for file in head_of(settings).table("fills")] == ["2024", "2025-08", "2025-10", "2025-11"]
     check(settings, database)
 
 
@@ -229,9 +238,9 @@ def test_many_parts_of_a_month_are_put_together(settings: Config, database: sqli
     for day in range(12):
         traded(database, 1 + day % 5, start + day * DAY, next(fills))
         build_now(settings, start + day * DAY)
-        parts.append(sum(file.period == "2025-12" for file in head_of(settings).periods("fills")))
+        parts.append(sum(file.period == "2025-12" for file in head_of(settings).table("fills")))
     check(settings, database)
-    assert parts == [*range(1, full_histories.MOST_PARTS + 1), 1, 2, 3, 4]
+    assert parts == [*range(1, parquet_files.MOST_PARTS + 1), 1, 2, 3, 4]
 
 
 # ── what may happen to rows ───────────────────────────────────────────────────────────────────────────────────────
@@ -325,11 +334,12 @@ def test_the_files_follow_the_database(settings: Config, database: sqlite3.Conne
         check(settings, database, FIRST + days * DAY)
 
 
-@pytest.mark.campaign(short=1)
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.campaign(short=2)
+@pytest.mark.parametrize("seed", range(8))
 def test_files_of_random_sites_are_those_of_the_database(
     settings: Config, database: sqlite3.Connection, seed: int
 ) -> None:
+    settings = with_fills(settings, fills=seed % 4 < 2)
     chance = random.Random(seed)  # noqa: S311 - chance, not security
     if seed % 2:
         tell_versions(database)
@@ -351,7 +361,7 @@ def test_what_was_lost_is_made_again(settings: Config, database: sqlite3.Connect
     tell_versions(database)
     fills = site(database)
     build_now(settings, FIRST)
-    path = settings.output / head_of(settings).periods("history")[1].key
+    path = settings.output / head_of(settings).table("history")[1].key
     lose(settings.output, path, lost)
     if lost == "damaged":  # it is found by who reads it
         traded(database, 2, FIRST - timedelta(days=89), next(fills))
@@ -415,17 +425,21 @@ def test_ids_that_the_database_sorts_otherwise_are_in_order(settings: Config, da
         assert len(found) == (0 if table == "closes" else 3 * len(ids))
 
 
-def test_thinned_and_full_histories_take_turns(settings: Config, database: sqlite3.Connection) -> None:
-    site(database)
-    build_now(settings, FIRST)
-    thinned = replaced(settings, dumps=replaced(settings.dumps, histories="thinned"))
-    build_now(thinned, FIRST + timedelta(hours=1))
-    assert [bool(head_of(settings).partitions(table)) for table in TABLES] == [table in THINNED for table in TABLES]
-    assert not any(map(head_of(settings).periods, TABLES))
-    build_now(settings, FIRST + timedelta(hours=2))
-    assert all(map(head_of(settings).periods, THINNED))
-    assert not any(map(head_of(settings).partitions, TABLES))
-    check(settings, database)
+def test_trades_come_and_go_with_the_setting(settings: Config, database: sqlite3.Connection) -> None:
+    """On whatever day; and without it, nothing of them is in any file that a head names."""
+    fills = site(database)
+    # A period with a trade and no point has no candle then.
+    at = FIRST - timedelta(days=50, minutes=7)
+    insert_fill(database, next(fills), market_id=market_id(2), amount=4711.25, shares=815.5, created_at=text_of(at))
+    for hours, has_fills in enumerate([False, True, False]):
+        now = with_fills(settings, fills=has_fills)
+        build_now(now, FIRST + timedelta(hours=hours))
+        check(now, database, FIRST + timedelta(hours=hours))
+        values = {value for table in TABLES for rows in stored(now, table).values() for row in rows for value in row}
+        assert ({4711.25, 815.5} <= values) is has_fills
+        assert {4711.25, 815.5}.isdisjoint(values) is not has_fills
+        days = [row[1] for rows in stored(now, CANDLES[0]).values() for row in rows if row[0] == market_id(2)]
+        assert (at.replace(hour=0, minute=0) in days) is has_fills
 
 
 def test_a_build_that_would_lose_most_of_the_past_is_refused(settings: Config, database: sqlite3.Connection) -> None:
@@ -437,20 +451,20 @@ def test_a_build_that_would_lose_most_of_the_past_is_refused(settings: Config, d
     database.execute("DELETE FROM probabilities WHERE recorded_at BETWEEN '2025-01' AND '2025-11-18'")
     database.execute("DELETE FROM fills WHERE created_at < '2025-11-18'")
     build_now(settings, FIRST + timedelta(hours=1))
-    with pytest.raises(GuardError, match="15 of 20 fills of full histories would disappear"):
+    with pytest.raises(GuardError, match="15 of 20 fills of histories would disappear"):
         build_now(settings, FIRST + DAY)
     build_now(settings, FIRST + DAY, shrink=True)
     check(settings, database)
 
 
 def test_files_are_not_put_together_beyond_a_size() -> None:
-    sizes = (10_000_000, full_histories.MOST_BYTES - 30_000_000, 20_000_001, 20_000_000)
+    sizes = (10_000_000, parquet_files.MOST_BYTES - 30_000_000, 20_000_001, 20_000_000)
     places = [("a", f"candles/day/period=2025-0{number}", size) for number, size in enumerate(sizes, 1)]
     files = [PeriodFile.of(WrittenTable(sha256=64 * digit, size=size, rows=1), "https://a.org", folder)
              for digit, folder, size in places]  # fmt: skip
-    assert [file.period for file in full_histories.smallest(files)] == ["2025-01", "2025-04", "2025-03"]
+    assert [file.period for file in parquet_files.smallest(files)] == ["2025-01", "2025-04", "2025-03"]
     files[2] = files[2].model_copy(update={"size": 20_000_000})
-    assert [file.period for file in full_histories.smallest(files[:2] + files[3:])] == ["2025-01", "2025-04", "2025-02"]
+    assert [file.period for file in parquet_files.smallest(files[:2] + files[3:])] == ["2025-01", "2025-04", "2025-02"]
 
 
 @pytest.mark.campaign(short=1)
