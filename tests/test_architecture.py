@@ -86,7 +86,7 @@ PURE: Final = {
     "api", "downloads", "feeds", "markets", "search", "errors", "findings", "models", "wording",
     "builder.comparison", "builder.content_guards", "builder.guards", "builder.inspection.downloads",
     "builder.inspection.excerpts", "builder.inspection.history",
-    "builder.notices", "builder.report_after_takedown", "cost.estimate", "demo.texts", "edge.cloudflare",
+    "builder.notices", "cost.estimate", "demo.texts", "edge.cloudflare",
     "edge.cloudfront",
     "edge.nginx", "edge.packing", "edge.paths", "edge.responses", "publish.plan", "publish.record", "site.catalog",
     "site.documents", "site.listed", "site.search_index",

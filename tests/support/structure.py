@@ -225,6 +225,6 @@ def _listed(title: str, lines: Mapping[str, int]) -> Iterator[str]:
 
 if __name__ == "__main__":
     sheets = (report("generator"), report_on_texts(("generator", "templates")), report("tests"))
-    product = [*texts("generator"), *texts("templates"), *modules("generator")]
+    product: list[Module | TextFile] = [*texts("generator"), *texts("templates"), *modules("generator")]
     total = f"product: {sum(file.code_lines for file in product):,} lines of code, of templates and of data"
     sys.stdout.write("\n\n".join([*("\n".join(sheet) for sheet in sheets), total]) + "\n")
