@@ -58,7 +58,7 @@ tests: .venv/test $(NODE_PROGRAMS)
 campaigns: .venv/test $(NODE_PROGRAMS)
 	TEST_ALL=1 $(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m campaign
 
-structure: .venv/test  ## Show how large packages are, and which names, functions and modules to look at
+structure: .venv/test  ## Count lines of code and arrows, and show which names, functions and modules to look at
 	@$(BIN)/python -m tests.support.structure
 
 coverage: .venv/test $(NODE_PROGRAMS)  ## Show which lines no test reaches

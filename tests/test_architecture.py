@@ -3,7 +3,7 @@
 import ast
 import re
 import statistics
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -86,7 +86,7 @@ PURE: Final = {
     "api", "downloads", "feeds", "markets", "search", "errors", "findings", "models", "wording",
     "builder.comparison", "builder.content_guards", "builder.guards", "builder.inspection.downloads",
     "builder.inspection.excerpts", "builder.inspection.history",
-    "builder.notices", "builder.report_after_takedown", "cost.estimate", "demo.texts", "edge.cloudflare",
+    "builder.notices", "cost.estimate", "demo.texts", "edge.cloudflare",
     "edge.cloudfront",
     "edge.nginx", "edge.packing", "edge.paths", "edge.responses", "publish.plan", "publish.record", "site.catalog",
     "site.documents", "site.listed", "site.search_index",
@@ -96,7 +96,7 @@ PURE: Final = {
     "verify.contract.answers", "verify.mismatches", "verify.earlier_states",
 }  # fmt: skip
 #: How many names of public types have a meaning in several modules: lower it when there are fewer, never raise it.
-AMBIGUOUS: Final = 18
+AMBIGUOUS: Final = 17
 IMPURE_LIBRARIES: Final = {
     "os", "pathlib", "random", "secrets", "shutil", "socket", "subprocess", "sys", "tempfile", "time",
 }  # fmt: skip
@@ -107,21 +107,11 @@ def package(name: str) -> str:
     return name.partition(".")[0]
 
 
-def imports(module: Module) -> Iterator[str]:
-    """Every name a module imports, absolute: `generator.api.keys`, `os`, `sqlalchemy.exc`."""
-    for node in module.nodes:
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, "imports are absolute"
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
-
-
 @cache
 def internal(name: str) -> set[str]:
     """The modules of this project that a module imports."""
     found = set()
-    for target in imports(MODULES[name]):
+    for target in MODULES[name].imported:
         parts = target.split(".")
         if parts[0] == "generator":
             known = (".".join(parts[1:end]) for end in range(len(parts), 1, -1))
@@ -131,11 +121,15 @@ def internal(name: str) -> set[str]:
 
 @cache
 def libraries(name: str) -> set[str]:
-    return {target.split(".")[0] for target in imports(MODULES[name])}
+    return {target.split(".")[0] for target in MODULES[name].imported}
 
 
 def test_every_package_and_root_module_is_in_the_picture() -> None:
     assert {package(name) for name in MODULES} == {"__init__", "__main__"} | ROOT_LEAVES | MAY_IMPORT.keys()
+
+
+def test_imports_are_absolute() -> None:
+    assert [target for name in MODULES for target in MODULES[name].imported if target.startswith(".")] == []
 
 
 def test_copies_of_models_are_checked() -> None:
@@ -245,6 +239,23 @@ def test_types_of_one_name_in_several_modules_are_found() -> None:
     texts = ("class Row: ...", "Row: TypeAlias = int\nclass Other: ...\nLIMIT = 1", "LIMIT = 2\n_Other = 1")
     known = [Module(Path(path), text) for path, text in zip(paths, texts, strict=True)]
     assert structure.ambiguous_types(known) == {"Row": ["a/one.py", "a/two.py"]}
+
+
+def test_lines_of_code_are_counted_without_blanks_comments_and_docstrings() -> None:
+    text = '"""Says.\n\nmore"""\n\nimport a.b  # why\n# why\nclass A:\n    """Says."""\n\n    b = """x\n\ny"""\n'
+    assert Module(Path("generator/one.py"), text).code_lines == 4
+    texts = {
+        "js": "// why\nf();  // g\n/* h\n i */\n\n",
+        "yaml": "# why\na: 1\n",
+        "html": "{# why\n#}\n<!-- a\n-->\n<b>\n",
+    }
+    assert [structure.code_lines(text, kind) for kind, text in texts.items()] == [1, 1, 1]
+
+
+def test_arrows_are_imports_of_other_modules_each_counted_once() -> None:
+    texts = {"a/one.py": "import os\nfrom a.two import B, C\nfrom a import two", "a/two.py": "import a.one"}
+    known = [Module(Path(path), text) for path, text in texts.items()]
+    assert structure.arrows(known) == {("a.one", "a.two"), ("a.two", "a.one")}
 
 
 def test_no_module_has_a_name_without_meaning() -> None:

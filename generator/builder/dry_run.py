@@ -22,8 +22,8 @@ from generator.search.generation import MOST_OBJECTS
 from generator.search.generation import Generation as SearchIndex
 from generator.site.catalog import Catalog
 from generator.source.reader import Reader
+from generator.tree.dry_folder import DryFolder
 from generator.tree.folder import Output
-from generator.tree.scratch import Scratch
 
 #: Guards refuse nothing, as the caller tells what they would say. All details are read, and so all bad rows named.
 #: Of what is in place, a trial reads no more than the next build.
@@ -88,7 +88,7 @@ class DryRun:
         return (self.folder.newest_body(keys.detail(market.id)) for market in self.prepared.catalog.markets)
 
 
-def trial(folder: Scratch, config: Config, clock: Clock, quarantine: Quarantine, progress: Progress) -> Preparation:
+def trial(folder: DryFolder, config: Config, clock: Clock, quarantine: Quarantine, progress: Progress) -> Preparation:
     """Prepare to make what a build would make now, on this machine.
 
     Raises OutputError if what the last build left in the folder cannot be read.

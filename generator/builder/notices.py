@@ -298,7 +298,9 @@ def _of_categories(catalog: Catalog, wanted: Iterable[str]) -> Iterator[Finding]
         yield _SAME_SLUG.about(printable(name), printable(other))
     known = catalog.categories()
     yield from _of_cut_categories(catalog, known)
-    yield from of_empty_categories(known, wanted)
+    for reference in wanted:
+        if slug_of(reference, known) is None:
+            yield _EMPTY_CATEGORY.about(printable(reference))
 
 
 def _of_cut_categories(catalog: Catalog, known: Mapping[str, str]) -> Iterator[Finding]:
@@ -308,10 +310,3 @@ def _of_cut_categories(catalog: Catalog, known: Mapping[str, str]) -> Iterator[F
     for slug, name in longest.items():
         if holders[slug] > 1:
             yield _CUT_CATEGORY.about(printable(name), counted(holders[slug], "market", ","))
-
-
-def of_empty_categories(known: Mapping[str, str], wanted: Iterable[str]) -> Iterator[Finding]:
-    """Remarks about categories of the settings that no market has; `known` are those of the catalog."""
-    for reference in wanted:
-        if slug_of(reference, known) is None:
-            yield _EMPTY_CATEGORY.about(printable(reference))

@@ -30,9 +30,9 @@ from generator.site.catalog import Catalog
 from generator.source.address import display_url
 from generator.source.reader import Reader, open_reader
 from generator.source.surveying import SITE_KEY
-from generator.tree import blocklist, layouts
+from generator.tree import blocklist, dry_folder, layouts
+from generator.tree.dry_folder import DryFolder
 from generator.tree.folder import read_only
-from generator.tree.scratch import Scratch, scratch_of
 from generator.wording import are, counted
 
 #: The number of markets from which on builds without `detail_version` take long enough to mention it.
@@ -132,7 +132,7 @@ class BuildCheck:
         yield from map(error, found or [f"{failure.failed}; no column fails by itself: look at the database's log"])
 
     def _rows(self, reader: Reader) -> Iterator[Finding]:
-        with scratch_of(self._config.output) as folder:
+        with dry_folder.brief(self._config.output) as folder:
             try:
                 trial = self._trial(folder)
             except PublicMarketsError:
@@ -210,7 +210,7 @@ class BuildCheck:
                 f"{CHECK_NAMES_EACH}"
             )
 
-    def _trial(self, folder: Scratch) -> Preparation:
+    def _trial(self, folder: DryFolder) -> Preparation:
         clock = Clock(self._as_of, is_set=False)
         return dry_run.trial(folder, self._config, clock, self._quarantine, self._progress)
 

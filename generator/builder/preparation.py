@@ -11,7 +11,6 @@ from typing import Final, Self
 from generator import __version__, program
 from generator.api import downloads, keys, times
 from generator.builder import changes, collecting, executors, guards, last_details, notices
-from generator.builder.changes import SiteSize
 from generator.builder.collecting import Collected
 from generator.builder.content_guards import ContentGuards
 from generator.builder.guards import BuildOverrides
@@ -82,7 +81,7 @@ class Prepared:
     @cached_property
     def site(self) -> Site:
         """The size of everything."""
-        return SiteSize.staged(self.made.rendered).site(self.outline.lists, self.counts())
+        return changes.size(self.made.rendered, self.outline.lists, self.counts())
 
     @cached_property
     def change(self) -> Change:

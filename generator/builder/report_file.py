@@ -6,7 +6,6 @@ from typing import Any, NamedTuple, Self
 
 from pydantic import ValidationError
 
-from generator import __version__
 from generator.api.downloads import ChangesHead, DumpHead
 from generator.cost.estimate import Cost
 from generator.markets.quarantine import QuarantinedRow
@@ -146,15 +145,6 @@ class ReportFile(StoredModel):
     remarks: list[str]
     cost: Cost | None
     run: RunReport
-
-    @classmethod
-    def decoded(cls, content: bytes | None) -> Self | None:
-        """The report in these bytes; None if there is none, or none that this version wrote."""
-        try:
-            report = cls.model_validate_json(content or b"")
-        except ValidationError:
-            return None
-        return report if report.generator == __version__ else None
 
     def content(self) -> dict[str, Any]:
         """The content as JSON values."""

@@ -8,7 +8,6 @@ from generator.api.downloads import ChangesHead
 from generator.builder import changes, notices
 from generator.builder.guards import BuildOverrides
 from generator.builder.inspection import placing
-from generator.builder.inspection.excerpts import Excerpts
 from generator.builder.preparation import Clock, Preparation, Prepared
 from generator.builder.report import MarketChanges, Report
 from generator.builder.report_file import DownloadCounts, SearchCounts
@@ -63,8 +62,6 @@ def _attempt(preparation: Preparation) -> Report:
         empty = preparation.empty_relations(reader, collected)
     prepared = preparation.finish(collected, is_demo=config.source.is_default or is_demo)
     made, run = prepared.made, _Run(preparation, prepared)
-    with stopwatch.stage("render"):
-        excerpts = run.excerpts()
     with stopwatch.stage("place"):
         placed = run.place()
         run.put_edge()
@@ -77,7 +74,7 @@ def _attempt(preparation: Preparation) -> Report:
     report.cost = run.estimate(terms)
     report.stages = stopwatch.spans
     run.save_report(report)
-    placing.place(preparation.folder, config, prepared.catalog, excerpts)
+    placing.place(preparation.folder, config, prepared.catalog, placed.manifest.objects)
     return report
 
 
@@ -103,16 +100,6 @@ class _Run:
     @property
     def _rendered(self) -> Rendered:
         return self.prepared.made.rendered
-
-    def excerpts(self) -> Excerpts:
-        """Excerpts for the inspection page, of details as they are staged or in place."""
-        return placing.excerpts_of(
-            self._folder,
-            self.prepared.catalog,
-            self._config.market_url,
-            self._rendered.staged.objects,
-            is_full=self.preparation.overrides.full,
-        )
 
     def place(self) -> Placed:
         """Move everything staged into place; a build killed from here on leaves work that the next one finishes."""

@@ -29,9 +29,8 @@ from generator.publish.guards import refuse_costly
 from generator.site.catalog import Catalog
 from generator.source.address import display_url
 from generator.source.reader import open_reader
-from generator.tree import chunks, files, pages
+from generator.tree import chunks, dry_folder, files, pages
 from generator.tree.layouts import LAYOUTS
-from generator.tree.scratch import scratch_of
 from generator.wording import counted, span
 
 #: Savings in USD a month that justify an edge that reads objects.
@@ -57,7 +56,7 @@ class Readers(NamedTuple):
 def plan_command(settings: Config, as_of: datetime | None, reads: int | None, downloads: int | None) -> None:
     """Estimate the cost of publishing, for every layout and store, without writing anything."""
     terms = Terms(settings.schedule, settings.cursor.lifetime, prices.load(settings))
-    with scratch_of(settings.output) as folder, progress_bar("reading") as bar:
+    with dry_folder.brief(settings.output) as folder, progress_bar("reading") as bar:
         quarantine, last = Quarantine(), estimate.of_report(folder.read(files.REPORT))
         with open_reader(settings, quarantine) as reader:
             measured = dry_run(trial(folder, settings, clock(as_of), quarantine, bar), reader)

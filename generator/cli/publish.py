@@ -23,7 +23,6 @@ from generator.publish.protocol import Extras
 from generator.publish.run import Options, Outcome, Publication
 from generator.source.address import shape
 from generator.stores.requests import explaining_outage
-from generator.tree import files
 from generator.wording import counted
 
 _PUBLISH_OPTIONS: Final = (
@@ -47,10 +46,6 @@ def publish_command(settings: Config, **options: Any) -> None:
     """Bring the store to the state of the output folder."""
     with both_ends(settings, is_dry=options["dry_run"]) as (folder, target):
         carry_out(Publication(folder, target, settings, shape(settings), options_of(options)))
-        if not options["dry_run"] and not folder.has(files.INSPECTION):
-            from generator.builder import after_takedown  # noqa: PLC0415 - a publish needs no builder
-
-            after_takedown.remake_missing_page(folder, settings, logs.notice)
 
 
 def options_of(given: Mapping[str, Any]) -> Options:
@@ -78,11 +73,9 @@ def carry_out(publication: Publication) -> None:
     except (GuardError, OutputError) as error:
         if isinstance(error, HeldError):
             add_metrics(hold.samples(error.hold))
-            hold.tell_inspection(publication.folder, str(error))
         withdraw_hidden(publication, error)
         raise
     _tell_published(outcome, begin)
-    hold.tell_inspection(publication.folder, "")
     add_metrics(outcome.samples())
     _tell_outcome(outcome.summary(), outcome, is_dry=False)
 

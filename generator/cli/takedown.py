@@ -6,7 +6,6 @@ from dataclasses import replace
 import click
 
 from generator.api import times
-from generator.builder import after_takedown
 from generator.cli import logs
 from generator.cli.command import Subcommand, now
 from generator.cli.logs import LOG
@@ -136,7 +135,6 @@ def _take_down_everywhere(target: Target, settings: Config, request: Request) ->
 def _take_down_built(settings: Config, request: Request, stored: Change | None = None) -> Change:
     change = takedown.from_folder(settings, request, logs.notice, stored)
     logs.notice(f"{settings.output}: nothing is left of the blocked markets")
-    after_takedown.remake_page(settings, logs.notice)
     return change
 
 

@@ -7,10 +7,10 @@ from generator.cli.logs import LOG
 from generator.config.settings import Config
 from generator.publish import store_checks
 from generator.stores.factory import open_store
-from generator.stores.overlay import Overlay as StoreOverlay
+from generator.stores.overlay import Overlay
 from generator.stores.store import Store
+from generator.tree import dry_folder
 from generator.tree.folder import Output, locked
-from generator.tree.overlay import overlaid
 
 
 def open_target(settings: Config) -> Store:
@@ -28,5 +28,5 @@ def both_ends(settings: Config, *, is_dry: bool) -> Iterator[tuple[Output, Store
         with locked(settings.output) as folder:
             yield folder, target
         return
-    with overlaid(settings.output) as folder:
-        yield folder, StoreOverlay(target, folder.read)
+    with dry_folder.whole(settings.output) as folder:
+        yield folder, Overlay(target, folder.read)

@@ -5,9 +5,7 @@ it along. A publisher at work is waited for: once `begin` has returned, nothing 
 a run that was cut short left to do stays in the record, for the next run.
 """
 
-import html
 import json
-import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -26,8 +24,6 @@ from generator.publish.record import Hold, Work
 from generator.stores.requests import explaining_outage, put_until_answered, with_retries
 from generator.stores.store import ConditionFailedError, Store, Stored, UnavailableError
 from generator.tree import manifest, stored
-from generator.tree.files import INSPECTION
-from generator.tree.folder import Output
 from generator.tree.in_turn import Notify, retried_while_busy
 from generator.tree.stored import Instant
 
@@ -36,8 +32,6 @@ RELEASE: Final = "`public-markets hold --release`"
 _METRIC: Final = "hold_since_timestamp_seconds"
 #: What metrics say of a store without a hold.
 NONE: Final[Samples] = {sample(_METRIC): 0}
-#: Where the inspection page says that no build is published.
-_NOTICE: Final = re.compile(rb"(<!-- hold -->).*?(<!-- /hold -->)", re.DOTALL)
 
 
 class HeldError(GuardError):
@@ -211,11 +205,3 @@ def sentence(hold: Hold) -> str:
 def samples(hold: Hold) -> Samples:
     """The hold as a metric."""
     return {sample(_METRIC, who=hold.who, reason=hold.reason): datetime.fromisoformat(hold.since).timestamp()}
-
-
-def tell_inspection(folder: Output, sentence: str) -> None:
-    """Say this at the top of the inspection page, if there is one; nothing if it is empty."""
-    page = folder.read(INSPECTION)
-    notice = f'<p class="hold" role="status">{html.escape(sentence)}</p>'.encode() if sentence else b""
-    if page is not None and (changed := _NOTICE.sub(lambda found: found[1] + notice + found[2], page, 1)) != page:
-        folder.save(INSPECTION, changed)

@@ -29,7 +29,7 @@ from generator.publish.record import DamagedShardError, Published
 from generator.site.published import OtherVersionError
 from generator.stores.requests import body_of, explaining_outage, with_retries
 from generator.stores.store import Store
-from generator.tree import blocklist, files, shrink
+from generator.tree import blocklist, shrink
 from generator.tree.blocklist import BlockedList
 from generator.tree.folder import Output, locked
 from generator.tree.in_turn import Notify, locked_in_turn, retried_while_busy
@@ -226,6 +226,9 @@ def from_folder(config: Config, request: Request, notify: Notify, stored: Change
         try:
             for warning in withdrawal.from_folder(folder, change.after.ids(), config.cursor.lifetime):
                 notify(f"{config.output}: {warning}")
+            if request.is_blocked and request.ids:
+                # A market that is not published may be quoted as one that was quarantined.
+                withdrawal.delete_quotations(folder)
         except UnreadableManifestError as error:
             _delete_details_built(folder, change.after.ids())
             raise OutputError(f"{error.cause}; {_DETAILS_ONLY}; {error.remedy}") from error
@@ -236,7 +239,8 @@ def from_folder(config: Config, request: Request, notify: Notify, stored: Change
 
 
 def _delete_details_built(folder: Output, ids: frozenset[str]) -> None:
-    """Delete the pages that quote markets, and the details of these, from a folder whose manifest cannot be read."""
+    """Delete the details of these markets, and what quotes them, from a folder whose manifest cannot be read."""
     details = [key for market_id in sorted(ids) for key in _details(folder.read, market_id)]
-    for name in (*files.QUOTING, *details, keys.ARCHIVE_PREFIX):
-        folder.discard_key(name)
+    for key in (*details, keys.ARCHIVE_PREFIX):
+        folder.discard_key(key)
+    withdrawal.delete_quotations(folder)

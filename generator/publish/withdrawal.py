@@ -1,5 +1,6 @@
 """Withdraws markets: makes the published state again without them, from that state alone, without the database."""
 
+import json
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from datetime import timedelta
@@ -34,14 +35,12 @@ def from_folder(folder: Output, ids: Collection[str], lifetime: timedelta) -> tu
             # A run that was killed at its end had forgotten the markets, but not deleted all that showed them.
             staging.clear(folder, before)
         return ()
-    # They quote the markets, so they go first. After a takedown the builder makes them again, else the next build does.
-    for page in files.QUOTING:
-        folder.discard_key(page)
     # Like in a store, they do not wait for the rest to be made, which may take minutes.
     gone = before.markets.keys() & ids
     for key in before.all_details(gone):
         folder.discard_key(key)
     folder.discard_key(keys.ARCHIVE_PREFIX)
+    delete_quotations(folder)
     # A killed build leaves objects that the manifest does not describe, and may have deleted details.
     doubted = frozenset[str]() if before.complete else frozenset({*before.objects, *folder.strangers(before)})
     lost = {market_id for market_id in before.markets if doubted and not folder.has(keys.detail(market_id))}
@@ -51,8 +50,33 @@ def from_folder(folder: Output, ids: Collection[str], lifetime: timedelta) -> tu
     return warnings
 
 
+def delete_quotations(folder: Output) -> None:
+    """Delete the pages that quote markets, and all of the report but its counts; the next build makes them again."""
+    for page in files.QUOTING:
+        folder.discard_key(page)
+    content = folder.read(files.REPORT)
+    if content is not None and (counts := _counts(content)) != content:
+        # What changed in the folder after the build must not look older than it.
+        folder.save_as_old(files.REPORT, counts)
+
+
+def _counts(report: bytes) -> bytes:
+    """A report without what tells of single markets, or of categories that may have been theirs alone.
+
+    The ids of those that are gone stay: later reports take them over.
+    """
+    try:
+        content = json.loads(report)
+        row_counts = [row["rows"] for row in content["quarantined"]]
+        content["quarantinedUnnamed"] += sum(row_counts)
+        content["run"] |= {"newLists": [], "added": [], "changed": []}
+    except (ValueError, TypeError, KeyError):  # of another version, or damaged
+        return b"{}\n"
+    return json.dumps({**content, "lists": {}, "quarantined": [], "remarks": []}, indent=1).encode() + b"\n"
+
+
 def finish(folder: Output, blocked: frozenset[str], lifetime: timedelta) -> tuple[str, ...]:
-    """Finish a takedown that was killed in the folder: until its end, the inspection page is away."""
+    """Finish a takedown that was killed in the folder: from then until the next build, the inspection page is away."""
     return from_folder(folder, blocked, lifetime) if blocked and not folder.has(files.INSPECTION) else ()
 
 

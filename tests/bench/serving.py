@@ -58,7 +58,7 @@ _FILES: Final = "plain files"
 _HOT, _UNCACHED, _NEW = _STATES = ("hot", "uncached", "new")
 #: What is changed in the rendered configuration, to have one process, and no cache.
 _ONE_PROCESS: Final = ("worker_processes auto;", "worker_processes 1;")
-_NO_CACHE: Final = ("if ($http_content_length$http_transfer_encoding) {", "if ($request_uri) {")
+_NO_CACHE: Final = ("_has_body) {", "_network) {")
 
 
 @dataclass(frozen=True)

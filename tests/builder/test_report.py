@@ -3,32 +3,23 @@
 import json
 import re
 import sqlite3
-from collections.abc import Iterable
-from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
-from typing import Final
 
 import pytest
 
 from generator.api import keys
-from generator.builder import notices, report_after_takedown
 from generator.builder.report import MarketChanges, Report
-from generator.builder.report_after_takedown import Remains, tells_of
-from generator.builder.report_file import ReportFile, Withdrawal
-from generator.cost.estimate import Basis, Cost
+from generator.builder.report_file import Withdrawal
 from generator.findings import CHECK_NAMES_EACH, Finding
-from generator.markets.quarantine import Quarantine
 from generator.metrics import sample
 from generator.progress import Silent, Span
-from generator.site.catalog import Catalog
 from generator.tree import files
-from generator.tree.blocklist import BlockedList
 from generator.tree.manifest import Current
 from tests.support.commands import run
 from tests.support.sites.builds import AS_OF, NOW, build_now, dry_run_of, make_config
 from tests.support.sites.builds import files as built_files
-from tests.support.sites.rows import insert_fill, insert_market, market_id, public_market
+from tests.support.sites.rows import insert_fill, insert_market, market_id
 
 
 def report() -> Report:
@@ -278,75 +269,3 @@ def test_progress_ends_when_the_work_is_done(
         seen += [(dry.expected, dry.done), (built.expected, built.done)]
     assert [expected for expected, _ in seen] == [done for _, done in seen]
     assert seen[1][0] == 1 + 30 + 1 + bool(settings), "a market, thirty lists, downloads, and perhaps an index"
-
-
-# ── after a takedown, it tells nothing of the markets but that they are gone ────────────────────────────────────────
-
-
-LATER: Final = "2026-01-31T13:00:00.000Z"
-EARLIER: Final = "2026-01-31T11:00:00.000Z"
-GONE, LEFT, OLD, UNKNOWN = map(market_id, (1, 2, 3, 4))
-
-
-def built_report(**fields: object) -> ReportFile:
-    """The report of a build with one market that goes and one that stays."""
-    return replace(Report(as_of=NOW, built=2, written=8, unchanged=2), **fields).file()  # type: ignore[arg-type]
-
-
-def remaining(left: ReportFile, *gone: str, categories: Iterable[str] = ()) -> ReportFile:
-    """The report after these markets were taken down, after an earlier takedown of another."""
-    blocked = BlockedList().decided([OLD, UNKNOWN], is_blocked=True, now=EARLIER)
-    cost = Cost(prices_as_of="2026-01-01", schedule=5, basis=Basis(), layouts={})
-    catalog = Catalog([public_market(2)], as_of=NOW, hidden=0)
-    now = Remains(catalog, [*categories], lists={}, objects=7, retained=0, search=None, downloads=None, cost=cost)
-    return report_after_takedown.without(left, blocked.decided(gone, is_blocked=True, now=LATER), now)
-
-
-def test_blocked_markets_that_the_build_left_out_and_those_blocked_since_are_taken_down() -> None:
-    assert remaining(built_report(taken_down=[OLD]), GONE).taken_down == [GONE, OLD]
-
-
-def test_what_the_build_did_is_told_of_what_is_left() -> None:
-    changes = MarketChanges(since=EARLIER, added=[GONE], changed=[LEFT])
-    run = remaining(built_report(markets=changes, new_lists=["open.ended-category/new"], step_lines=3), GONE).run
-    assert (run.added, run.changed, run.new_lists, run.step_lines) == ([], [LEFT], [], 0)
-    assert (run.written, run.unchanged) == (7, 0)
-    assert run.since == EARLIER
-
-
-def test_quarantined_rows_of_the_market_are_left_out() -> None:
-    quarantine = Quarantine()
-    for relation, key in (("markets", GONE.upper()), ("probabilities", GONE), ("markets", OLD), ("orders", LEFT)):
-        quarantine.reject(relation, key, Finding(text="is wrong"), title="Secret?")
-    before = built_report(quarantine=quarantine)
-    found = remaining(before, GONE)
-    assert [(row.relation, row.key) for row in found.quarantined] == [("orders", LEFT)]
-    assert (before.markets.quarantined, found.markets.quarantined) == (2, 0)
-
-
-def test_remarks_are_those_about_markets_that_are_left() -> None:
-    """A spelling may be the market's own, so the next build tells of spellings again."""
-    remarks = [
-        notices.false_version(LEFT), notices.false_version(GONE), notices.new_session("dumps.json"),
-        Finding(subject="category", key="Secret ", text="is published in another spelling", value="secret"),
-    ]  # fmt: skip
-    found = remaining(built_report(remarks=remarks), GONE, categories=["Politics"]).remarks
-    assert [remark.partition(":")[0] for remark in found] == [f"market {LEFT}", "file dumps.json", "category Politics"]
-
-
-@pytest.mark.parametrize(
-    "fields",
-    [
-        {"markets": MarketChanges(added=[GONE])},
-        {"markets": MarketChanges(changed=[GONE])},
-        {"remarks": [notices.false_version(GONE)]},
-    ],
-)
-def test_a_report_tells_of_a_market_that_was_published(fields: dict[str, object]) -> None:
-    assert tells_of(built_report(**fields), [GONE])
-    assert not tells_of(built_report(**fields), [LEFT])
-    assert not tells_of(remaining(built_report(**fields), GONE), [GONE])
-
-
-def test_a_report_may_say_that_a_market_is_gone() -> None:
-    assert not tells_of(built_report(taken_down=[GONE], markets=MarketChanges(withdrawn=[GONE])), [GONE])

@@ -3,7 +3,6 @@
 import json
 import re
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
@@ -347,24 +346,6 @@ def test_metrics_say_who_holds_since_when_and_why(published_site: PublishedSite)
     published_site.done("hold", "--release")
     published_site.done("rebuild", "--as-of", hour(2))
     assert metric(published_site) == [({}, 0)]
-
-
-def page() -> str:
-    return Path("output/index.html").read_text("utf-8")
-
-
-def test_the_inspection_page_says_so_from_the_refused_run_to_the_next_publish(published_site: PublishedSite) -> None:
-    found = hold(published_site)
-    published_site.refused(3, "rebuild", "--as-of", hour(1))
-    assert "prices &lt;b&gt;of yesterday&lt;/b&gt;; no build is published until" in page()
-    assert found.who in page()
-    assert Path("output/index.html").stat().st_mode & 0o077 == 0
-    published_site.refused(3, "publish")
-    assert page().count(found.since) == 1
-    published_site.done("hold", "--release")
-    published_site.done("publish")
-    assert found.since not in page()
-    assert "<!-- hold --><!-- /hold -->" in page()
 
 
 def altered(site: PublishedSite, **fields: object) -> None:

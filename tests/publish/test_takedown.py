@@ -215,8 +215,10 @@ def test_a_publish_finishes_a_takedown_that_was_killed_in_the_folder(
     published_site.done("publish")
     assert published_site.traces(1) == []
     published_site.check()
-    assert Path("output", INSPECTION).exists()
     assert "0 deleted" in published_site.done("build", "--as-of", FIRST).stdout
+    page = Path("output", INSPECTION).read_text("utf-8")
+    assert "Question 1?" not in page
+    assert "Question 2?" in page
 
 
 def test_a_publish_says_that_an_undo_elsewhere_needs_a_build(published_site: PublishedSite) -> None:

@@ -1,7 +1,7 @@
 """Makes a small site with the program as it is, for later versions to go on with: `python -m tests.upgrade.make_site`.
 
-It writes `site-VERSION.tar.xz` beside this file: database, settings, output and target, after three publishes and a
-takedown. The test of upgrades takes each such file. Run it at every release; never make an old one anew.
+It writes `site-COMMIT.tar.xz` beside this file: database, settings, output and target, after four publishes on three
+days, and a takedown. The test of upgrades takes each such file. Run it at every release; never make an old one anew.
 """
 
 import sqlite3
@@ -9,12 +9,13 @@ import subprocess
 import sys
 import tarfile
 from contextlib import closing
+from datetime import timedelta
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from generator import __version__
 from generator.demo.database import seed
+from tests.support.project import ROOT
 from tests.support.sites.builds import AS_OF
 
 SETTINGS: Final = """\
@@ -26,6 +27,8 @@ categories: [Politics]
 dumps: {parquet: true}
 publish: {target: ./target}
 """
+#: When the site is built, after `AS_OF`.
+BUILDS: Final = (timedelta(), timedelta(days=1), timedelta(days=2), timedelta(days=2, hours=1))
 #: Of the market that is taken down.
 TAKEN_DOWN: Final = "taken-down.txt"
 
@@ -37,7 +40,7 @@ def run(folder: Path, *words: str) -> str:
 
 
 def fill(folder: Path) -> None:
-    """Publish a site three times while its markets change, and take one of them down."""
+    """Publish a site four times while its markets change, and take one of them down."""
     (folder / "config.yaml").write_text(SETTINGS, "utf-8")
     (folder / "target").mkdir()
     seed(folder / "markets.db", as_of=AS_OF, markets=24)
@@ -45,22 +48,27 @@ def fill(folder: Path) -> None:
         "UPDATE markets SET volume = volume + 1 WHERE rowid % 5 = 0",
         "UPDATE markets SET question = question || ' (edited)' WHERE rowid = 3",
         "UPDATE markets SET is_listed = 0 WHERE rowid = 7",
+        "UPDATE markets SET volume = volume + 1 WHERE rowid % 5 = 0",
     )
-    for hour, change in enumerate(changes, start=AS_OF.hour):
+    for later, change in zip(BUILDS, changes, strict=True):
         with closing(sqlite3.connect(folder / "markets.db", isolation_level=None)) as database:
             database.execute(change)
             (taken,) = database.execute(
                 "SELECT id FROM markets WHERE approval = 'approved' AND is_listed AND rowid > 10 ORDER BY rowid"
             ).fetchone()
-        run(folder, "rebuild", "--as-of", AS_OF.replace(hour=hour).isoformat())
+        run(folder, "rebuild", "--as-of", (AS_OF + later).isoformat())
     run(folder, "takedown", "--yes", taken)
     (folder / TAKEN_DOWN).write_text(taken, "utf-8")
 
 
 def main() -> None:
-    """Write the file of this version, which must not be there."""
-    file = Path(__file__).with_name(f"site-{__version__}.tar.xz")
-    with TemporaryDirectory() as folder, tarfile.open(file, "x:xz") as packed:
+    """Write the file of this commit, which must not be there."""
+    show = ["git", "rev-parse", "--short=8", "HEAD"]
+    commit = subprocess.run(show, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
+    with (
+        TemporaryDirectory() as folder,
+        tarfile.open(Path(__file__).with_name(f"site-{commit}.tar.xz"), "x:xz") as packed,
+    ):
         fill(Path(folder))
         packed.add(folder, arcname=".")
 

@@ -1,4 +1,4 @@
-"""Sites of earlier releases: today's program goes on with what each of them left behind."""
+"""Sites of earlier commits: today's program brings over what each of them left behind, as docs/operations.md says."""
 
 import json
 import re
@@ -10,16 +10,18 @@ from typing import Final
 import pytest
 
 from tests.support.edges.serving import UNLIMITED, served
+from tests.support.readers.pages import section, typed
 from tests.support.readers.parquet import owners
 from tests.support.sites.builds import AS_OF, files, lasting, text_of
-from tests.upgrade.make_site import TAKEN_DOWN, run
+from tests.upgrade.make_site import BUILDS, TAKEN_DOWN, run
 
 SITES: Final = sorted(Path(__file__).parent.glob("site-*.tar.xz"))
-#: A build after the last one of the kept sites.
-LATER: Final = (AS_OF + timedelta(hours=5)).isoformat()
-#: What the first build says where an earlier version published Parquet.
+#: Builds after the last one of the kept sites.
+LATER, NEXT_DAY = ((AS_OF + BUILDS[-1] + timedelta(hours=hours)).isoformat() for hours in (5, 25))
+#: What former programs left of the archive of days.
+ARCHIVED: Final = re.compile(r"v1/dumps/archive/[-\d]+\.json$")
+#: What the first build says where an earlier version published trades.
 TRADES: Final = "points are whole now, and trades need dumps.fills: true"
-NEXT_DAY: Final = (AS_OF + timedelta(hours=25)).isoformat()
 
 
 @pytest.fixture(params=SITES, ids=[site.name.removesuffix(".tar.xz") for site in SITES])
@@ -40,30 +42,40 @@ def remarks(site: Path) -> list[str]:
     return found
 
 
-def state(site: Path) -> tuple[str, int]:
-    """Session and serial of the change feed."""
-    head = json.loads((site / "target/v1/changes/head.json").read_bytes())
-    return head["session"], head["serial"]
+def edit(site: Path) -> None:
+    """Take the section `archive` out of the configuration."""
+    config = site / "config.yaml"
+    config.write_text(re.sub(r"(?m)^archive: .*\n", "", config.read_text()))
 
 
-def test_the_first_release_is_among_the_kept_sites() -> None:
-    assert "site-0.1.0.tar.xz" in [path.name for path in SITES]
+def bring_over(site: Path) -> str:
+    """Do what the docs say; returns what the command printed."""
+    (command,) = typed(section("docs/operations.md", "Bring over a site from before 0.1.0"))
+    edit(site)
+    return run(site, *command.split()[1:], "--as-of", LATER)
+
+
+def test_kept_sites_are_named_by_commit_and_have_what_is_gone_by_now() -> None:
+    assert [path.name for path in SITES] == ["site-cc5399b4.tar.xz", "site-e0e81c9d.tar.xz"]
+    for path in SITES:
+        with tarfile.open(path) as packed:
+            settings = packed.extractfile("./config.yaml")
+            assert settings is not None
+            assert b"archive: {days: 3}" in settings.read()
+            for folder in ("output", "target"):
+                assert len([name for name in packed.getnames() if folder in name and ARCHIVED.search(name)]) == 3
 
 
 @pytest.mark.campaign(short=0)
 def test_a_kept_site_is_rebuilt_published_taken_from_and_verified(site: Path) -> None:
     taken = (site / TAKEN_DOWN).read_text()
+    bring_over(site)
     assert "error" not in run(site, "check", "--accept=demo")
-    before, serial = files(site / "target"), state(site)
-    told = run(site, "rebuild", "--as-of", LATER)
     assert sum(TRADES in remark for remark in remarks(site)) == 1
-    # It reads what the earlier version left: what did not change is neither written nor uploaded again.
-    (uploaded,) = re.findall(r"(\d+) objects? uploaded", told)
-    assert 0 < int(uploaded) < len(before) / 2, told
-    assert shows(site / "target", taken) == []
     assert "fills" not in json.loads((site / "target/v1/dumps/head.json").read_bytes())
-    session, number = state(site)
-    assert (session, number) == (serial[0], serial[1] + 1), "the change feed goes on"
+    for folder in (site / "output", site / "target"):
+        assert not [*filter(ARCHIVED.search, files(folder))]
+        assert shows(folder / "v1", taken) == []
     another = next(key for key in files(site / "target") if "/detail/" in key)
     name = Path(another).stem
     assert shows(site / "target", name)
@@ -83,18 +95,21 @@ def test_a_kept_site_is_rebuilt_published_taken_from_and_verified(site: Path) ->
 
 @pytest.mark.campaign(short=0)
 def test_it_gives_the_bytes_that_a_site_made_anew_has(site: Path) -> None:
+    bring_over(site)
     run(site, "takedown", "--yes", "--undo", (site / TAKEN_DOWN).read_text())
-    run(site, "build", "--as-of", LATER)
-    run(site, "build", "--as-of", LATER, "--set", "output=anew")
+    run(site, "rebuild", "--as-of", NEXT_DAY)
+    run(site, "build", "--as-of", NEXT_DAY, "--set", "output=anew")
     old, new = lasting(files(site / "output")), lasting(files(site / "anew"))
     assert {key for key in old.keys() & new.keys() if old[key] != new[key]} == set()
-    # The market that came back is in the histories from the next day on.
-    assert {key.rsplit("/", 3)[0] for key in new.keys() - old.keys()} <= {"v1/dumps/fills", "v1/dumps/history"}
+    # The market that came back is in files of its own beside those that were there.
+    tables = {f"v1/dumps/{name}" for name in ("candles", "closes", "history")}
+    assert {"/".join(key.split("/")[:3]) for key in new.keys() - old.keys()} <= tables
 
 
 @pytest.mark.campaign(short=0)
 def test_a_takedown_before_any_build_leaves_no_file_of_the_market(site: Path) -> None:
-    """Not even of tables that only the earlier version had."""
+    """Not even of tables, or days, that only the earlier version had."""
+    edit(site)
     before = files(site / "target")
     name = next(
         Path(key).stem
@@ -107,3 +122,4 @@ def test_a_takedown_before_any_build_leaves_no_file_of_the_market(site: Path) ->
     after = files(site / "target")
     assert shows(site / "target", name) == []
     assert [key for key, body in after.items() if key.endswith(".parquet") and name in owners(body)] == []
+    assert not [*filter(ARCHIVED.search, after)]

@@ -1,10 +1,8 @@
 """The market data of the inspection page: list items, and excerpts of the most popular markets' details. Pure.
 
-Both are bounded, so that the page opens quickly with any catalog; the rest is in the published files. An excerpt says
-of which detail it is, by its digest, so that the next page takes it over from this one and opens no detail that stayed.
+Both are bounded, so that the page opens quickly with any catalog; the rest is in the published files.
 """
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final, TypeAlias
@@ -21,29 +19,25 @@ from generator.site.catalog import Catalog
 #: The most bytes of list items on the page, enough for about ten thousand markets.
 ITEM_BYTES: Final = 5_000_000
 #: The most excerpts on the page, at about a kilobyte each.
-EXCERPTS: Final = 1_000
+EXCERPTS: Final = 100
 #: How much of each market an excerpt shows.
 POINTS: Final = 48
 LEVELS: Final = 5
 FILLS: Final = 5
 DESCRIPTION: Final = 400
-#: How many excerpts have candles, and of how many days at most.
-CANDLED: Final = 200
+#: Of how many days an excerpt has candles, at most.
 CANDLES: Final = 60
 _DAY: Final = timedelta(days=1)
-#: What the excerpts follow in the data.
-_BEGIN: Final = b',"excerpts":['
 #: JSON values by name.
 Json: TypeAlias = Mapping[str, Any]
 
 
 class Excerpts:
-    """The excerpts of one build; `program` says which program made them."""
+    """The excerpts of one build; `market_url` is the setting."""
 
-    def __init__(self, catalog: Catalog, market_url: str | None = None, program: str = "") -> None:
+    def __init__(self, catalog: Catalog, market_url: str | None = None) -> None:
         self._markets = sorted(catalog.markets, key=_popularity)
         self._links = catalog.links(market_url)
-        self._program = program
         self._kept: dict[str, bytes] = {}
 
     def wanted(self) -> list[str]:
@@ -64,9 +58,8 @@ class Excerpts:
         items, urls = [market.body for market, _ in shown], {market.id: url for market, url in shown if url}
         others = b'],"fx":', contract.encode(fx), b',"urls":', contract.encode(urls)
         kept = (self._kept[market_id] for market_id in self.wanted() if market_id in self._kept)
-        begin = _escaped(b"".join([b'{"items":[', b",".join(items), *others]))
-        excerpts = _escaped(b",".join(kept))
-        return b"".join([begin, _sealed(self._program, excerpts), excerpts, b"]}"])
+        parts = [b'{"items":[', b",".join(items), *others, b',"excerpts":[', b",".join(kept), b"]}"]
+        return b"".join(parts).replace(b"<", b"\\u003c")
 
     def _shown(self) -> list[tuple[Market, str]]:
         """The markets whose items there is room for, each with the address of its page; empty if it has none."""
@@ -93,41 +86,15 @@ class Excerpts:
         return {status: statuses.count(status) for status in contract.MARKET_STATUSES}
 
 
-def encoded(body: bytes, source: str, candles: Sequence[Any] = ()) -> bytes:
-    """The excerpt of a detail with this encoded body, and with these short candles, encoded.
-
-    `source` stands for the bytes that they are made of.
-    """
+def encoded(body: bytes, candles: Sequence[Any] = ()) -> bytes:
+    """The excerpt of a detail with this encoded body, and with these short candles, encoded."""
     more = {"candles": candles} if candles else {}
-    return contract.encode({**excerpt(from_json(body)), **more, "of": source})
+    return contract.encode({**excerpt(from_json(body)), **more})
 
 
 def candle_files(head: DumpHead) -> list[str]:
     """The keys of the files that have the newest daily candles."""
     return files_since(head, DAYS, datetime.fromisoformat(head.history_as_of or head.as_of) - CANDLES * _DAY)
-
-
-def on_page(page: bytes | None, program: str) -> dict[str, bytes]:
-    """The encoded excerpts on a page of this program, by their sources; none if they were altered.
-
-    Another program may make other excerpts of the same detail.
-    """
-    # No text of a market can hold these: its quotation marks and every `<` are escaped.
-    before, _, rest = (page or b"").partition(_BEGIN)
-    excerpts = rest.partition(b"<")[0].removesuffix(b"]}")
-    if not before.endswith(_sealed(program, excerpts).removesuffix(_BEGIN)):
-        return {}
-    return {one["of"]: contract.encode(one) for one in from_json(b"[" + excerpts + b"]")}
-
-
-def _escaped(data: bytes) -> bytes:
-    return data.replace(b"<", b"\\u003c")
-
-
-def _sealed(program: str, excerpts: bytes) -> bytes:
-    """What comes before the excerpts in the data: who made them, and a digest, as pages can be altered."""
-    seal = {"program": program, "seal": hashlib.sha256(excerpts).hexdigest()}
-    return b"," + contract.encode(seal)[1:-1] + _BEGIN
 
 
 def _popularity(market: Market) -> tuple[float, float, str]:

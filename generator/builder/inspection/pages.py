@@ -44,7 +44,6 @@ def render(
     figures: HistoryFigures | None = None,
 ) -> Iterator[tuple[str, bytes]]:
     """Every file with its bytes; `report` is the content of report.json, `figures` are of histories."""
-    # The inspection page comes after the history page: where it shows a report, the other is as new.
     made = {files.HISTORY: _history(report, figures)} if figures else {}
     made |= {
         files.INSPECTION: _page(config, report, excerpts, downloads),
@@ -54,11 +53,6 @@ def render(
         yield page, text.encode()
         for name in files.LOADED_BY[page]:
             yield name, templates.plain(name).encode()
-
-
-def shows(page: bytes, config: Config, report: Mapping[str, Any]) -> bool:
-    """Whether the inspection page was rendered with this report."""
-    return _json(_settings(config, report)).encode() in page
 
 
 def _page(config: Config, report: Mapping[str, Any], excerpts: Excerpts, downloads: Downloads) -> str:

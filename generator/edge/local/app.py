@@ -257,7 +257,8 @@ def _links(markets: str, documents: Iterable[str]) -> bytes:
     calls = [markets, f"{markets}?status=archive&limit=5", f"{markets}?sort=new", *documents]
     items = "\n".join(f'<li><a href="{html.escape(call)}">{html.escape(call)}</a></li>' for call in calls)
     title = "<!doctype html>\n<meta charset=utf-8>\n<title>Public Markets</title>\n<h1>Public Markets</h1>\n"
-    return f"{title}<ul>\n{items}\n</ul>\n".encode()
+    said = "<p>There is no inspection page: a takedown deletes it, and the next build makes it.</p>\n"
+    return f"{title}{said}<ul>\n{items}\n</ul>\n".encode()
 
 
 def _printable(text: str) -> str:

@@ -10,12 +10,10 @@ from typing import Any, Final, Literal
 import pytest
 from playwright.sync_api import Browser, expect
 
-from generator.api import keys
 from generator.builder.inspection import excerpts
 from generator.config.settings import Config
 from generator.tree import files
 from tests.builder.inspection.full_sites import built, files_of
-from tests.support.opened_files import opened_below
 from tests.support.readers.browser import DESKTOP, window
 from tests.support.sites.builds import AS_OF, build_now, make_config
 from tests.support.sites.rows import insert_fill, insert_market, insert_point, market_id
@@ -56,20 +54,7 @@ def test_excerpts_have_the_candles_of_days_that_are_over(site: Config) -> None:
     assert "candles" not in shown(site)[market_id(2)]
 
 
-def test_candles_are_read_when_their_files_changed_and_not_else(site: Config, database: sqlite3.Connection) -> None:
-    (file,) = files_of(site, "candles/day")
-    key = f"{file.relative_to(site.output)}"
-    for minute, number in enumerate((1, 2), 1):
-        database.execute("UPDATE markets SET question = 'Edited?' WHERE id = ?", [market_id(number)])
-        with opened_below(site.output) as opened:
-            build_now(site, AS_OF + timedelta(minutes=minute))
-        assert keys.head(keys.DUMPS) in opened
-        assert key not in opened
-    assert shown(site)[market_id(1)]["candles"] == DRAWN
-    insert_market(database, 3)
-    with opened_below(site.output) as opened:
-        build_now(site, AS_OF + timedelta(minutes=5))
-    assert key in opened  # nobody knows whether the new one has candles
+def test_candles_are_those_of_the_days_that_are_over_by_now(site: Config) -> None:
     build_now(site, AS_OF + timedelta(days=1))
     assert shown(site)[market_id(1)]["candles"] == [*DRAWN, *(4, 375, 900, 375, 900, 0.0, 0)]
 
@@ -84,7 +69,6 @@ def test_popular_markets_have_candles_of_no_more_than_sixty_days() -> None:
 def test_without_files_that_can_be_read_the_page_has_no_candles_and_all_else(site: Config) -> None:
     (file,) = files_of(site, "candles/day")
     file.write_bytes(b"?")
-    (site.output / files.INSPECTION).unlink()
     build_now(site, AS_OF + timedelta(minutes=5))
     assert "candles" not in shown(site)[market_id(1)]
     assert shown(site)[market_id(1)]["history"][0] == len(POINTS)

@@ -58,7 +58,7 @@ def test_members_of_fx_families_are_marked() -> None:
 def test_no_text_can_end_the_element_that_holds_the_data() -> None:
     text = "</script><!-- <b>"
     made = Excerpts(catalog(public_market(1, question=text)))
-    made.keep(market_id(1), excerpts.encoded(shown(1, question=text, description=text), "d1"))
+    made.keep(market_id(1), excerpts.encoded(shown(1, question=text, description=text)))
     assert b"<" not in made.encoded()
     assert held(made)["items"][0]["question"] == text
     assert held(made)["excerpts"][0]["description"] == text
@@ -73,35 +73,11 @@ def test_giant_texts_do_not_make_a_giant_page() -> None:
     assert len(made.encoded()) < excerpts.ITEM_BYTES + 100_000
 
 
-def test_excerpts_are_taken_over_from_the_page_that_the_same_program_made() -> None:
-    texts = ['</script>,"program":"p","excerpts":[', "plain"]
-    made = Excerpts(catalog(*[public_market(number) for number in (1, 2)]), program="p")
-    for number, text in enumerate(texts, start=1):
-        made.keep(market_id(number), excerpts.encoded(shown(number, 3, 2, 1, description=text), f"d{number}"))
-    page = b'<script id="data">' + made.encoded() + b"</script></body>"
-    found = excerpts.on_page(page, "p")
-    assert found == {
-        f"d{at}": excerpts.encoded(shown(at, 3, 2, 1, description=texts[at - 1]), f"d{at}") for at in (1, 2)
-    }
-    assert excerpts.on_page(page, "another") == {}
-    assert excerpts.on_page(None, "p") == {}
-
-
-def test_a_page_that_was_altered_has_no_excerpts() -> None:
-    made = Excerpts(catalog(public_market(1)), program="p")
-    made.keep(market_id(1), excerpts.encoded(shown(1, 3), "d1"))
-    page = b"<script>" + made.encoded() + b"</script>"
-    start = page.index(b',"program"')
-    for place in range(start, len(page) - len("</script>"), 7):
-        assert excerpts.on_page(page[:place] + b"~" + page[place + 1 :], "p") == {}, page[place - 5 : place + 5]
-    assert excerpts.on_page(page[: len(page) // 2], "p") == {}
-
-
 def test_only_the_most_popular_have_excerpts() -> None:
     count = excerpts.EXCERPTS + 5
     made = Excerpts(catalog(*[public_market(number, trader_count=number) for number in range(count)]))
     for number in range(count):
-        made.keep(market_id(number), excerpts.encoded(shown(number), "d"))
+        made.keep(market_id(number), excerpts.encoded(shown(number)))
     assert {excerpt["id"] for excerpt in held(made)["excerpts"]} == {market_id(number) for number in range(5, count)}
 
 

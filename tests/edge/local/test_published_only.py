@@ -55,6 +55,7 @@ def test_the_way_in_shows_the_first_calls_until_there_is_an_inspection_page(fold
         front = client.send("GET", "/")
         assert (front.status, front.headers["location"]) == (302, "/inspect/")
         page = client.send("GET", "/inspect/")
+        assert b"<p>There is no inspection page: a takedown deletes it, and the next build makes it.</p>" in page.body
         for call in (MARKETS, f"{MARKETS}/snapshot", f"/{keys.OPENAPI}", f"/{keys.BUILD}"):
             assert f'href="{call}"'.encode() in page.body
             assert client.send("GET", call).status == 200

@@ -25,8 +25,8 @@ from generator.errors import BUILD_GUARDS
 from generator.markets.quarantine import Quarantine
 from generator.progress import SILENT, Progress
 from generator.source.reader import open_reader
+from generator.tree import dry_folder
 from generator.tree.manifest import Manifest
-from generator.tree.scratch import scratch_of
 from tests.support.readers import parquet
 
 AS_OF: Final = datetime(2026, 1, 31, 12, tzinfo=UTC)
@@ -91,7 +91,7 @@ def dry_run_of(
 ) -> DryRun:
     """Make what a build into the folder would make now."""
     clock, quarantine = Clock(as_of, is_set=True), Quarantine()
-    with scratch_of(output or settings.output) as folder, open_reader(settings, quarantine) as reader:
+    with dry_folder.brief(output or settings.output) as folder, open_reader(settings, quarantine) as reader:
         return dry_run(trial(folder, settings, clock, quarantine, progress), reader)
 
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from generator.tree import dry_folder
 from generator.tree.folder import Output, locked
-from generator.tree.overlay import overlaid
 from tests.support.sites.builds import manifest_of
 
 MUTABLE: Final = ("v1/build.json", "v1/public/markets/snapshot.json")
@@ -24,7 +24,7 @@ EVERY: Final = (*MUTABLE, *SHARDS, *BESIDE, PAGE)
 NO_MANIFEST: Final = manifest_of()
 Steps: TypeAlias = list[tuple[str, str, bytes]]
 STEPS: Final = st.lists(
-    st.tuples(st.sampled_from(["put", "save", "discard", "generation", "discard generation"]),
+    st.tuples(st.sampled_from(["put", "save", "save as old", "discard", "generation", "discard generation"]),
               st.sampled_from(EVERY), st.binary(max_size=2)),
     max_size=10,
 )  # fmt: skip
@@ -40,6 +40,8 @@ def step(folder: Output, what: str, name: str, body: bytes) -> None:
     elif what == "discard":
         if name != PAGE:  # only whole generations are deleted
             folder.discard_key(name)
+    elif name in BESIDE and what == "save as old" and folder.has(name):
+        folder.save_as_old(name, body)
     elif name in BESIDE:
         folder.save(name, body)
     elif name != PAGE and folder.put(name, body):
@@ -70,7 +72,7 @@ def test_it_answers_as_a_folder_with_the_same_changes(before: Steps, steps: Step
                 for arguments in before:
                     step(folder, *arguments)
         there = files(Path(one))
-        with overlaid(Path(one)) as overlay, locked(Path(other)) as folder:
+        with dry_folder.whole(Path(one)) as overlay, locked(Path(other)) as folder:
             assert seen(overlay) == seen(folder)
             for arguments in steps:
                 step(overlay, *arguments)
@@ -83,7 +85,7 @@ def test_an_object_that_was_closed_to_readers_stays_so(tmp_path: Path) -> None:
     with locked(tmp_path) as folder:
         step(folder, "put", MUTABLE[0], b"1")
     (tmp_path / MUTABLE[0]).chmod(0o600)
-    with overlaid(tmp_path) as overlay:
+    with dry_folder.whole(tmp_path) as overlay:
         assert not overlay.put(MUTABLE[0], b"1")
         assert overlay.are_placed([MUTABLE[0]])
     assert (tmp_path / MUTABLE[0]).stat().st_mode & 0o777 == 0o600
@@ -94,6 +96,6 @@ def test_a_deletion_leaves_no_mark_for_later_files(tmp_path: Path) -> None:
         step(folder, "put", MUTABLE[0], b"1")
     later = time.time() + 1000
     os.utime(tmp_path / MUTABLE[0], (later, later))
-    with overlaid(tmp_path) as overlay:
+    with dry_folder.whole(tmp_path) as overlay:
         overlay.discard_key(MUTABLE[0])
     assert (tmp_path / ".lock").stat().st_mtime < later
