@@ -38,9 +38,12 @@ DAY: Final = "2026-10-31"
 
 
 def shown(heading: str, settings: Config) -> str:
-    """The block in a section of the page, for the site."""
-    (block,) = re.findall(r"^```\w+\n(.*?)^```$", section("docs/dumps.md", heading), re.DOTALL | re.MULTILINE)
-    return str(block).replace(ADDRESS, settings.base_url)
+    """The blocks in a section of the page, for the site."""
+    return "".join(_blocks(section("docs/dumps.md", heading))).replace(ADDRESS, settings.base_url)
+
+
+def _blocks(text: str) -> list[str]:
+    return re.findall(r"^```\w+\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
 
 
 @contextmanager
@@ -229,7 +232,12 @@ json.dump([rows for part, rows in found if not part.lstrip().startswith("SET")],
 
 
 def programs(question: str) -> list[str]:
-    return re.findall(r"^```\w+\n(.*?)^```$", PARTS[question], re.DOTALL | re.MULTILINE)
+    """The programs as readers run them: those of a question follow the first blocks of their libraries."""
+    found = _blocks(PARTS[question])
+    if question not in QUESTIONS:
+        return found
+    begun = [_blocks(section("docs/dumps.md", library))[0] for library in LIBRARIES]
+    return [before + program for before, program in zip(begun, found, strict=True)]
 
 
 def answers(question: str, config: Config, day: str = DAY) -> list[Rows]:
