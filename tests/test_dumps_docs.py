@@ -232,12 +232,11 @@ json.dump([rows for part, rows in found if not part.lstrip().startswith("SET")],
 
 
 def programs(question: str) -> list[str]:
-    """The programs as readers run them: those of a question follow the first blocks of their libraries."""
-    found = _blocks(PARTS[question])
-    if question not in QUESTIONS:
-        return found
-    begun = [_blocks(section("docs/dumps.md", library))[0] for library in LIBRARIES]
-    return [before + program for before, program in zip(begun, found, strict=True)]
+    """The programs as readers run them: after the first blocks of their libraries, unless they begin anew."""
+    found, begun = _blocks(PARTS[question]), [_blocks(section("docs/dumps.md", library))[0] for library in LIBRARIES]
+    return [
+        program if "https://" in program else before + program for before, program in zip(begun, found, strict=False)
+    ]
 
 
 def answers(question: str, config: Config, day: str = DAY) -> list[Rows]:
