@@ -38,9 +38,12 @@ DAY: Final = "2026-10-31"
 
 
 def shown(heading: str, settings: Config) -> str:
-    """The block in a section of the page, for the site."""
-    (block,) = re.findall(r"^```\w+\n(.*?)^```$", section("docs/dumps.md", heading), re.DOTALL | re.MULTILINE)
-    return str(block).replace(ADDRESS, settings.base_url)
+    """The blocks in a section of the page, for the site."""
+    return "".join(_blocks(section("docs/dumps.md", heading))).replace(ADDRESS, settings.base_url)
+
+
+def _blocks(text: str) -> list[str]:
+    return re.findall(r"^```\w+\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
 
 
 @contextmanager
@@ -227,7 +230,14 @@ json.dump([rows for part, rows in found if not part.lstrip().startswith("SET")],
 
 
 def programs(question: str) -> list[str]:
-    return re.findall(r"^```\w+\n(.*?)^```$", QUESTIONS[question], re.DOTALL | re.MULTILINE)
+    """The programs as readers run them: after the first blocks of their libraries, unless they begin anew."""
+    found, begun = (
+        _blocks(QUESTIONS[question]),
+        [_blocks(section("docs/dumps.md", library))[0] for library in LIBRARIES],
+    )
+    return [
+        program if "https://" in program else before + program for before, program in zip(begun, found, strict=False)
+    ]
 
 
 def answers(question: str, config: Config, day: str = DAY) -> list[Rows]:

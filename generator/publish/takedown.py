@@ -164,9 +164,9 @@ class _PublishedSite:
         """Delete the details of blocked markets without a record; raise StoreError if other objects may show them."""
         store, lease = self._target.store, self._target.lease
         self._delete_details(blocked)
-        if blocked:
-            # Former programs had one, which may show the markets.
-            with_retries(lambda: store.delete([*store.keys(keys.ARCHIVE_PREFIX)]))
+        # A former archive may show the markets, too.
+        if blocked and (left := with_retries(lambda: [*store.keys(keys.ARCHIVE_PREFIX)])):
+            with_retries(partial(store.delete, left))
             store.flush()
         found = with_retries(partial(store_checks.foreign_object, store))
         if blocked and found:

@@ -2,7 +2,7 @@
 
 import json
 from datetime import UTC, datetime, timedelta, timezone
-from typing import Any, Final
+from typing import Final
 
 import pytest
 from pydantic import ValidationError
@@ -59,10 +59,11 @@ def test_an_archive_of_a_former_program_is_left_out_wherever_a_record_names_it()
     entry = {"list": "dumps/archive", "generation": "d1", "count": 1, "bytes": 1, "retiredAt": AT}
     other = {**entry, "list": "dumps"}
     root = json.loads(RECORD.encoded())
-    state: dict[str, Any] = {"format": 1, "current": {"dumps": other, "dumps/archive": entry}}
-    state["retired"] = [entry, other]
+    state = {"format": 1, "retired": [entry, other]}
     root |= {"format": 1, "built": {**root["built"], **state}, "due": [other, entry]}
-    root["built"]["current"] = {name: {"generation": "d1", "count": 1, "bytes": 1} for name in state["current"]}
+    root["built"]["current"] = {
+        name: {"generation": "d1", "count": 1, "bytes": 1} for name in ("dumps", "dumps/archive")
+    }
     root["abandoned"] = [{"until": AT, "touched": [], "generations": [entry], "due": [entry, other]}]
     found = decoded(json.dumps(root).encode())
     (abandoned,) = found.abandoned
