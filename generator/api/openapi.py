@@ -235,11 +235,6 @@ def _schemas(
     return found
 
 
-def _meaning(model: str, name: str, schema: JsonObject, meanings: Mapping[str, str]) -> str:
-    """What a property means, as its model says, or the template."""
-    return str(schema.get("description") or meanings.get(f"{model}.{name}") or meanings[name])
-
-
 def _present(schema: JsonObject) -> JsonObject:
     """The schema of what is there: a default of None means that it may be absent, and on the wire it is never null."""
     if schema.get("default", ...) is None:
