@@ -26,8 +26,8 @@ MODULES: Final = {dotted(ROOT / module.path): module for module in structure.mod
 
 #: Modules at the root, which every package may import. They import nothing but each other.
 ROOT_LEAVES: Final = {
-    "commit", "documentation", "errors", "file_times", "filesystem", "findings", "garbage", "metrics", "metrics_file",
-    "models", "process_identity", "program", "progress", "time_limit", "wording",
+    "commit", "errors", "file_times", "filesystem", "findings", "garbage", "metrics_file", "models", "process_identity",
+    "program", "progress", "time_limit", "wording",
 }  # fmt: skip
 #: What each package may import. `builder` and `publish` never meet: they share `output/` alone.
 MAY_IMPORT: Final[Mapping[str, set[str]]] = {
@@ -58,7 +58,7 @@ OWNERS: Final[Mapping[str, set[str]]] = {
     "sqlalchemy": {"source.address", "source.connection", "source.decoding", "source.queries", "demo.database"},
     "sqlite3": {"source.connection"},
     "psycopg": {"source.decoding"},
-    "yaml": {"api.openapi", "config.loader", "edge.packing"},
+    "yaml": {"api.openapi", "config.loader", "edge.compaction"},
     "click": {f"cli.{name}" for name in (
         "main", "command", "logs", "parameters", "progress_bar", "build", "check", "demo", "docs", "find", "hold",
         "init", "plan", "publish", "rebuild", "serve", "takedown", "verify",
@@ -66,7 +66,7 @@ OWNERS: Final[Mapping[str, set[str]]] = {
     "multiprocessing": {"site.worker_pool"},
     "fcntl": {"tree.run_lock", "stores.lock_file"},
     "prometheus_client": {"metrics_file"},
-    "werkzeug": {"edge.local.app", "edge.local.server", "edge.local.streaming"},
+    "werkzeug": {"edge.local.app", "edge.local.server"},
     "quickjs": {"edge.local.js_router"},
     "jinja2": {"edge.templates"},
     "boto3": {"publish.invalidation", "stores.s3_connection"},
@@ -88,10 +88,10 @@ PURE: Final = {
     "builder.inspection.excerpts", "builder.inspection.history",
     "builder.notices", "cost.estimate", "demo.texts", "edge.cloudflare",
     "edge.cloudfront",
-    "edge.nginx", "edge.packing", "edge.paths", "edge.responses", "publish.plan", "publish.record", "site.catalog",
-    "site.documents", "site.listed", "site.search_index",
+    "edge.nginx", "edge.compaction", "edge.router", "edge.responses", "publish.plan", "publish.record", "site.catalog",
+    "site.documents", "site.families", "site.family", "site.site_index",
     "source.grouping", "source.relations", "source.schema_check",
-    "tree.artifact", "tree.blocklist", "tree.chunks", "tree.files", "tree.layouts", "tree.list_reader",
+    "tree.generation", "tree.blocklist", "tree.chunks", "tree.files", "tree.layouts", "tree.list_reader",
     "tree.manifest", "tree.membership", "tree.pages", "tree.stored",
     "verify.contract.answers", "verify.mismatches", "verify.earlier_states",
 }  # fmt: skip

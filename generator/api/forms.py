@@ -1,11 +1,19 @@
 """Values of a fixed form on the wire, as types of the contract's fields: ids, instants, days, numbers within bounds."""
 
 import re
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from typing import Annotated, Any, Final
 
 from pydantic import AfterValidator, Field, StringConstraints, WithJsonSchema
 from pydantic_core import PydanticCustomError
+
+#: Characters of a time on the wire.
+LENGTH: Final = len("2026-01-31T12:00:00.000Z")
+
+
+def instant(moment: datetime) -> str:
+    """Format an aware time as RFC 3339 in UTC, truncated to milliseconds."""
+    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _instant(text: str) -> str:

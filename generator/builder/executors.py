@@ -4,25 +4,62 @@ The work is the same everywhere. A forked worker stages what it rendered, becaus
 cluster only renders, and this process stages what it returns.
 """
 
-from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack, suppress
 from typing import Final
+from urllib.parse import urlsplit
 
 from generator.builder import notices, part_rendering, remote_result
 from generator.builder.part_staging import PartWork, StagedPart
-from generator.builder.remote_part import RemotePart
+from generator.builder.remote_result import RemotePart
 from generator.cluster import engine
+from generator.config import networks
+from generator.config.settings import Config
 from generator.errors import ConfigError, SourceError
-from generator.findings import Finding
+from generator.findings import Finding, warning
 from generator.markets.quarantine import Quarantine
 from generator.progress import Progress
 from generator.site import worker_pool
 from generator.site.worker_pool import QuitError
+from generator.source import address
+from generator.source.address import display_url
 from generator.source.queries import Chosen, Range
 from generator.source.reader import Reader, open_reader
 from generator.source.survey import Part, Survey
 from generator.time_limit import OverdueError, ended_after
 from generator.wording import counted
+
+#: What each value of libpq's sslmode below `require` allows.
+_ALLOWED: Final = {
+    "disable": "nothing is encrypted: whoever is on the network between reads the password and can change every row",
+    "allow": "nothing is encrypted unless the server insists: whoever is on the network between can read everything",
+    "prefer": "it is encrypted only if the server offers that, which whoever is on the network between can prevent",
+}
+
+
+def findings(config: Config, environ: Mapping[str, str]) -> Iterator[Finding]:
+    """Warn of connections to other machines without TLS."""
+    mode = None
+    with suppress(SourceError):  # whoever connects will say what is wrong with the address
+        mode = address.sslmode(config, environ)
+    if allowed := _ALLOWED.get(mode or ""):
+        yield warning(
+            f"source.url: {display_url(config)}: sslmode is {mode}, so {allowed}; append "
+            "?sslmode=verify-full&sslrootcert=… (see docs/secrets.md)"
+        )
+    if (scheduler := config.cluster) and _is_plain(scheduler):
+        yield warning(
+            f"cluster: {scheduler} is without TLS: whoever reaches that scheduler, or the network between, can run "
+            "code on it and on the workers, and decides what is published; start it with TLS and write tls://…, and "
+            "keep the keys of the store away from `build` (see docs/cluster.md)"
+        )
+
+
+def _is_plain(scheduler: str) -> bool:
+    """Whether the cluster is on another machine, and reached without TLS."""
+    url = urlsplit(scheduler)
+    return url.scheme == "tcp" and not networks.is_here(url.hostname)
+
 
 #: The most forked workers. Each has a connection of its own, besides the build's.
 WORKERS: Final = 8

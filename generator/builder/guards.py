@@ -6,7 +6,7 @@ from heapq import nsmallest
 from operator import attrgetter
 from typing import Final
 
-from generator.api import times
+from generator.api import forms
 from generator.builder.report_file import Excused
 from generator.errors import GuardError
 from generator.findings import CHECK_NAMES_EACH
@@ -77,7 +77,7 @@ def refuse_growth(
     """
     if previous is None or not previous.markets:
         return
-    since = times.instant(datetime.fromisoformat(previous.as_of) - _NEW)
+    since = forms.instant(datetime.fromisoformat(previous.as_of) - _NEW)
     known = previous.markets.keys() | excused.ids
     appeared = [market for market in catalog.markets if market.created_at < since and market.id not in known]
     number, public = len(appeared) - excused.others, len(previous.markets)

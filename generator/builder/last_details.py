@@ -14,8 +14,7 @@ from generator.config.settings import Config
 from generator.config.shape import shaping
 from generator.downloads.histories import HeldRows, LastHistories
 from generator.markets import columns
-from generator.markets.fingerprint import Fingerprint
-from generator.markets.market import Market
+from generator.markets.market import Fingerprint, Market
 from generator.source import address
 from generator.source.earlier import NOTHING_EARLIER, EarlierMarket, EarlierMarkets, Versions
 from generator.tree import fingerprints, manifest

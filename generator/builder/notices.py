@@ -7,7 +7,7 @@ from enum import StrEnum
 from operator import attrgetter
 from typing import Any, Final
 
-from generator.api import contract, keys, prices, times
+from generator.api import contract, forms, keys, prices
 from generator.config.settings import Config
 from generator.errors import DamageError
 from generator.findings import Finding, FindingCounts
@@ -243,7 +243,7 @@ def of_detail(detail: Detail, latest: str) -> Iterator[Finding]:
 
 def latest_time(as_of: str) -> str:
     """The latest time that does not count as in the future; both are RFC 3339, UTC."""
-    return times.instant(datetime.fromisoformat(as_of) + CLOCK_SKEW)
+    return forms.instant(datetime.fromisoformat(as_of) + CLOCK_SKEW)
 
 
 def lines(remarks: Iterable[Finding]) -> Iterator[str]:
@@ -272,7 +272,7 @@ def _of_market(market: Market) -> Iterator[Finding]:
 
 def _of_overdue(catalog: Catalog) -> Iterator[Finding]:
     """One remark about all of them, with the one that closed first: without the status closed, most markets are."""
-    ended = times.instant(datetime.fromisoformat(catalog.as_of) - OVERDUE_AFTER)
+    ended = forms.instant(datetime.fromisoformat(catalog.as_of) - OVERDUE_AFTER)
     overdue = [market for market in catalog.markets if market.status == "open" and market.close_time < ended]
     if overdue:
         first = min(overdue, key=attrgetter("close_time", "id"))

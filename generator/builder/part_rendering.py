@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from generator.api import contract, keys, times
+from generator.api import contract, forms, keys
 from generator.builder import last_details, notices
 from generator.builder.last_details import Fate, InPlace, Sample
 from generator.config.settings import Config
@@ -24,10 +24,9 @@ from generator.markets.market import Market
 from generator.markets.quarantine import Quarantine
 from generator.progress import Stopwatch
 from generator.source.fill_windows import EarlierCounts
-from generator.source.found import Found
 from generator.source.queries import Chosen, Within, few_or_all
 from generator.source.reader import Reader
-from generator.source.survey import Facts
+from generator.source.survey import Facts, Found
 from generator.tree import manifest
 from generator.tree.fingerprints import Made
 
@@ -174,7 +173,7 @@ class _Details:
         if task.histories:
             from generator.builder import collector  # noqa: PLC0415 - most sites need no NumPy
 
-            self._collector = collector.Collector(task.histories, times.instant(task.as_of))
+            self._collector = collector.Collector(task.histories, forms.instant(task.as_of))
         self._rows = _RowsOfMarket(task, self._collector)
 
     def add(self) -> None:

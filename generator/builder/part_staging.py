@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import IO
 
-from generator.api import keys, times
+from generator.api import forms, keys
 from generator.builder import last_details, part_rendering
 from generator.builder.comparison import NOT_READ, Comparison, Interval, RowsRead
 from generator.builder.last_details import LastDetails, Sample
@@ -21,9 +21,9 @@ from generator.markets.quarantine import Quarantine
 from generator.source.earlier import lower
 from generator.source.survey import Part, Survey
 from generator.tree import manifest
-from generator.tree.artifact import Artifact
 from generator.tree.fingerprints import Made
 from generator.tree.folder import Output
+from generator.tree.generation import Artifact
 from generator.tree.staging import Staged
 
 
@@ -139,7 +139,7 @@ class PartWork:
                 rendered.spool.close()
             again = task.without(damaged)
             return self.stage(part, again, part_rendering.render(again, open_reader), open_reader)
-        interval = Interval(self.since, times.instant(self.as_of), self.config.detail.recent_fills)
+        interval = Interval(self.since, forms.instant(self.as_of), self.config.detail.recent_fills)
         work = _Staging(self.folder, self.last, StagedPart.of(part, rendered), interval)
         work.keep(rendered.kept, task.known)
         for found in rendered.details:

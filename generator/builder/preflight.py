@@ -13,12 +13,12 @@ from typing import Final
 
 from generator import filesystem
 from generator.api.contract import API_VERSION, PRICE_MAX, PRICE_MIN
-from generator.builder import connections, disk_space, dry_run, executors, foreseen, link_check, notices
+from generator.builder import disk_space, dry_run, executors, foreseen, link_check, notices
 from generator.builder.dry_run import DryRun
 from generator.builder.preparation import Clock, Preparation
-from generator.builder.remote_part import RemoteCheck, shared
+from generator.builder.remote_result import RemoteCheck, shared
 from generator.cluster import engine
-from generator.config import demo
+from generator.config import shape
 from generator.config.settings import Config
 from generator.cost import prices
 from generator.downloads import parquet
@@ -73,7 +73,7 @@ class BuildCheck:
                 "dumps.base_url: nothing purges copies of files there, so they would outlive a takedown; set "
                 "publish.purge_command"
             )
-        yield from connections.findings(self._config, os.environ)
+        yield from executors.findings(self._config, os.environ)
         if self._config.publish.bucket() and self._config.is_local:
             yield warning(
                 f"base_url: is {self._config.base_url}; set it to the public URL of the API, which the OpenAPI "
@@ -97,7 +97,7 @@ class BuildCheck:
         name = display_url(self._config)
         with open_reader(self._config, self._quarantine) as reader:
             if self._config.publish.target and not self._accepts_demo:
-                yield from refused(partial(demo.refuse, self._config, is_marked=reader.is_demo()))
+                yield from refused(partial(shape.refuse, self._config, is_marked=reader.is_demo()))
             found = reader.schema_problems()
             yield from map(error, found)
             if not found:

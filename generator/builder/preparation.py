@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Final, Self
 
 from generator import __version__, program
-from generator.api import downloads, keys, times
+from generator.api import downloads, forms, keys
 from generator.builder import changes, collecting, executors, guards, last_details, notices
 from generator.builder.collecting import Collected
 from generator.builder.content_guards import ContentGuards
@@ -156,7 +156,7 @@ class Preparation:
             parts = executors.staged(
                 self._work(survey, last, sample, histories), reader, self.progress, self.remarks.append
             )
-            found = collecting.collect(self._watched(parts, ahead), survey, last, times.instant(self.clock.as_of))
+            found = collecting.collect(self._watched(parts, ahead), survey, last, forms.instant(self.clock.as_of))
         if found.false_versions and not self.suspects:
             raise FalseVersionsError(found.false_versions)
         false = islice(dict.fromkeys((*self.suspects, *found.false_versions)), _MOST_FALSE)
@@ -180,7 +180,7 @@ class Preparation:
         shape = last_details.shape_of(self.config)
         if self.overrides.full:
             return LastDetails(self.folder, shape)
-        return LastDetails.load(self.folder, self.previous, shape, times.instant(self.clock.as_of))
+        return LastDetails.load(self.folder, self.previous, shape, forms.instant(self.clock.as_of))
 
     def _last_histories(self) -> LastHistories | None:
         """What the files of histories hold; None unless this build is to bring them up to date."""
@@ -188,7 +188,7 @@ class Preparation:
             return None
         if self.overrides.full:
             return LastHistories()
-        state, as_of = self._history_state, times.instant(self.clock.as_of)
+        state, as_of = self._history_state, forms.instant(self.clock.as_of)
         if state is None or history_state.maker(self.folder) != program.maker():
             return LastHistories()
         # What a false version kept from being read is missing in them, too.
@@ -210,9 +210,9 @@ class Preparation:
         return EVERY_DETAIL if self.suspects else Sample.chosen(self.config.source.audit)
 
     def _work(self, survey: Survey, last: LastDetails, sample: Sample, histories: LastHistories | None) -> PartWork:
-        latest, as_of = notices.latest_time(times.instant(self.clock.as_of)), self.clock.as_of
+        latest, as_of = notices.latest_time(forms.instant(self.clock.as_of)), self.clock.as_of
         # Rows that were written by then, by another clock, may have come later.
-        since = times.instant(datetime.fromisoformat(self.previous.as_of) - CLOCK_SKEW) if self.previous else ""
+        since = forms.instant(datetime.fromisoformat(self.previous.as_of) - CLOCK_SKEW) if self.previous else ""
         return PartWork(self.config, self.folder, survey, last, sample, self.blocked, as_of, latest, histories, since)
 
     def _watched(self, parts: Iterable[StagedPart], ahead: WriteAhead) -> Iterator[StagedPart]:

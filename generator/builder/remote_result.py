@@ -4,9 +4,11 @@ The layout is the length of the head in eight bytes, the head as JSON, and the b
 within JSON, they would take longer to encode and to parse than everything else.
 """
 
+import os
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
 from io import BytesIO
 from itertools import chain, repeat
 from typing import IO, Annotated, Any, Final, get_type_hints
@@ -15,16 +17,21 @@ from pydantic import BaseModel, ConfigDict, GetPydanticSchema, ValidationError
 
 from generator.api import downloads, keys, slugs
 from generator.api.downloads import CANDLES, CLOSES
+from generator.builder import part_rendering
 from generator.builder.last_details import InPlace
 from generator.builder.part_rendering import NewMarketObject, ReadDetail, RenderedPart, Task
+from generator.config import loader
+from generator.config.settings import Config, Source, variable
 from generator.downloads import histories, parquet
 from generator.downloads.histories import HeldRows, NewHistories, SpoolSegment
-from generator.errors import ClusterError
+from generator.errors import ClusterError, ConfigError
 from generator.findings import Finding
 from generator.markets import columns
 from generator.markets.columns import Columns
 from generator.markets.market import Market
 from generator.markets.quarantine import Plain, Quarantine
+from generator.models import replaced
+from generator.source.reader import open_reader
 from generator.tree import manifest
 
 _LENGTH: Final = 8
@@ -221,3 +228,58 @@ def _texts(value: Any) -> Iterator[str]:
         yield from _texts([*value.items()])
     elif isinstance(value, list | tuple):
         yield from chain.from_iterable(map(_texts, value))
+
+
+_URL = "source.url"
+
+
+@dataclass(frozen=True)
+class RemotePart:
+    """Renders a part as the database shows it at `instant`; the worker's environment has the database's address."""
+
+    task: Task
+    instant: str
+
+    @classmethod
+    def of(cls, task: Task, instant: str) -> "RemotePart":
+        """Make the call, with only those settings that shape what is read."""
+        return cls(replace(task, config=shared(task.config)), instant)
+
+    def __call__(self) -> bytes:
+        """Render it over a connection of its own, so that no worker holds a transaction open afterwards; encode it."""
+        config = _with_own_source(self.task.config)
+        with open_reader(config, Quarantine(), self.instant) as reader:
+            return encoded(part_rendering.render(replace(self.task, config=config), reader.reporting_to))
+
+
+@dataclass(frozen=True)
+class RemoteCheck:
+    """Fails on a worker that cannot see the same instant of the same database."""
+
+    config: Config
+    instant: str
+
+    def __call__(self) -> bytes:
+        """Open the database, and return nothing. Raises ConfigError or SourceError."""
+        with open_reader(_with_own_source(self.config), Quarantine(), self.instant):
+            return b""
+
+
+def shared(config: Config) -> Config:
+    """Only those settings that shape what is read, none of which is a credential."""
+    return Config(
+        variant=config.variant,
+        search=config.search,
+        fills_window_step=config.fills_window_step,
+        detail=config.detail,
+        texts=config.texts,
+        source=Source(schema=config.source.schema_),
+    )
+
+
+def _with_own_source(config: Config) -> Config:
+    url = loader.from_environment(_URL, os.environ)
+    if not url:
+        raise ConfigError(f"{variable(_URL)} is not set; set it in the environment of every worker")
+    source = Source.model_validate({"url": url, "schema": config.source.schema_})
+    return replaced(config, source=source)

@@ -11,7 +11,7 @@ from generator.cost.estimate import Cost
 from generator.markets.quarantine import QuarantinedRow
 from generator.models import replaced
 from generator.search.generation import Generation
-from generator.tree import families
+from generator.tree import generations
 from generator.tree.manifest import Current
 from generator.tree.stored import StoredModel
 
@@ -42,7 +42,7 @@ class ListCounts(StoredModel):
     @classmethod
     def of(cls, name: str, current: Current) -> "ListCounts":
         """Count the current generation of the list with this name."""
-        objects = families.object_count(name, current) + len(families.first_pages(name, current.generation))
+        objects = generations.object_count(name, current) + len(generations.first_pages(name, current.generation))
         return cls(count=current.count, generation=current.generation, objects=objects, generation_bytes=current.bytes)
 
 

@@ -11,7 +11,7 @@ from generator.builder.inspection import placing
 from generator.builder.preparation import Clock, Preparation, Prepared
 from generator.builder.report import MarketChanges, Report
 from generator.builder.report_file import DownloadCounts, SearchCounts
-from generator.config import demo
+from generator.config import shape
 from generator.config.settings import Config
 from generator.cost import estimate, prices
 from generator.cost.estimate import Basis, Cost, Terms
@@ -21,7 +21,7 @@ from generator.findings import in_order
 from generator.progress import Progress
 from generator.source.address import display_url
 from generator.source.reader import open_reader
-from generator.tree import families, files, last_publish, sessions, staging
+from generator.tree import files, generations, last_publish, sessions, staging
 from generator.tree.folder import Output, locked
 from generator.tree.last_publish import LastPublish
 from generator.tree.manifest import Manifest
@@ -57,7 +57,7 @@ def _attempt(preparation: Preparation) -> Report:
     with open_reader(config, preparation.quarantine) as reader:
         is_demo = reader.is_demo()
         if not preparation.overrides.demo:
-            demo.refuse(config, is_marked=is_demo)
+            shape.refuse(config, is_marked=is_demo)
         collected = preparation.collect(reader)
         empty = preparation.empty_relations(reader, collected)
     prepared = preparation.finish(collected, is_demo=config.source.is_default or is_demo)
@@ -144,7 +144,7 @@ class _Run:
             quarantine=self.preparation.quarantine,
             written=written,
             written_bytes=written_bytes,
-            unchanged=len(built.objects) + families.total(built.current_generations()) - written,
+            unchanged=len(built.objects) + generations.total(built.current_generations()) - written,
             deleted=placed.deleted,
             remarks=in_order(self.preparation.remarks),
             details=self.preparation.details,

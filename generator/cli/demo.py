@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import click
 
-from generator import documentation
+from generator import program
 from generator.api import contract, keys
 from generator.builder.guards import BuildOverrides
 from generator.cli import logs
@@ -17,7 +17,7 @@ from generator.cli.build import built, clock, log_report, log_stages, report_nam
 from generator.cli.command import Subcommand
 from generator.cli.parameters import as_of_option, host_option, port_option
 from generator.cli.progress_bar import progress_bar
-from generator.config import demo
+from generator.config import shape
 from generator.config.settings import Config
 from generator.demo.database import seed
 from generator.errors import SourceError
@@ -63,7 +63,7 @@ def demo_command(settings: Config, as_of: datetime | None, markets: int, *, is_s
         logs.result(f"now: open {page}, or ask the server")
         serve(settings, **address)
     else:
-        server = "make serve" if documentation.is_here() else "public-markets serve"
+        server = "make serve" if program.is_here() else "public-markets serve"
         logs.result(f"now: {server}, or open {page}")
 
 
@@ -72,13 +72,13 @@ def _make_up(settings: Config, as_of: datetime, markets: int) -> None:
     path = sqlite_path(settings)
     if path is None:
         raise SourceError(
-            f"demo creates only SQLite databases, not {display_url(settings)}; pass --set source.url=sqlite:///demo.db"
+            f"demo creates only SQLite databases, not {display_url(settings)}; pass --set source.url=sqlite:///shape.db"
         )
     if path.exists():
         logs.notice(f"{path} exists already; delete it to create a new one")
         return
     with progress_bar("making up markets"):
-        seed(path, as_of=as_of, markets=markets, application_id=demo.APPLICATION_ID)
+        seed(path, as_of=as_of, markets=markets, application_id=shape.APPLICATION_ID)
     logs.notice(f"created {path} with {counted(markets, 'made-up market')}")
 
 

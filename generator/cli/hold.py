@@ -8,7 +8,7 @@ import click
 
 from generator.cli import logs
 from generator.cli.command import Subcommand
-from generator.cli.target import open_target
+from generator.cli.parameters import open_target
 from generator.config.settings import Config
 from generator.publish import hold as holds
 from generator.publish import record

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 import click
 
-from generator.api import times
+from generator.api import forms
 from generator.api.contract import LIMIT_MAX
 from generator.builder import foreseen
 from generator.builder.dry_run import DryRun, dry_run, trial
@@ -238,7 +238,7 @@ def _expiries(settings: Config, measured: DryRun, known: PriceList) -> Iterator[
     how = f"fills leave fills24h in steps of {span(step)}" if step else "fills leave fills24h once they are a day old"
     yield (
         f"{how}: without any trade, {counted(len(due), 'market', ',')} will have changed or closed by "
-        f"{times.instant(moment)}"
+        f"{forms.instant(moment)}"
         + (f"; a build then writes {foreseen.in_words(cost, settings.layout)}" if due else "")
     )
     longer = next((hours for hours in _STEPS_H if hours * 60 >= _BUILDS_PER_STEP * settings.schedule), 0)
@@ -253,7 +253,7 @@ def _expiries(settings: Config, measured: DryRun, known: PriceList) -> Iterator[
 
 def _overdue(catalog: Catalog, moment: datetime) -> list[Market]:
     """The markets that will have changed at a later moment without any trade: a fill left fills24h, or they closed."""
-    now = times.instant(moment)
+    now = forms.instant(moment)
     return [market for market in catalog.markets if not market.holds_at(now)]
 
 

@@ -9,9 +9,8 @@ import click
 from generator.cli import logs
 from generator.cli.command import MeasuredCommand, add_metrics
 from generator.cli.logs import LOG
-from generator.cli.parameters import accepted, accepting, purge_retired_option
+from generator.cli.parameters import accepted, accepting, both_ends, purge_retired_option
 from generator.cli.progress_bar import progress_bar
-from generator.cli.target import both_ends
 from generator.config.settings import Config
 from generator.errors import PUBLISH_GUARDS, GuardError, OtherSiteError, OutputError, PublicMarketsError
 from generator.progress import Span

@@ -5,13 +5,12 @@ from dataclasses import replace
 
 import click
 
-from generator.api import times
+from generator.api import forms
 from generator.cli import logs
 from generator.cli.command import Subcommand, now
 from generator.cli.logs import LOG
-from generator.cli.parameters import Reference
+from generator.cli.parameters import Reference, open_target
 from generator.cli.progress_bar import progress_bar
-from generator.cli.target import open_target
 from generator.config.settings import Config
 from generator.errors import PublicMarketsError
 from generator.markets.quarantine import printable
@@ -75,7 +74,7 @@ def _understood(
 
 def _request(ids: tuple[str, ...], found: Known, *, is_blocked: bool) -> Request:
     names = {market_id: found.digests(market_id) for market_id in ids}
-    return Request(ids, is_blocked=is_blocked, at=times.instant(now()), names=names)
+    return Request(ids, is_blocked=is_blocked, at=forms.instant(now()), names=names)
 
 
 def _with_details(settings: Config, target: Target | None, ids: tuple[str, ...], found: Known) -> Known:

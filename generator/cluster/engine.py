@@ -16,7 +16,7 @@ from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 from pydantic import ValidationError
 
-from generator.cluster import pickles
+from generator.cluster import worker
 from generator.cluster.worker import RESULT, Failure, printable
 from generator.errors import ClusterError, ConfigError, PublicMarketsError
 from generator.program import this_program
@@ -59,7 +59,7 @@ def connected(address: str, patience_s: float = PATIENCE_S) -> Iterator["Cluster
         raise ConfigError("cluster is set but Dask is not installed; pip install 'public-markets[dask]'") from error
     for name in _LOGGERS:
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
-    with pickles.refused() as refused:
+    with worker.refused() as refused:
         try:
             with _client(partial(Client, set_as_default=False, deserializers=_PLAIN), address) as client:
                 yield Cluster(client, address, refused, patience_s)

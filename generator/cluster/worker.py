@@ -7,15 +7,48 @@ its whole chain of causes, which may quote the address of the database.
 
 import gc
 import pickle
+import sys
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from generator import garbage
 from generator.errors import ClusterError, PublicMarketsError, SourceError
 from generator.program import Program, this_program
+
+#: What Dask may name: with each result it sends the type.
+_HARMLESS: Final = frozenset({"builtins.bytes"})
+#: The names that were refused, for each block of `refused` in progress.
+_watching: Final[list[list[str]]] = []
+
+
+@contextmanager
+def refused() -> Iterator[list[str]]:
+    """Let no thread of this process load a pickle that names more than `bytes` during the block; yield the names."""
+    names = list[str]()
+    _install()
+    _watching.append(names)
+    try:
+        yield names
+    finally:
+        _watching.pop()
+
+
+@cache
+def _install() -> None:
+    """Add the hook, once: Python cannot remove it."""
+    sys.addaudithook(_refuse)
+
+
+def _refuse(event: str, arguments: tuple[Any, ...]) -> None:
+    if event == "pickle.find_class" and _watching and (name := ".".join(map(str, arguments))) not in _HARMLESS:
+        _watching[-1].append(name)
+        raise AttributeError(f"{name} is not loaded from a pickle")  # as if there were no such name
+
 
 #: Begins an answer that is a result; JSON never begins with it.
 RESULT: Final = b"\0"

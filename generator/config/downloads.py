@@ -5,8 +5,7 @@ from typing import Any
 from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
 
-from generator.config.scalars import WebUrl
-from generator.config.section import Section
+from generator.config.scalars import Section, WebUrl
 
 
 class Dumps(Section):

@@ -8,7 +8,53 @@ from pathlib import Path
 from typing import Annotated, Final
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+
+from generator.config import networks
+
+_QUOTES: Final = "\"'"
+
+
+def _listed(value: object) -> object:
+    """Split text at commas: a list in an environment variable. As in YAML, it may have brackets and quotes."""
+    if not isinstance(value, str):
+        return value
+    text = value[1:-1] if value.startswith("[") and value.endswith("]") else value
+    return [_unquoted(item.strip()) for item in text.split(",")] if text.strip() else []
+
+
+def _unquoted(item: str) -> str:
+    is_quoted = len(item) > 1 and item[0] == item[-1] and item[0] in _QUOTES
+    return item[1:-1] if is_quoted else item
+
+
+def _categories(names: list[str]) -> list[str]:
+    if not all(name and name.isprintable() for name in names) or len({*names}) < len(names):
+        raise ValueError("name each category once, in printable text, as a list or separated by commas")
+    if len({name.casefold() for name in names}) < len(names):
+        raise ValueError("name each category once: names that differ only in case are the same category")
+    return names
+
+
+Categories = Annotated[
+    list[str],
+    BeforeValidator(_listed),
+    AfterValidator(_categories),
+    WithJsonSchema({"type": ["array", "string"], "items": {"type": "string", "minLength": 1}, "uniqueItems": True}),
+]
+Networks = Annotated[
+    list[str],
+    BeforeValidator(_listed),
+    AfterValidator(networks.checked),
+    WithJsonSchema({"type": ["array", "string"], "items": {"type": "string", "minLength": 1}}),
+]
+
+
+class Section(BaseModel):
+    """Base of all settings: no unknown keys, no coercion, immutable, and no values in errors."""
+
+    model_config = ConfigDict(allow_inf_nan=False, extra="forbid", frozen=True, hide_input_in_errors=True, strict=True)
+
 
 _ISO_DURATION: Final = r"P(?=[0-9T])([0-9]{1,9}D)?(T(?=[0-9])([0-9]{1,9}H)?([0-9]{1,9}M)?([0-9]{1,9}S)?)?"
 _DURATION: Final = re.compile(rf"^([0-9]{{1,9}} *(s|min|m|h|d)|{_ISO_DURATION})$")

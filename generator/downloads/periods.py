@@ -9,7 +9,7 @@ from collections.abc import Container
 from datetime import datetime, timedelta
 from typing import Final
 
-from generator.api import times
+from generator.api import forms
 from generator.api.contract import Closed
 from generator.api.downloads import CANDLES, CLOSES
 from generator.api.forms import Count, NonNegative, Probability, Timestamp
@@ -60,7 +60,7 @@ def closed_at(close_time: str, resolved_at: str | None) -> str:
 def hours_since(as_of: str) -> str:
     """The first month (`2026-10`) whose hours are kept; '' if that is before all years."""
     try:
-        return times.instant(datetime.fromisoformat(as_of) - HOURS_KEPT)[:MONTH]
+        return forms.instant(datetime.fromisoformat(as_of) - HOURS_KEPT)[:MONTH]
     except OverflowError:
         return ""
 

@@ -8,7 +8,7 @@ from urllib.parse import quote, urlsplit
 
 from generator.api import contract, cursors, keys
 from generator.config.settings import Config
-from generator.edge import counting, responses
+from generator.edge import responses, router
 from generator.site import families
 from generator.tree import chunks
 
@@ -159,7 +159,7 @@ def _waf_rules(config: Config, *, can_search: bool) -> Iterator[Mapping[str, Any
     yield of_all | {"limit": waf_limit(counts.requests, seconds)[0]}
     if can_search:
         of_searches = {"name": "SearchLimit", "counted": f"{counts.searches} searches"}
-        yield of_searches | {"query": counting.QUERY_OF_SEARCH, "limit": waf_limit(counts.searches, seconds)[0]}
+        yield of_searches | {"query": router.QUERY_OF_SEARCH, "limit": waf_limit(counts.searches, seconds)[0]}
 
 
 def waf_limit(requests: int, seconds: int) -> tuple[int, int]:

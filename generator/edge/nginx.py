@@ -10,7 +10,7 @@ from urllib.parse import quote, unquote, urlsplit
 
 from generator.api import contract, cursors, keys
 from generator.config.settings import Config
-from generator.edge import counting, paths, responses, router
+from generator.edge import responses, router
 from generator.site import families
 from generator.site.family import ROOT
 from generator.tree import layouts, pages
@@ -146,7 +146,7 @@ def _values(config: Config) -> dict[str, Any]:
         "inside": inside(config.base_url),
         "inner_control": _INNER_CONTROL,
         "stale": _STALE,
-        "search": counting.search_pattern(config) if config.can_search else "",
+        "search": router.search_pattern(config) if config.can_search else "",
         # Pages of this path are cut out of several objects, so there is no file for nginx to look for.
         "composed_path": router.public_paths(config)[0] if layouts.is_cut(config.layout) else "",
         "objects": OBJECTS,
@@ -164,7 +164,7 @@ def _values(config: Config) -> dict[str, Any]:
 
 def _values_of_files(config: Config) -> dict[str, Any]:
     """The values for files of downloads, and for documents that are not JSON."""
-    files, root = paths.pattern(config), f"{urlsplit(config.base_url).path}/"
+    files, root = router.pattern(config), f"{urlsplit(config.base_url).path}/"
     typed = [key for key in families.documents_of(config).values() if keys.content_type(key) != keys.CONTENT_TYPE]
     # What is too long is for the router to refuse. The question mark does not count.
     short = f"(?!.{{{contract.TARGET_LENGTH + 2}}})"

@@ -3,19 +3,61 @@
 It decides nothing about requests; `templates/edge/router.js.j2` does.
 """
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from http import HTTPStatus
-from typing import Any, Final
+from itertools import product
+from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
-from generator.api import contract, cursors, downloads, keys, slugs, times
+from generator.api import contract, cursors, downloads, file_names, forms, keys, slugs
+from generator.api.downloads import MARKETS_FOLDER, NDJSON, PARQUET, tables
+from generator.api.file_names import SHAPES_OF_TABLE
 from generator.config.settings import Config
-from generator.edge import paths, responses, templates
+from generator.edge import responses, templates
 from generator.search import buckets, folding, numbers, words
 from generator.search import generation as index
 from generator.site import families
 from generator.site.family import ROOT
 from generator.tree import chunks, layouts, pages
+
+
+class Shapes(NamedTuple):
+    """The paths of all files below the API's root: `0` is any digit, and `*` the digest that names a file.
+
+    They are `whole`, or `root`, the name of one of these `tables`, and one of these `rests`.
+    """
+
+    whole: Sequence[str]
+    root: str
+    tables: Sequence[str]
+    rests: Sequence[str]
+
+    def all(self) -> list[str]:
+        """Every path from its beginning to its end."""
+        return [*self.whole, *(f"{self.root}{table}{rest}" for table, rest in product(self.tables, self.rests))]
+
+
+def shapes(config: Config) -> Shapes:
+    """The paths of all files that these settings switch on."""
+    root, whole = f"{keys.DUMPS}/", list[str]()
+    if config.dumps.ndjson:
+        whole.append(f"{root}{MARKETS_FOLDER}*.{NDJSON}")
+    if config.has_parquet:
+        whole.append(f"{root}{MARKETS_FOLDER}*.{PARQUET}")
+    if config.has_changes:
+        whole.append(f"{keys.CHANGES}/*.{NDJSON}")
+    return Shapes(whole, root, tables(fills=config.has_fills) if config.has_parquet else (), SHAPES_OF_TABLE)
+
+
+def pattern(config: Config) -> str:
+    """A regular expression for the files of downloads, without anchors and groups; nginx's and Python's."""
+    return "|".join(file_names.expression(shape) for shape in shapes(config).all())
+
+
+def _name(key: str) -> str:
+    return key.removeprefix(ROOT)
+
 
 #: What `encodeURIComponent` leaves alone besides letters, digits, `-` and `_` (ECMA-262).
 _UNRESERVED: Final = ".!~*'()"
@@ -33,6 +75,10 @@ _OF_READERS: Final = (
     HTTPStatus.TOO_MANY_REQUESTS,
     HTTPStatus.SERVICE_UNAVAILABLE,
 )
+#: The parameter's name in its two spellings, and what may follow it.
+_NAME: Final = "(?:q|%71)(?:=|&|$)"
+#: Matches the query of a search, as sent. Groups capture nothing, as WAF refuses such.
+QUERY_OF_SEARCH: Final = f"(?:^|&){_NAME}"
 
 
 def render(config: Config) -> str:
@@ -45,6 +91,11 @@ def public_paths(config: Config) -> tuple[str, dict[str, str]]:
     base = urlsplit(config.base_url).path
     documents = {f"{base}/{ROOT}{name}": key for name, key in families.documents_of(config).items()}
     return f"{base}/{keys.MARKETS}", documents
+
+
+def search_pattern(config: Config) -> str:
+    """Matches the method and the target of a search, as sent, with a blank between them."""
+    return rf"^(?:GET|HEAD) {re.escape(public_paths(config)[0])}[?](?:.*&)?{_NAME}"
 
 
 def rewriter_values(config: Config) -> dict[str, Any]:
@@ -66,7 +117,7 @@ def reader_values(config: Config) -> dict[str, Any]:
     return (
         _values(config, *_OF_READERS)
         | cutter_values(config)
-        | {"can_read": True, "is_cut": layouts.is_cut(config.layout), "instant_length": times.LENGTH}
+        | {"can_read": True, "is_cut": layouts.is_cut(config.layout), "instant_length": forms.LENGTH}
     )
 
 
@@ -156,7 +207,7 @@ def _path_values(config: Config) -> dict[str, Any]:
         "markets_name": keys.MARKETS.removeprefix(ROOT),
         "documents": dict(_documents(config)),
         "optional": families.optional(config),
-        "shapes": paths.shapes(config),
+        "shapes": shapes(config),
         "file_digest_length": downloads.NAME_LENGTH,
     }
 

@@ -13,8 +13,7 @@ from typing import Any, Final
 
 import jinja2
 
-from generator.edge.compaction import compact
-from generator.edge.packing import packed
+from generator.edge.compaction import compact, packed
 from generator.wording import counted
 
 #: Next to the package in a source tree, inside it when installed.

@@ -1,13 +1,13 @@
 """Builds a market's detail from its rows: order book, recent fills, probability history. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import isfinite
+from math import inf, isfinite
 from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 
 from pydantic import ValidationError
 
-from generator.api import contract
+from generator.api import contract, resources
 from generator.api.resources import Table
 from generator.config.settings import Config
 from generator.findings import Finding
@@ -17,6 +17,46 @@ from generator.markets.fills import Fill
 from generator.markets.history import Point, history
 from generator.markets.quarantine import Quarantine, printable
 from generator.markets.row_validation import MAX_FLOAT
+
+DetailMarket: TypeAlias = contract.PublicMarketDetailMarket
+
+#: The columns of `markets` that it needs, besides those of the extended variant.
+COLUMNS: Final = ("id", "description", "pool_yes", "pool_no", "trading_pause_reason")
+
+
+def of_item(
+    item: contract.PublicMarketListItem, fx: contract.FxFamilyMember | None, row: Mapping[str, Any]
+) -> DetailMarket:
+    """Complete a validated market with COLUMNS of its row, which were validated with it; validate them again if odd."""
+    try:
+        values = {
+            **vars(item),
+            "description": _text(row, "description"),
+            "pool_yes": _amount(row["pool_yes"]),
+            "pool_no": _amount(row["pool_no"]),
+            "trading_pause_reason": row_validation.pause_reason(_text(row, "trading_pause_reason")),
+            "fx_family_member": fx,
+            "creation_source": _text(row, "creation_source"),
+            "sponsor": _text(row, "sponsor"),
+        }
+    except ValueError:
+        return row_validation.MarketRow.model_validate({**dict(item), **row, "fx_family_member": fx})
+    return resources.of_valid(DetailMarket, values)
+
+
+def _text(row: Mapping[str, Any], name: str) -> str | None:
+    value = row.get(name)
+    if value is not None and not row_validation.is_publishable(name, row_validation.text(value)):
+        raise ValueError("not publishable")
+    return value
+
+
+def _amount(value: Any) -> float:
+    found = row_validation.number(value)
+    if not 0 <= found < inf:
+        raise ValueError("not an amount")
+    return found
+
 
 Sums: TypeAlias = dict[str, dict[float, float]]
 _SIDES: Final = frozenset(("bid", "ask"))

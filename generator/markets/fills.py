@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from pydantic import ValidationError
 
-from generator.api import times
+from generator.api import forms
 from generator.findings import Finding
 from generator.markets import batch_validation, faults, row_validation
 from generator.markets.batch_validation import CollectRows, RelationRows, SlowPathError, Valid, ignored
@@ -233,7 +233,7 @@ def windows(fills: Iterable[RawFill], start: str, end: str, step: timedelta = NO
 def _window(count: int, first: str | None, following: str | None, step: timedelta) -> Window:
     ends = [following] if following else []
     if first:
-        ends.append(times.instant(_leaving(datetime.fromisoformat(first), step)))
+        ends.append(forms.instant(_leaving(datetime.fromisoformat(first), step)))
     return Window(count, min(ends))
 
 

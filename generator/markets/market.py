@@ -1,5 +1,7 @@
 """A public market, as lists show it. Pure."""
 
+import hashlib
+from binascii import b2a_base64
 from collections.abc import Iterable, Mapping, Sequence
 from operator import attrgetter
 from types import MappingProxyType
@@ -14,8 +16,27 @@ from generator.api.contract import (
 )
 from generator.markets import legibility
 from generator.markets.fills import Window
-from generator.markets.fingerprint import Fingerprint, digest
 from generator.search.words import Vocabulary
+
+#: A multiple of three, so that Base64 needs no padding.
+_BYTES: Final = 15
+
+
+class Fingerprint(NamedTuple):
+    """Digests of the database's `detail_version`, and of the market object that begins the detail."""
+
+    version: str
+    market: str
+
+
+def digest(content: bytes) -> str:
+    """A short digest."""
+    return b2a_base64(hashlib.blake2b(content, digest_size=_BYTES).digest(), newline=False).decode()
+
+
+def version_digest(value: object) -> str | None:
+    """A digest of a version, which differs if the value or its type does; None for NULL, which says nothing."""
+    return None if value is None else digest(f"{type(value).__name__} {value!r}".encode())
 
 
 class Market(NamedTuple):

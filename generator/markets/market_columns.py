@@ -11,11 +11,11 @@ from typing import Any, Final, NamedTuple, Self, TypeAlias
 from pydantic import ValidationError
 
 from generator.api import contract
-from generator.markets import batch_validation, item_columns, legibility, market, row_validation
+from generator.markets import batch_validation, legibility, market, row_validation
 from generator.markets.batch_validation import SlowPathError
+from generator.markets.columns import encoded_items
 from generator.markets.fills import Window
-from generator.markets.fingerprint import Fingerprint
-from generator.markets.market import Market, SearchWords
+from generator.markets.market import Fingerprint, Market, SearchWords
 from generator.markets.row_validation import MAX_FLOAT, ExtendedFields, FxRow
 
 #: Rows per batch: enough to amortise a call per column, few enough to keep memory low.
@@ -106,7 +106,7 @@ def _at_once(batch: Batch, as_of: str, words: SearchWords) -> Iterator[Market]:
     ]
     extended = [shown.wire() if shown else {} for shown in batch.extended]
     values |= {name: [fields.get(name) for fields in extended] for name in row_validation.EXTENDED_WIRE}
-    bodies = item_columns.encoded(values)
+    bodies = encoded_items(values)
     made = {
         **values,
         "body": bodies,

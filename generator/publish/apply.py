@@ -17,7 +17,7 @@ from generator.publish.plan import GenerationStep, Plan, Reason, Step
 from generator.site.families import rank
 from generator.stores.requests import parallel_puts, put_until_answered, with_retries
 from generator.stores.store import MOST_DELETED, Condition, ConditionFailedError, If, Store
-from generator.tree import families, manifest
+from generator.tree import generations, manifest
 from generator.tree.folder import Output
 from generator.tree.manifest import Manifest
 
@@ -119,7 +119,7 @@ class Applier:
         step, key = of
         with self._turn(step, key):
             body = self.folder.body(key)
-            if not families.is_intact(step.list_name, step.entry, key, body):
+            if not generations.is_intact(step.list_name, step.entry, key, body):
                 raise self._altered(key)
             put_until_answered(self.store, key, body, If.ALWAYS, self.lease.require_valid)
             return step.list_name, len(body)
@@ -127,7 +127,7 @@ class Applier:
     @contextmanager
     def _turn(self, step: GenerationStep, key: str) -> Iterator[None]:
         """Wait for other large files, if this is one."""
-        if not families.of(*step.pair).has_large_files or self.folder.weight([key])[1] < _LARGE:
+        if not generations.of(*step.pair).has_large_files or self.folder.weight([key])[1] < _LARGE:
             yield
             return
         with self._alone:

@@ -14,9 +14,9 @@ from generator.publish.plan import Doubts
 from generator.publish.record import Published
 from generator.stores.requests import body_of, etags_of, parallel_map, with_retries
 from generator.stores.store import Listed, Store
-from generator.tree import families
-from generator.tree.families import object_keys
+from generator.tree import generations
 from generator.tree.folder import Output
+from generator.tree.generations import object_keys
 from generator.tree.manifest import Current, Manifest, Retired
 
 
@@ -52,7 +52,7 @@ def late(store: Store, published: Published, built: Manifest) -> Doubts:
         for entry in abandoned.generations
         if entry.pair not in known
     }
-    chunks = families.chunk_keys(gone) - families.chunk_keys(known)
+    chunks = generations.chunk_keys(gone) - generations.chunk_keys(known)
     strays, vanished = _unanswered(store, published, built)
     strays |= _of_archive(store, published, built)
     found = altered | strays | _existing(store, chunks) | _objects_of(store, gone)
@@ -84,7 +84,7 @@ def _unanswered(store: Store, published: Published, built: Manifest) -> tuple[se
 
 def _belonging(known: Mapping[tuple[str, str], Current]) -> Callable[[str], bool]:
     """Whether the object of a key belongs to one of these generations."""
-    folders, chunks = {keys.generation_prefix(*pair) for pair in known}, families.chunk_keys(known)
+    folders, chunks = {keys.generation_prefix(*pair) for pair in known}, generations.chunk_keys(known)
     # A page is two folders below its generation, an index one.
     return lambda key: key in chunks or not folders.isdisjoint((key.rsplit("/", 2)[0], key.rsplit("/", 1)[0]))
 
@@ -144,7 +144,7 @@ def _is_whole(store: Store, folder: Output, pair: tuple[str, str], entry: Curren
     stored = [found[key] for key in wanted if key in found]
     if len(stored) != len(wanted) or sum(listed.size for listed in stored) != entry.bytes:
         return False
-    threads = 1 if families.of(*pair).has_large_files else store.parallel
+    threads = 1 if generations.of(*pair).has_large_files else store.parallel
     return all(parallel_map(partial(_is_as_built, store, folder), stored, threads))
 
 

@@ -13,7 +13,7 @@ from generator.models import replaced
 from generator.publish.record import Published
 from generator.stores.requests import body_of, etags_of, parallel_map
 from generator.stores.store import Store
-from generator.tree import families
+from generator.tree import generations
 from generator.tree.manifest import Retired
 
 #: A generation is looked for once in as long, so it may have been reached until then; and so long may a run take.
@@ -64,5 +64,5 @@ def _led_to(store: Store, pages: Sequence[str], entries: Sequence[Retired]) -> I
     bodies = [*filter(None, parallel_map(partial(body_of, store), pages, store.parallel))]
     for entry in entries:
         # A head has the name in it, a page has it in its cursor, and the head of a download is its index.
-        if any(entry.generation.encode() in body or families.is_index(*entry.pair, body) for body in bodies):
+        if any(entry.generation.encode() in body or generations.is_index(*entry.pair, body) for body in bodies):
             yield entry

@@ -13,7 +13,7 @@ from generator.models import replaced
 from generator.publish.record import DamagedShardError, Published
 from generator.stores.requests import body_of
 from generator.stores.store import Store
-from generator.tree import families
+from generator.tree import generations
 from generator.tree.manifest import Current, Manifest, Retired
 
 Pair = tuple[str, str]
@@ -61,8 +61,8 @@ def _is_partial(entry: Current) -> bool:
 def _left_out(record: Published, read: Read, known: Names) -> Names:
     """The names that the record leaves out: the `known` ones, and others that are `read` from indexes."""
     built = record.built
-    current = {pair for pair, entry in built.current_generations().items() if families.has_index(*pair)}
-    retired = {entry.pair for entry in built.retired if not entry.partial and families.has_index(*entry.pair)}
+    current = {pair for pair, entry in built.current_generations().items() if generations.has_index(*pair)}
+    retired = {entry.pair for entry in built.retired if not entry.partial and generations.has_index(*entry.pair)}
     # A late request of a publisher that was cut short may have deleted an index. It meant to delete these chunks, too.
     due = {entry.pair: entry for abandoned in record.abandoned for entry in abandoned.due}
     deleted = {pair: entry for pair, entry in due.items() if pair not in current}
@@ -91,7 +91,7 @@ def of_index(store: Store, pair: Pair, *, may_be_gone: bool = False) -> tuple[st
     if body is None and may_be_gone:
         return None
     try:
-        return families.chunks_in(*pair, body or b"")
+        return generations.chunks_in(*pair, body or b"")
     except ValueError:
         raise DamagedShardError(store.name, key, is_missing=body is None) from None
 

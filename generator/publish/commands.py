@@ -9,6 +9,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
+from generator.api import keys
+from generator.config.settings import Config
+from generator.tree.manifest import Manifest
 from generator.wording import counted
 
 #: What commands inherit: where things are, locale, proxies, and variables of their own. Never secrets of the database
@@ -84,3 +87,26 @@ def _shown(seconds: float) -> str:
     if seconds % _MINUTE_S:
         return counted(seconds, "second", "g")
     return counted(seconds / _MINUTE_S, "minute", "g")
+
+
+_PATIENCE_S: Final = 30
+
+
+def send(config: Config, published: Manifest, *, patience_s: float = _PATIENCE_S) -> list[str]:
+    """Run the command, if there is one; return warnings, as its failure does not fail the publish.
+
+    Appended are the name of the newest step, empty if there is none (as after a takedown), and the address of the
+    change feed's head, empty without a change feed.
+    """
+    command = config.publish.notify_command
+    if command is None:
+        return []
+    feed = published.current.get(keys.CHANGES)
+    step = feed.chunks[-1] if feed and feed.chunks else ""
+    address = f"{config.base_url}/{keys.head(keys.CHANGES)}" if feed else ""
+    try:
+        Runner("NOTIFY_", patience_s).run([*command, step, address])
+    except CommandError as error:
+        told = "the publish is complete, but followers may not have been notified; fix the command"
+        return [f"publish.notify_command: {error}; {told}"]
+    return []

@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any, Self
 
 from generator.api import keys
-from generator.config import demo
+from generator.config import shape
 from generator.config.settings import Config
 from generator.config.shape import SOURCE
 from generator.cost import estimate, prices
@@ -17,7 +17,7 @@ from generator.errors import CostError, GuardError, OtherSiteError, UnfitFilesEr
 from generator.findings import CLOCK_TOLERANCE
 from generator.publish.plan import Plan
 from generator.publish.record import Published
-from generator.tree import families, manifest, shrink
+from generator.tree import generations, manifest, shrink
 from generator.tree.files import REPORT
 from generator.tree.folder import Output
 from generator.tree.manifest import Manifest
@@ -61,7 +61,7 @@ def _change(key: str, before: object, now: object) -> str:
 def refuse_demo(built: Manifest, config: Config, lifted: LiftedGuards) -> None:
     """Raise GuardError if the markets of the build are made up, unless the operator accepts that."""
     if not lifted.demo:
-        demo.refuse(config, is_marked=built.is_demo)
+        shape.refuse(config, is_marked=built.is_demo)
 
 
 def refuse_accidents(
@@ -158,8 +158,8 @@ def refuse_altered(plan: Plan, built: Manifest, folder: Output) -> None:
 
 def _altered(plan: Plan, built: Manifest, folder: Output) -> Iterator[str]:
     for step in plan.generations:
-        expected = families.object_count(step.list_name, step.entry), step.entry.bytes
-        if folder.weight(families.object_keys(step.list_name, step.entry)) != expected:
+        expected = generations.object_count(step.list_name, step.entry), step.entry.bytes
+        if folder.weight(generations.object_keys(step.list_name, step.entry)) != expected:
             yield keys.generation_prefix(step.list_name, step.entry.generation)
     for upload in plan.uploads:
         if folder.size_if_unchanged(upload.key) is not None:

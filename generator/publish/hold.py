@@ -15,9 +15,9 @@ from typing import Final
 from pydantic import BaseModel, Field
 
 from generator.api import keys
-from generator.api.times import instant
+from generator.api.forms import instant
 from generator.errors import BusyError, GuardError, OutcomeUnknownError, StoreError
-from generator.metrics import Samples, sample
+from generator.metrics_file import Samples, sample
 from generator.publish import record
 from generator.publish.lease import Lease, refuse_running
 from generator.publish.record import Hold, Work

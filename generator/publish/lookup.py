@@ -20,7 +20,7 @@ from generator.publish import references, withdrawal
 from generator.publish.known import require_empty
 from generator.publish.protocol import Target
 from generator.publish.record import Published
-from generator.site import find
+from generator.site.catalog import matching
 from generator.site.published import PublishedState
 from generator.stores.requests import explaining_outage, with_retries
 from generator.stores.store import Store
@@ -48,7 +48,7 @@ def look_up(config: Config, target: Target | None, text: str) -> Lookup:
             built = replaced(built, slugs=slugs)
         named = references.ids_meant(text, config, built)
         is_name = references.is_address(text) or references.id_in(text, config) is not None
-        markets = find.matching(catalog, "" if is_name else text, named)
+        markets = matching(catalog, "" if is_name else text, named)
         return Lookup(place, built.as_of, [*markets])
 
 

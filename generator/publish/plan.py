@@ -33,7 +33,7 @@ from generator.api import keys
 from generator.models import replaced
 from generator.publish.record import Published
 from generator.site.families import rank
-from generator.tree import families, manifest
+from generator.tree import generations, manifest
 from generator.tree.manifest import Current, Manifest, Retired
 from generator.wording import counted
 
@@ -74,12 +74,12 @@ class GenerationStep:
 
     def object_keys(self) -> Iterator[str]:
         """The objects to upload or delete."""
-        return (key for key in families.object_keys(self.list_name, self.entry) if key not in self.shared)
+        return (key for key in generations.object_keys(self.list_name, self.entry) if key not in self.shared)
 
     @property
     def objects(self) -> int:
         """The number of objects to upload or delete."""
-        return families.object_count(self.list_name, self.entry) - len(self.shared)
+        return generations.object_count(self.list_name, self.entry) - len(self.shared)
 
     @property
     def place(self) -> str:
@@ -244,7 +244,7 @@ def _generations(built: Manifest, before: Manifest, doubts: Doubts) -> Iterator[
     known = before.generations()
     partial = {entry.pair for entry in before.retired if entry.partial}
     whole = {pair: entry for pair, entry in known.items() if pair not in partial and pair not in doubts.generations}
-    stored_chunks = families.chunk_keys(whole) - doubts.missing
+    stored_chunks = generations.chunk_keys(whole) - doubts.missing
     for pair, entry in built.current_generations().items():
         if pair not in known:
             yield _step(pair[0], entry, Reason.NEW, stored_chunks)
@@ -254,13 +254,13 @@ def _generations(built: Manifest, before: Manifest, doubts: Doubts) -> Iterator[
 
 def _due(final: Manifest, record: Published, rules: Rules, withdrawn: Collection[str]) -> Iterator[GenerationStep]:
     kept = final.generations()
-    other_chunks = families.chunk_keys(kept)
+    other_chunks = generations.chunk_keys(kept)
     known = record.due_generations() | record.built.generations()
     for pair, entry in known.items():
         if pair not in kept:
             reason = Reason.WITHDRAWN if pair[0] in withdrawn else _reason(entry, rules)
             yield _step(pair[0], entry, reason, other_chunks)
-            other_chunks |= families.chunk_keys({pair: entry})  # deleted once, by the first generation that has them
+            other_chunks |= generations.chunk_keys({pair: entry})  # deleted once, by the first generation that has them
 
 
 def _leftovers(
@@ -269,11 +269,11 @@ def _leftovers(
     """The steps for these generations alone: chunks that others have, which may be due as well, are left."""
     known = record.due_generations() | record.built.generations()
     others = {pair: entry for pair, entry in known.items() if pair not in pairs}
-    other_chunks = families.chunk_keys(others | final.generations())
+    other_chunks = generations.chunk_keys(others | final.generations())
     for step in due:
         if step.pair in pairs:
             yield _step(step.list_name, step.entry, step.reason, other_chunks)
-            other_chunks |= families.chunk_keys({step.pair: step.entry})
+            other_chunks |= generations.chunk_keys({step.pair: step.entry})
 
 
 def _reason(entry: Current, rules: Rules) -> Reason:
@@ -286,5 +286,5 @@ def _reason(entry: Current, rules: Rules) -> Reason:
 
 def _step(list_name: str, entry: Current, reason: Reason, others: set[str]) -> GenerationStep:
     """A step for a generation; the chunks of `others`, by key, are left alone."""
-    shared = others & families.chunk_keys({(list_name, entry.generation): entry})
+    shared = others & generations.chunk_keys({(list_name, entry.generation): entry})
     return GenerationStep(list_name, entry.as_current(), reason, frozenset(shared))

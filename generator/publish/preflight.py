@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Final, NamedTuple, TypeVar
 
-from generator.api import times
+from generator.api import forms
 from generator.config.settings import Config
 from generator.errors import CheckError, StoreError
 from generator.findings import CLOCK_TOLERANCE, Finding, clocks, error, fine, tried, warning
@@ -87,7 +87,7 @@ def _at_target(config: Config) -> _Shown:
     store = open_store(config)
     with explaining_outage(store):
         published = with_retries(partial(_published, store))
-        now = times.instant(with_retries(store.now))
+        now = forms.instant(with_retries(store.now))
     if published is None:
         return _Shown(store.name, None, now)
     return _Shown(store.name, published.built, now, published.hold, published.work)
@@ -95,7 +95,7 @@ def _at_target(config: Config) -> _Shown:
 
 def _in_folder(config: Config, clock: Clock) -> _Shown:
     with folder.read_only(config.output) as output:
-        return _Shown(f"{config.output}/", output.manifest(is_light=True), times.instant(clock()))
+        return _Shown(f"{config.output}/", output.manifest(is_light=True), forms.instant(clock()))
 
 
 class _StoreCheck:
@@ -109,7 +109,7 @@ class _StoreCheck:
     def record(self) -> Iterator[Finding]:
         """Whether the store answers, and what is published there."""
         name = self._store.name
-        published, now = self._ask(lambda: (_published(self._store), times.instant(self._store.now())))
+        published, now = self._ask(lambda: (_published(self._store), forms.instant(self._store.now())))
         if published is None:
             yield from self._unpublished()
             return

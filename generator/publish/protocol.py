@@ -17,12 +17,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from generator.api.times import instant
+from generator.api.forms import instant
 from generator.config.settings import Config
 from generator.errors import DamageError, PublicMarketsError
 from generator.models import replaced
 from generator.progress import Progress
-from generator.publish import begun, blocklist, etags, invalidation, notification, store_checks
+from generator.publish import begun, blocklist, commands, etags, invalidation, store_checks
 from generator.publish import plan as planning
 from generator.publish.apply import Applier, Tally
 from generator.publish.audit import audit, late, stray_details
@@ -35,7 +35,7 @@ from generator.publish.lease import Lease
 from generator.publish.plan import NO_DOUBTS, Doubts, GenerationStep, Plan, Rules
 from generator.publish.record import Published
 from generator.stores.store import Remembering, Store
-from generator.tree import families, last_publish, manifest
+from generator.tree import generations, last_publish, manifest
 from generator.tree.manifest import Retired
 
 
@@ -124,7 +124,7 @@ class Publisher:
             if stray != self._doubts:
                 self._doubt(stray)
                 plan = self._plan()
-        self.tally.retained = families.total(plan.final.generations()) - families.total(
+        self.tally.retained = generations.total(plan.final.generations()) - generations.total(
             plan.final.current_generations()
         )
         return plan
@@ -199,7 +199,7 @@ class Publisher:
 
     def _notify(self) -> None:
         if self._is_news and not self._extras.is_dry:
-            self.tally.warnings += notification.send(self._config, self._record().built)
+            self.tally.warnings += commands.send(self._config, self._record().built)
 
     def _is_done(self, plan: Plan) -> bool:
         published = self._lease.published

@@ -13,10 +13,10 @@ from pydantic import AfterValidator, Field
 
 from generator.api import keys
 from generator.api.contract import API_VERSION
-from generator.api.times import instant
+from generator.api.forms import instant
 from generator.errors import StoreError
 from generator.models import replaced
-from generator.tree import families, manifest, stored
+from generator.tree import generations, manifest, stored
 from generator.tree.manifest import Current, Manifest, Retired, RetiredGenerations
 from generator.tree.stored import Instant, StoredModel
 
@@ -201,12 +201,12 @@ class Published(StoredModel):
         if is_committed and not self.due and not is_sharded:
             return None
         begun = () if self.built.complete else (entry for entry in self.built.retired if entry.partial)
-        kept = families.chunk_keys(self.built.generations())
+        kept = generations.chunk_keys(self.built.generations())
         return Abandoned(
             until=instant(datetime.fromisoformat(now) + _IN_FLIGHT),
             touched=self.work.touched,
             generations=tuple(begun),
-            due=tuple(families.without_chunks(entry.list, entry, kept) for entry in self.due),
+            due=tuple(generations.without_chunks(entry.list, entry, kept) for entry in self.due),
         )
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from generator.config.settings import Config
 from generator.cost import estimate, prices
-from generator.metrics import Samples, sample
+from generator.metrics_file import Samples, sample
 from generator.progress import Progress
 from generator.publish import decisions, guards, hold
 from generator.publish.apply import Tally
@@ -21,7 +21,7 @@ from generator.publish.protocol import Extras, Publisher, Target
 from generator.publish.record import Published
 from generator.stores.requests import body_of, explaining_outage
 from generator.stores.store import Store
-from generator.tree import families, files
+from generator.tree import files, generations
 from generator.tree.folder import Output
 from generator.tree.manifest import Manifest
 from generator.tree.manifest_file import UnreadableManifestError
@@ -176,5 +176,5 @@ class PlannedPublication:
         with hold.explained(self.store), explaining_outage(self.store, is_published=self.was_published):
             self.publisher.publish(self.plan)
         built, tally = self.publisher.content.built, self.publisher.tally
-        objects = len(built.objects) + families.total(built.current_generations())
+        objects = len(built.objects) + generations.total(built.current_generations())
         return Outcome(self.store.name, built.as_of, len(built.markets), objects, self.store.requests, tally)

@@ -18,7 +18,7 @@ from generator.publish.record import Published
 from generator.site.published import PublishedState
 from generator.stores.requests import body_of, etags_of, parallel_map
 from generator.stores.store import Store
-from generator.tree import families, files, staging
+from generator.tree import files, generations, staging
 from generator.tree.folder import Output
 from generator.tree.manifest import Retired
 
@@ -124,9 +124,9 @@ class StoredState:
             pair: entry for pair, entry in self.published.built.generations().items()
             if pair not in self.doubts.generations and not (isinstance(entry, Retired) and entry.partial)
         }  # fmt: skip
-        folders = {keys.generation_prefix(*pair) for pair in whole if not families.has_index(*pair)}
-        indexes = {keys.index(*pair) for pair in whole if families.has_index(*pair)}
-        return frozenset(folders | ((indexes | families.chunk_keys(whole)) - self.doubts.missing))
+        folders = {keys.generation_prefix(*pair) for pair in whole if not generations.has_index(*pair)}
+        indexes = {keys.index(*pair) for pair in whole if generations.has_index(*pair)}
+        return frozenset(folders | ((indexes | generations.chunk_keys(whole)) - self.doubts.missing))
 
 
 class _Mirror:

@@ -25,7 +25,7 @@ from generator.api.contract import MARKET_STATUSES, SORTS, MarketStatus, Sort
 from generator.search import buckets, folding, numbers
 from generator.search.buckets import SIZES, Sizes
 from generator.search.words import OF_CATEGORY
-from generator.tree import chunks, families, layouts
+from generator.tree import chunks, generations, layouts
 from generator.tree.generation import Stage, StagedGeneration, Weight, stage_objects
 
 #: Part of the root, and so of every generation's name: increase it when the bytes of an object change.
@@ -106,7 +106,7 @@ class Generation:
         }
         #: The names of its objects but the root.
         self.chunks = tuple(self._bodies)
-        self.name = families.name_of_index(keys.SEARCH_LETTER, self.root)
+        self.name = generations.name_of_index(keys.SEARCH_LETTER, self.root)
 
     def _counted(self, words: Iterable[tuple[str, Sequence[int]]]) -> Iterator[tuple[str, Sequence[int]]]:
         for word, markets in words:

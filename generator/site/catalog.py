@@ -3,7 +3,8 @@
 Everything here is public: the queries exclude hidden rows, so a bug in this module cannot leak them.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from itertools import compress
 from operator import attrgetter
@@ -11,12 +12,16 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from generator.api import contract
-from generator.api.contract import PublicMarketSignal, PublicMarketSnapshot, Sort, StatusFilter
+from generator.api.contract import PublicMarketListItem, PublicMarketSignal, PublicMarketSnapshot, Sort, StatusFilter
+from generator.api.downloads import DumpHead
 from generator.api.links import Links
+from generator.downloads.histories import NewHistories
 from generator.findings import Finding
+from generator.markets import legibility
 from generator.markets.categories import AS_GIVEN, Spellings
 from generator.markets.market import Market, SearchWords
-from generator.markets.site_keys import NO_KEYS, SiteKeys
+from generator.markets.slugs import NO_KEYS, SiteKeys
+from generator.search import words
 
 #: The sort keys of a market or of an item of lists, descending; ties are broken by `id`, ascending.
 RANKS: Final[dict[Sort, Callable[[Any], Any]]] = {
@@ -151,3 +156,63 @@ def _by_category(ranked: Iterable[Market], offered: Iterable[str]) -> dict[str, 
             if category in chosen:
                 chosen[category].append(market)
     return chosen
+
+
+def matching(catalog: Catalog, text: str, named: Collection[str]) -> Iterator[PublicMarketListItem]:
+    """The markets with one of the `named` ids, then those whose question has all words of the text; each once.
+
+    A word is found by its beginning, whatever its case and accents, and whatever in it shows nothing. Each part is in
+    the order of ids.
+    """
+    yield from (market.item for market in catalog.markets if market.id in named)
+    wanted = words.of_text(legibility.shown(text))
+    if wanted:
+        items = (market.item for market in catalog.markets if market.id not in named)
+        yield from (item for item in items if _has(_of_question(item.question), wanted))
+
+
+def _of_question(question: str) -> set[str]:
+    """Its words as they are shown and, as some scripts part words by what shows nothing, as they are written."""
+    shown = legibility.shown(question)
+    return words.of_text(shown) | (words.of_text(question) if shown != question else set())
+
+
+def _has(found: Collection[str], wanted: Collection[str]) -> bool:
+    return all(any(word.startswith(start) for word in found) for start in wanted)
+
+
+@dataclass(frozen=True)
+class Takedown:
+    """What a takedown does to downloads: the markets (ids) that are `gone` from the `dump` that it begins with.
+
+    `is_doubted`: details in place may be newer than that dump.
+    """
+
+    dump: DumpHead | None
+    gone: frozenset[str]
+    is_doubted: bool
+
+
+@dataclass(frozen=True)
+class Listed:
+    """What downloads are made from: the listed markets of a catalog.
+
+    That is, their ids, which ascend, and those whose details `changed`.
+
+    `line_of` returns the line of a market, for ids that ascend. The ids are taken before the workers are forked: these
+    had better not touch the markets themselves. `histories` are the new ones, if it is their turn. `is_full`: no file
+    in place is believed to be what its name says.
+    """
+
+    catalog: Catalog
+    ids: Sequence[str]
+    changed: AbstractSet[str]
+    line_of: Callable[[str], bytes]
+    takedown: Takedown | None = None
+    histories: NewHistories | None = None
+    is_full: bool = False
+
+    @property
+    def as_of(self) -> str:
+        """Of when they are."""
+        return self.catalog.as_of

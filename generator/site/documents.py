@@ -11,8 +11,7 @@ from generator.site import site_index
 from generator.site.catalog import Catalog
 from generator.site.family import ROOT, Family, Ingredients
 from generator.site.site_index import BuildRecord, Category
-from generator.tree.artifact import Artifact
-from generator.tree.generation import ItemList
+from generator.tree.generation import Artifact, ItemList
 from generator.tree.manifest import Manifest
 
 

@@ -19,8 +19,8 @@ from generator.downloads.segments import Written
 from generator.downloads.side_file import HistoryState, SideFile
 from generator.downloads.steps import StepWriter, WrittenStep
 from generator.models import replaced
+from generator.site.catalog import Listed
 from generator.site.change_feed import ChangeFeed, NewState
-from generator.site.listed import Listed
 from generator.tree import files, last_publish, staging
 from generator.tree.download import Download, NewFiles, Write, reader_of_heads
 from generator.tree.manifest import Manifest

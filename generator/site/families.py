@@ -21,7 +21,7 @@ from generator.config.settings import Config
 from generator.site import documents, site_index
 from generator.site.family import ROOT, Family, Ingredients, Rank
 from generator.site.site_index import BuildRecord, SiteIndex
-from generator.tree.artifact import Artifact
+from generator.tree.generation import Artifact
 
 _LIST: Final = f"{keys.LISTS}/<status>/<sort>"
 _SEARCH: Final = keys.list_prefix(keys.SEARCH)

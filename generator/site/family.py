@@ -13,8 +13,7 @@ from generator.api import keys
 from generator.api.contract import API_VERSION
 from generator.config.settings import Config
 from generator.site.catalog import Catalog
-from generator.tree.artifact import Artifact
-from generator.tree.generation import ItemList
+from generator.tree.generation import Artifact, ItemList
 
 #: What every key begins with.
 ROOT: Final = f"{API_VERSION}/"
@@ -40,7 +39,7 @@ class Retirement(Enum):
 
     REPLACED = "the next build that has another, or settings that switch it off"
     WITHDRAWN = "its market is no longer public"
-    EXPIRED = "its generation was replaced longer than `cursor.lifetime` ago; the head is replaced"
+    EXPIRED = "its generation was replaced longer than `cursor.lifetime` ago, as its head says"
 
 
 @dataclass(frozen=True)

@@ -12,21 +12,46 @@ from generator.downloads.histories import NewHistories
 from generator.markets.market import Market
 from generator.models import replaced
 from generator.progress import Progress, Stopwatch
+from generator.search.generation import LISTS, NUMBERED_BY, Generation, Order
 from generator.search.generation import Generation as SearchIndex
-from generator.site import documents, downloads, families, search_index, worker_pool
-from generator.site.catalog import Catalog
+from generator.search.words import Postings
+from generator.site import documents, downloads, families, worker_pool
+from generator.site.catalog import Catalog, Listed, Takedown
 from generator.site.downloads import StagedDownloads
 from generator.site.family import Ingredients
-from generator.site.listed import Listed, Takedown
 from generator.tree import manifest, membership, staging
-from generator.tree.artifact import Artifact
-from generator.tree.families import Known
 from generator.tree.fingerprints import Fingerprints
-from generator.tree.generation import ItemList
+from generator.tree.generation import Artifact, ItemList
+from generator.tree.generations import Known
 from generator.tree.manifest import Manifest
 from generator.tree.membership import Membership, Memberships
 from generator.tree.staging import Rendered, Staged, StagedFamily
 from generator.tree.workplace import Workplace
+
+
+def make(catalog: Catalog, offered: Collection[str], layout: str, generations: Mapping[str, str]) -> Generation:
+    """The index of a catalog; `offered` are the slugs of the categories that have lists.
+
+    `generations` has the name of every list's generation.
+    """
+    ranked = dict(catalog.ranked())
+    oldest_first = ranked[NUMBERED_BY][::-1]
+    number_of = {market.id: number for number, market in enumerate(oldest_first)}
+    postings = Postings()
+    for market in oldest_first:
+        postings.add(market.words, [slug for slug in market.categories if slug in offered])
+    postings.mention(offered)
+    orders = {
+        sort: Order.of(
+            layout,
+            generations[LISTS[sort]],
+            [number_of[market.id] for market in markets],
+            markets[0].body if markets else b"",
+        )
+        for sort, markets in ranked.items()
+    }
+    return Generation(postings.in_order(), [market.status for market in oldest_first], orders)
+
 
 Result = TypeVar("Result")
 
@@ -213,7 +238,7 @@ class Maker:
     def _index(self, outline: Outline, lists: Sequence[StagedFamily], known: Known) -> tuple[SearchIndex, StagedFamily]:
         """Stage the search index, which leads into the lists."""
         generations = {staged_list.name: staged_list.current.generation for staged_list in lists}
-        index = search_index.make(outline.catalog, outline.categories, self.config.layout, generations)
+        index = make(outline.catalog, outline.categories, self.config.layout, generations)
         return index, staging.stage_generation(self.folder, known, index)
 
 

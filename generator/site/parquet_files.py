@@ -27,8 +27,7 @@ from generator.downloads.side_file import HistoryState
 from generator.errors import DamageError
 from generator.models import replaced
 from generator.site import history_state
-from generator.site.catalog import Catalog
-from generator.site.listed import Listed
+from generator.site.catalog import Catalog, Listed
 from generator.tree.download import NewFiles
 
 #: Parts of a running month; more are put together. So five years take a reader of everything fewer than 150 requests.

@@ -19,18 +19,16 @@ from generator.api import contract, downloads, keys
 from generator.api.downloads import DumpHead
 from generator.config.settings import Config
 from generator.config.shape import shaped
-from generator.downloads import dump, market_lines, parquet
+from generator.downloads import dump, parquet
 from generator.errors import ConfigError, OutputError
 from generator.markets import detail
 from generator.models import replaced
 from generator.progress import SILENT, Progress
-from generator.site.catalog import Catalog
+from generator.site.catalog import Catalog, Takedown
 from generator.site.families import fixed_keys
-from generator.site.listed import Takedown
 from generator.site.make import Details, Maker, Outline
-from generator.tree import families, layouts, list_reader, manifest, stored
-from generator.tree.artifact import Artifact
-from generator.tree.generation import ItemList
+from generator.tree import generations, layouts, list_reader, manifest, stored
+from generator.tree.generation import Artifact, ItemList
 from generator.tree.manifest import Manifest
 from generator.tree.staging import Rendered, Staged
 from generator.tree.workplace import Workplace
@@ -108,7 +106,7 @@ class PublishedState:
     def _found(self, config: Config, gone: frozenset[str], progress: Progress) -> tuple["_Lines", Catalog]:
         """The lines of what is published, and its catalog; the details of the `gone` markets (ids) are not read."""
         lines = _Lines.of_dump(self) or _Lines.of_list(self) or _Lines.of_details(self, self.manifest.markets.keys())
-        in_lines = {*map(market_lines.id_of, lines.read())}
+        in_lines = {*map(dump.id_of, lines.read())}
         # Members of FX families, whatever lists still hold of them from before, are in no dump.
         members = _Lines.of_details(self, self.manifest.markets.keys() - in_lines - gone)
         read = _counted(chain(lines.read(), members.read()), progress)
@@ -230,7 +228,7 @@ class _InOrder:
 
     def line_of(self, market_id: str) -> bytes:
         """The line of a market; later calls find only those behind it."""
-        return next(line for line in self._lines if market_lines.id_of(line) == market_id)
+        return next(line for line in self._lines if dump.id_of(line) == market_id)
 
 
 def _counted(lines: Iterable[bytes], progress: Progress) -> Iterator[bytes]:
@@ -250,7 +248,7 @@ def _heads(state: PublishedState) -> Iterator[DumpHead]:
     manifest = state.manifest
     current = manifest.current.get(keys.DUMPS)
     in_place = state.folder.read(keys.head(keys.DUMPS)) or b""
-    name = families.name_of_index(keys.DOWNLOAD_LETTER, in_place)
+    name = generations.name_of_index(keys.DOWNLOAD_LETTER, in_place)
     replaced = [in_place] if (keys.DUMPS, name) in manifest.generations() and not manifest.complete else []
     recorded = state.folder.read(keys.index(keys.DUMPS, current.generation)) if current else None
     for body in (*replaced, recorded or b""):

@@ -5,8 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from generator.markets.categories import Spellings
-from generator.markets.fingerprint import version_digest
-from generator.markets.market import Market
+from generator.markets.market import Market, version_digest
 
 
 class Versions(NamedTuple):

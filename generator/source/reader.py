@@ -13,23 +13,13 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
-from generator.config import demo
+from generator.config import shape
 from generator.config.settings import Config
 from generator.findings import Finding
-from generator.markets import (
-    categories,
-    detail,
-    detail_market,
-    faults,
-    fills,
-    history,
-    market_columns,
-    row_validation,
-)
+from generator.markets import categories, detail, faults, fills, history, market_columns, row_validation
 from generator.markets.detail import MarketRows
 from generator.markets.fills import NO_FILLS, Window
-from generator.markets.fingerprint import version_digest
-from generator.markets.market import Market, SearchWords
+from generator.markets.market import Market, SearchWords, version_digest
 from generator.markets.market_columns import Batch
 from generator.markets.quarantine import Quarantine
 from generator.source import connection, fill_windows, queries, rights, schema_check
@@ -37,11 +27,10 @@ from generator.source.connection import Transaction
 from generator.source.earlier import NOTHING_EARLIER, EarlierMarkets, lower
 from generator.source.failures import Failures
 from generator.source.fill_windows import EarlierCounts, FillWindows
-from generator.source.found import Found
 from generator.source.grouping import Convert, RowsByMarket
 from generator.source.queries import EVERYTHING, Range, Statements, Within
 from generator.source.relations import OPTIONAL, RELATIONS, Kind
-from generator.source.survey import Facts, Survey
+from generator.source.survey import Facts, Found, Survey
 from generator.source.surveying import Surveyor
 
 #: Nothing was counted before, so all fills are.
@@ -76,7 +65,7 @@ class Reader:
         self._window_step = config.fills_window_step
         extended = row_validation.EXTENDED_COLUMNS if self._is_extended else ()
         self._market_columns = row_validation.MARKET_COLUMNS + extended
-        self._detail_columns = detail_market.COLUMNS + extended
+        self._detail_columns = detail.COLUMNS + extended
         self._quarantine = quarantine
 
     def reporting_to(self, quarantine: Quarantine) -> "Reader":
@@ -93,7 +82,7 @@ class Reader:
 
     def is_demo(self) -> bool:
         """Whether `public-markets demo` made this database."""
-        return self._transaction.application_id() == demo.APPLICATION_ID
+        return self._transaction.application_id() == shape.APPLICATION_ID
 
     def offers(self, column: str) -> bool:
         """Whether markets have this optional column."""

@@ -11,7 +11,7 @@ from generator.markets import categories, faults, slugs
 from generator.markets.categories import Spellings
 from generator.markets.market import Market
 from generator.markets.quarantine import Quarantine
-from generator.markets.site_keys import NO_KEYS, SiteKeys
+from generator.markets.slugs import NO_KEYS, SiteKeys
 from generator.source import queries, survey
 from generator.source.connection import Transaction
 from generator.source.earlier import EarlierMarkets, Versions, lower

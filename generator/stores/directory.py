@@ -6,6 +6,7 @@ all other objects after the next flush. Concurrent writers take turns by a lock 
 
 import hashlib
 import os
+import pwd
 import secrets
 import stat
 import threading
@@ -22,10 +23,47 @@ from generator.api.contract import API_VERSION
 from generator.errors import StoreError
 from generator.file_times import FileTimes
 from generator.stores.aside import AsideFile
-from generator.stores.directory_errors import REMEDY, existing, explained, explanation
 from generator.stores.lock_file import LockFile
 from generator.stores.store import BeforeEach, Condition, ConditionFailedError, If, Listed, Stored, nothing
 from generator.stores.turns import Turns
+
+REMEDY: Final = "choose another directory with --set publish.target=…"
+
+
+@contextmanager
+def explained(path: Path) -> Iterator[None]:
+    """Raise errors of a file as a StoreError that says what to do."""
+    try:
+        yield
+    except OSError as error:
+        raise explanation(path, error) from error
+
+
+def explanation(path: str | Path, error: OSError) -> StoreError:
+    """What happened to a file, and what to do."""
+    sentence = f"{path}: {filesystem.sentence(error, REMEDY)}"
+    return StoreError(f"{sentence} ({_rights(Path(path))})" if isinstance(error, PermissionError) else sentence)
+
+
+def existing(path: Path) -> Path:
+    """The path, or the nearest folder above it that exists."""
+    return next(place for place in (path, *path.parents) if os.path.lexists(place))
+
+
+def _rights(path: Path) -> str:
+    """Who this user is, and whose the nearest existing folder is."""
+    place = existing(path)
+    status = place.lstat()
+    mode = stat.S_IMODE(status.st_mode)
+    return f"this user is {_name(os.geteuid())}; {place} belongs to {_name(status.st_uid)}, mode {mode:04o}"
+
+
+def _name(user: int) -> str:
+    try:
+        return pwd.getpwuid(user).pw_name
+    except KeyError:  # it has no entry, as in many containers
+        return f"user {user}"
+
 
 _LOCK: Final = ".lock-publish"
 #: How the names of temporary files for atomic replacement begin; each writing thread has its own.

@@ -13,7 +13,7 @@ from typing import Final
 
 from pydantic import Field, ValidationError
 
-from generator.api.times import instant
+from generator.api.forms import instant
 from generator.errors import OutputError
 from generator.models import replaced
 from generator.tree import files, stored

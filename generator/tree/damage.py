@@ -1,13 +1,32 @@
 """Finds generations of a folder that no build makes again, and whose files are not what they were."""
 
-from collections.abc import Callable, Collection
+import os
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import TypeAlias
 
 from generator import filesystem
 from generator.api import keys
-from generator.tree import families, pages
+from generator.api.contract import API_VERSION
+from generator.tree import pages
+from generator.tree.generations import chunk_keys, has_index, is_index
 from generator.tree.manifest import Current, Manifest
+
+
+def paths(root: Path, known: Manifest) -> Iterator[Path]:
+    """Every path under `v1/` that the manifest does not name; symbolic links to folders are never ours."""
+    chunks = chunk_keys(known.generations())
+    prefixes = {keys.generation_prefix(*pair) for pair in known.generations()}
+    for folder, folders, names in os.walk(root / API_VERSION):
+        place = Path(folder).relative_to(root).as_posix()
+        for name in [name for name in folders if keys.is_generation(f"{place}/{name}")]:
+            folders.remove(name)
+            if f"{place}/{name}" not in prefixes:
+                yield Path(folder, name)
+        yield from (Path(folder, name) for name in folders if Path(folder, name).is_symlink())
+        found = [f"{place}/{name}" for name in names]
+        yield from (root / key for key in found if key not in known.objects and key not in chunks)
+
 
 #: The path of an object, by its key.
 PathOf: TypeAlias = Callable[[str], Path]
@@ -26,11 +45,11 @@ def generations(
 
 def _is_whole(path_of: PathOf, name: str, entry: Current, mended: Collection[str]) -> bool:
     try:
-        if not families.has_index(name, entry.generation):
+        if not has_index(name, entry.generation):
             return _are_pages_whole(path_of, name, entry)
         index = filesystem.read(path_of(keys.index(name, entry.generation)))
         chunks = [key for chunk in entry.chunks if (key := keys.chunk(name, chunk)) not in mended]
-        return families.is_index(name, entry.generation, index) and all(
+        return is_index(name, entry.generation, index) and all(
             filesystem.digest(path_of(key)).startswith(key.rpartition("/")[2].partition(".")[0]) for key in chunks
         )
     except (OSError, ValueError):

@@ -10,7 +10,7 @@ from generator import filesystem
 from generator.api import contract, keys
 from generator.api.downloads import DownloadFile, DumpFile, Head
 from generator.errors import DamageError
-from generator.tree import families
+from generator.tree import generations
 from generator.tree.generation import Stage, StagedGeneration
 from generator.tree.manifest import Manifest
 from generator.tree.workplace import Workplace
@@ -31,11 +31,11 @@ def reader_of_heads(read: Read, known: Manifest) -> Read:
     def found(key: str) -> bytes | None:
         name = next(family for family in keys.INDEXED if keys.head(family) == key)
         body = read(key) or b""
-        if (name, families.name_of_index(keys.DOWNLOAD_LETTER, body)) in known.generations():
+        if (name, generations.name_of_index(keys.DOWNLOAD_LETTER, body)) in known.generations():
             return body
         current = known.current.get(name)
         index = read(keys.index(name, current.generation)) if current else None
-        return index if current and index and families.is_index(name, current.generation, index) else None
+        return index if current and index and generations.is_index(name, current.generation, index) else None
 
     return found
 
@@ -96,7 +96,7 @@ class Download:
         self.list_name = head.DOWNLOAD
         self.count = head.items()
         self._head = contract.encode(head)
-        self.name = families.name_of_index(keys.DOWNLOAD_LETTER, self._head)
+        self.name = generations.name_of_index(keys.DOWNLOAD_LETTER, self._head)
         # Two steps may have the same bytes.
         self._files = {file.name: file for file in head.files()}
         self.chunks = tuple(self._files)

@@ -15,7 +15,7 @@ from typing import Final
 from generator import filesystem
 from generator.api import keys
 from generator.errors import OutputError
-from generator.tree import unknown
+from generator.tree import damage
 from generator.tree.folder import Output, locked
 from generator.tree.generation import PageFolder
 from generator.tree.manifest import Manifest
@@ -131,7 +131,7 @@ class DryFolder(Output):
     def unknown(self, known: Manifest) -> Iterator[Path]:
         """Every path under `v1/` that the manifest does not name."""
         of_folder = (path for path in super().unknown(known) if not self._is_hidden(self._name(path)))
-        yield from (*of_folder, *unknown.paths(self._changes, known))
+        yield from (*of_folder, *damage.paths(self._changes, known))
 
     def discard(self, path: Path) -> None:
         """Have a file or a generation gone."""

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import BinaryIO, Final
 
 from generator import filesystem
-from generator.api import keys, times
+from generator.api import forms, keys
 from generator.api.contract import API_VERSION
 from generator.errors import OutputError
 from generator.file_times import FileTimes
-from generator.tree import files, manifest_file, run_lock, unknown
+from generator.tree import damage, files, manifest_file, run_lock
 from generator.tree.generation import PageFolder
 from generator.tree.manifest import Manifest
 from generator.tree.ownership import ELSEWHERE, Ownership
@@ -271,7 +271,7 @@ class Output:
 
     def now(self) -> str:
         """The time by the clock of the file system, which all runs in the folder share."""
-        return times.instant(filesystem.clock(self._staging))
+        return forms.instant(filesystem.clock(self._staging))
 
     def sync(self) -> None:
         """Flush everything staged to the disk, before anything leads to it."""
@@ -325,7 +325,7 @@ class Output:
     def unknown(self, known: Manifest) -> Iterator[Path]:
         """Every path under `v1/` that the manifest does not name."""
         self._ours.path(self._root / API_VERSION)
-        yield from unknown.paths(self._root, known)
+        yield from damage.paths(self._root, known)
 
     def strangers(self, known: Manifest) -> set[str]:
         """The keys of mutable objects that the manifest does not name."""

@@ -5,6 +5,14 @@ from dataclasses import dataclass
 from typing import Protocol
 
 
+@dataclass(frozen=True, slots=True)
+class Artifact:
+    """One mutable object: its key and its bytes."""
+
+    key: str
+    body: bytes
+
+
 @dataclass(frozen=True)
 class ItemList:
     """One list: its name, `<status>/<sort>` with an optional category, and its encoded items in order."""

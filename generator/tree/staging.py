@@ -7,12 +7,11 @@ from functools import partial
 
 from generator.api import keys
 from generator.models import replaced
-from generator.tree import families, files, fingerprints, layouts, manifest
-from generator.tree.artifact import Artifact
-from generator.tree.families import Known
+from generator.tree import files, fingerprints, generations, layouts, manifest
 from generator.tree.fingerprints import Fingerprints
 from generator.tree.folder import Output
-from generator.tree.generation import ItemList, Stage, Stageable, StagedGeneration, Weight
+from generator.tree.generation import Artifact, ItemList, Stage, Stageable, StagedGeneration, Weight
+from generator.tree.generations import Known
 from generator.tree.manifest import Current, Manifest
 from generator.tree.manifest_saving import Saving
 from generator.tree.membership import Memberships
@@ -60,7 +59,7 @@ class StagedFamily:
 
     def weight(self) -> Weight:
         """All its objects, and their bytes."""
-        objects, pages = families.object_count(self.name, self.current), self.first_pages
+        objects, pages = generations.object_count(self.name, self.current), self.first_pages
         return Weight(objects, self.current.bytes, len(pages.objects), pages.size)
 
     def written(self) -> Weight:

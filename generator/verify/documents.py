@@ -12,12 +12,10 @@ from generator.config.settings import Config
 from generator.site.families import FAMILIES, openapi
 from generator.site.family import ROOT, Family, Ingredients, Rank
 from generator.site.site_index import SiteIndex
-from generator.tree.artifact import Artifact
-from generator.tree.generation import ItemList
-from generator.verify.answers import flaws, not_ok, parsed
+from generator.tree.generation import Artifact, ItemList
 from generator.verify.expected import ExpectedSite
 from generator.verify.inquiry import Inquiry, of_items
-from generator.verify.mismatches import Mismatch, Verdict
+from generator.verify.mismatches import Mismatch, Verdict, flaws, not_ok, parsed
 from generator.verify.reader import LONGEST, SiteAnswer
 
 #: The documents that every site has and no market is in, with their types.

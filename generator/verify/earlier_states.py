@@ -15,7 +15,7 @@ from pydantic import BaseModel, ValidationError, create_model
 from pydantic.fields import FieldInfo
 
 from generator.api.contract import PublicMarketDetailMarket, PublicMarketListItem, Wire
-from generator.verify.answers import place_of
+from generator.verify.mismatches import place_of
 
 #: Stands for a value that nobody can know any more.
 UNKNOWN: Final = object()

@@ -10,10 +10,9 @@ from generator.api import contract, keys
 from generator.api.feeds import MOST_ENTRIES, Feed, FeedEntry, FeedName
 from generator.config.settings import Config
 from generator.feeds import atom, json_feed
-from generator.verify.answers import flaws, not_ok, parsed
 from generator.verify.earlier_states import UNKNOWN
 from generator.verify.inquiry import Inquiry, stale
-from generator.verify.mismatches import Mismatch, Verdict
+from generator.verify.mismatches import Mismatch, Verdict, flaws, not_ok, parsed
 from generator.verify.reader import SiteAnswer
 
 #: What of an entry of a feed follows from its market alone.

@@ -10,9 +10,8 @@ from pydantic_core import from_json
 from generator.api import contract, keys, slugs
 from generator.api.contract import PublicMarketDetail
 from generator.api.downloads import ChangesHead
-from generator.verify.answers import parsed
 from generator.verify.inquiry import Inquiry, in_order, of_items, stale, unlike
-from generator.verify.mismatches import Mismatch, Verdict
+from generator.verify.mismatches import Mismatch, Verdict, parsed
 from generator.verify.reader import SiteAnswer
 
 

@@ -8,10 +8,9 @@ from generator.api.contract import PublicMarketDetail
 from generator.api.downloads import DumpFile
 from generator.downloads import parquet
 from generator.errors import ConfigError
-from generator.verify.answers import not_ok
 from generator.verify.expected import is_file
 from generator.verify.inquiry import Inquiry
-from generator.verify.mismatches import Mismatch, Verdict
+from generator.verify.mismatches import Mismatch, Verdict, not_ok
 from generator.verify.objects import detail_of
 from generator.verify.spooled_body import SpooledBody
 

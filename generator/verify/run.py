@@ -15,12 +15,11 @@ from generator.downloads import dump
 from generator.errors import VerifyError
 from generator.progress import Progress
 from generator.verify import checks, expected
-from generator.verify.answers import not_ok
 from generator.verify.checks import Coverage
 from generator.verify.earlier_states import EarlierStates, StepLine
 from generator.verify.expected import ExpectedSite
 from generator.verify.inquiry import Check, Inquiry
-from generator.verify.mismatches import Mismatch, Verdict, told
+from generator.verify.mismatches import Mismatch, Verdict, not_ok, told
 from generator.verify.reader import NoAnswerError, SiteReader
 from generator.verify.walks import pages_of
 from generator.wording import are, counted

@@ -1,21 +1,69 @@
 """Walks through lists, and through what searches find; and the pages of a list at random positions."""
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Final
+from typing import Any, Final, NamedTuple
 
 from pydantic import ValidationError
+from pydantic_core import from_json
 
 from generator.api import contract, cursors, keys
 from generator.api.contract import LIMIT_MAX, ErrorResponse, PublicMarketList
-from generator.verify import list_pages
-from generator.verify.answers import parsed
-from generator.verify.inquiry import Inquiry
-from generator.verify.list_pages import ListPage
-from generator.verify.mismatches import Mismatch, Verdict
+from generator.verify.inquiry import Inquiry, are_sorted, of_items, stale
+from generator.verify.mismatches import Mismatch, Verdict, parsed
 from generator.verify.reader import SiteAnswer
+
+
+def parameters(name: str, q: str = "") -> dict[str, str]:
+    """The parameters by which a list is asked for, or what a search finds in it."""
+    filtered, _, sort = name.partition("/")
+    status, _, category = filtered.partition(keys.CATEGORY_SEPARATOR)
+    chosen = {"status": status, "sort": sort, "category": category, "q": q}
+    return {name: value for name, value in chosen.items() if value}
+
+
+class ListPage(NamedTuple):
+    """A page of the list of this name: the answer, and what it holds."""
+
+    name: str
+    answer: SiteAnswer
+    content: PublicMarketList
+
+
+def unlike(asked: Inquiry, shown_page: ListPage, rest: Sequence[bytes], sizes: range) -> list[Mismatch]:
+    """What is wrong with a page: it has one of these sizes if more follow, and the first of the `rest`.
+
+    It can be stale only if its cursor is not one of the list as it must be now.
+    """
+    name, answer, page = shown_page
+    shown = from_json(answer.body)["items"]
+    has_more = page.next_cursor is not None
+    wanted = [from_json(item) for item in (rest[: sizes[-1]] if has_more else rest)]
+    has_right_size = len(shown) in sizes if has_more else len(shown) <= sizes[-1]
+    sort: Any = name.partition("/")[2]
+    is_alike = shown == wanted[: len(shown)]
+    if is_alike and has_right_size and has_more == (len(shown) < len(rest)):
+        return []
+    can_be_stale = has_right_size and are_sorted(page.items, sort) and not is_newest(asked, name, page.next_cursor)
+    if not is_alike:
+        return [of_items(asked, answer, shown, wanted, can_be_stale=can_be_stale)]
+    since = asked.earlier.since(shown, wanted) if can_be_stale else None
+    if since:
+        return [stale(asked, answer, since)]
+    follows = "says that more follow" if has_more else "is the last"
+    text = f"has {len(shown)} items and {follows}, of {len(rest)} that are left; its limit is {sizes[-1]}"
+    return [Mismatch(Verdict.WRONG, answer.target, text)]
+
+
+def is_newest(asked: Inquiry, name: str, cursor: str | None) -> bool:
+    """Whether a cursor leads on in the list as it must be now: its generation is named by its content."""
+    try:
+        return cursor is not None and cursors.read(name, cursor).generation == asked.site.generation(name)
+    except cursors.CursorError:  # of a search, or of another version
+        return False
+
 
 #: The limits of pages, in turn, of walks in which they change; and of those in which they are as large as can be.
 LIMITS: Final = (20, 100, 1, 7, 50, 33, 99, 2)
@@ -46,9 +94,7 @@ class Walk:
         place, cursor = 0, dict[str, str]()
         for number in range(self.longest or len(items) + 1):
             limit = self.limits[number % len(self.limits)]
-            answer = asked.reader.get(
-                keys.MARKETS, {**list_pages.parameters(self.name, self.q), "limit": limit, **cursor}
-            )
+            answer = asked.reader.get(keys.MARKETS, {**parameters(self.name, self.q), "limit": limit, **cursor})
             if self.q and _cannot_search(answer):
                 return
             page, broken = parsed(answer, PublicMarketList)
@@ -56,7 +102,7 @@ class Walk:
             sizes = range(1 if cursor or self.q else limit, limit + 1)
             wrong = list(broken)
             if page is not None:
-                wrong += list_pages.unlike(asked, ListPage(self.name, answer, page), items[place:], sizes)
+                wrong += unlike(asked, ListPage(self.name, answer, page), items[place:], sizes)
             yield from wrong
             if wrong or page is None or page.next_cursor is None:
                 return
@@ -79,7 +125,7 @@ class RandomPages:
         for number in (0, *sorted(rng.sample(later, min(len(later), self.pages - 1)))):
             answer = asked.reader.get(keys.MARKETS, self._parameters(asked, number * LIMIT_MAX))
             page, broken = parsed(answer, PublicMarketList)
-            if not number and (page is None or not list_pages.is_newest(asked, self.name, page.next_cursor)):
+            if not number and (page is None or not is_newest(asked, self.name, page.next_cursor)):
                 # Positions in an earlier state are others, and what changed is found only from its beginning on.
                 yield from Walk(self.name, LARGEST, self.pages)(asked)
                 return
@@ -90,11 +136,11 @@ class RandomPages:
     def _parameters(self, asked: Inquiry, position: int) -> dict[str, object]:
         """What asks for the page at a position: its cursor is made of what is published."""
         cursor = {"cursor": cursors.mint(self.name, asked.site.generation(self.name), position)} if position else {}
-        return {**list_pages.parameters(self.name), "limit": LIMIT_MAX, **cursor}
+        return {**parameters(self.name), "limit": LIMIT_MAX, **cursor}
 
     def _unlike(self, asked: Inquiry, position: int, page: ListPage) -> Iterator[Mismatch]:
         sizes = range(1 if position else LIMIT_MAX, LIMIT_MAX + 1)
-        wrong = list_pages.unlike(asked, page, asked.site.lists[self.name][position:], sizes)
+        wrong = unlike(asked, page, asked.site.lists[self.name][position:], sizes)
         yield from wrong
         end = position + len(page.content.items)
         leads_on = page.content.next_cursor in (None, cursors.mint(self.name, asked.site.generation(self.name), end))

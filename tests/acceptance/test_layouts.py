@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from generator.api import keys
-from generator.tree import families
+from generator.tree import generations
 from tests.support.sites.builds import files
 from tests.support.sites.publishing import (
     FIRST,
@@ -63,7 +63,9 @@ def chunk_of(site: PublishedSite, number: int, list_name: str) -> str:
     """The chunk of the list's current generation that shows the market."""
     one = site.record().built.current[list_name]
     found = [
-        key for key in families.chunk_keys({(list_name, ""): one}) if market_id(number).encode() in site.objects()[key]
+        key
+        for key in generations.chunk_keys({(list_name, ""): one})
+        if market_id(number).encode() in site.objects()[key]
     ]
     assert len(found) == 1
     return found[0]
@@ -77,7 +79,7 @@ def test_a_site_has_one_pointer_for_each_list_and_a_hundredth_of_the_objects(chu
     pointers = {key for key in chunked.objects() if keys.is_first_page(key)}
     assert pointers == {keys.head(name) for name in (*LISTS, keys.DUMPS, keys.CHANGES)}
     one = chunked.record().built.current[LIST]
-    assert families.object_count(LIST, one) == len(one.chunks) + 1 == 3
+    assert generations.object_count(LIST, one) == len(one.chunks) + 1 == 3
     assert not [key for key in chunked.objects() if "/first/" in key]
 
 

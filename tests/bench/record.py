@@ -17,7 +17,7 @@ from typing import Any, Final, cast
 
 from generator.api import keys
 from generator.api.contract import SORTS, StatusFilter
-from generator.api.times import instant
+from generator.api.forms import instant
 from generator.progress import SILENT
 from generator.publish import record
 from generator.publish.lease import Lease

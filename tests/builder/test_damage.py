@@ -13,8 +13,8 @@ import pytest
 
 from generator.api import keys
 from generator.config.settings import Config
-from generator.tree import families, manifest_file
 from generator.tree import files as names
+from generator.tree import generations, manifest_file
 from tests.support import limits
 from tests.support.campaigns import every_pair
 from tests.support.sites.builds import AS_OF, build_now, files, make_config
@@ -140,7 +140,7 @@ def ends_with(output: Path, key: str) -> set[str]:
     """The files that may be others or none once this one was damaged: what made it is no longer there."""
     known = manifest_file.read(output)
     assert known
-    retired = [{*families.object_keys(entry.list, entry)} for entry in known.retired]
+    retired = [{*generations.object_keys(entry.list, entry)} for entry in known.retired]
     found = set[str]().union(*(own for own in retired if key in own))
     of_changes = f"{keys.list_prefix(keys.CHANGES)}/"
     if key.startswith(of_changes):

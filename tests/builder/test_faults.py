@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from generator.api import keys
-from generator.tree import chunks, families, layouts, manifest_file
+from generator.tree import chunks, generations, layouts, manifest_file
 from generator.tree.manifest import Manifest
 from generator.tree.membership import lists_of
 from tests.support import limits
@@ -111,7 +111,7 @@ def check_like_fresh(builds: Builds) -> None:
     builds.build(fresh, later=timedelta(0))
     new, repaired = lasting(files(fresh)), lasting(files(builds.output))
     assert [key for key, body in new.items() if repaired.get(key) != body] == []
-    retained = {key for old in manifest_of(builds).retired for key in families.object_keys(old.list, old)}
+    retained = {key for old in manifest_of(builds).retired for key in generations.object_keys(old.list, old)}
     assert repaired.keys() - new.keys() <= retained
     shutil.rmtree(fresh)
 

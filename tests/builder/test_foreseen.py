@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from generator.api import times
+from generator.api import forms
 from generator.builder import foreseen
 from generator.cost import prices
 from generator.tree.layouts import LAYOUTS
@@ -67,7 +67,7 @@ def test_what_time_alone_changes_costs_what_was_foreseen(tmp_path: Path, rows: s
     assert build_now(config, AS_OF + _minutes(19)).written == 1, "build.json: fills leave on the hour, none closed"
     made = dry_run_of(config, AS_OF + _minutes(19))
     now = AS_OF + _minutes(60)
-    due = [market for market in made.catalog.markets if not market.holds_at(times.instant(now))]
+    due = [market for market in made.catalog.markets if not market.holds_at(forms.instant(now))]
     assert [market.id for market in due] == [market_id(number) for number in (0, 1, 5)]
     cost = foreseen.cost_of(due, made, config, prices.load(config))
     assert cost.objects - SPARED <= build_now(config, now).written <= cost.objects

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from generator.api import keys, times
+from generator.api import forms, keys
 from generator.builder.notices import CLOCK_SKEW, OVERDUE_AFTER, Topic
 from generator.builder.preflight import BuildCheck
 from generator.progress import SILENT
@@ -62,7 +62,7 @@ def test_a_resolved_market_without_a_resolution_stays_published_with_a_remark(
 def test_open_markets_past_their_closing_time_are_one_remark_that_names_the_recipe(
     tmp_path: Path, database: sqlite3.Connection
 ) -> None:
-    still = times.instant(AS_OF - OVERDUE_AFTER)
+    still = forms.instant(AS_OF - OVERDUE_AFTER)
     insert_market(database, 1, close_time=still)
     insert_market(database, 2, status="closed", close_time="2026-01-01 00:00:00")
     assert build_now(make_config(tmp_path)).remarks == []
@@ -145,7 +145,7 @@ def test_check_makes_the_remarks_that_a_build_makes(tmp_path: Path, database: sq
 def test_clocks_may_differ_a_little(
     tmp_path: Path, database: sqlite3.Connection, late: timedelta, remarks: int
 ) -> None:
-    time = times.instant(AS_OF + CLOCK_SKEW + late)
+    time = forms.instant(AS_OF + CLOCK_SKEW + late)
     insert_market(database, status="cancelled", created_at=time, last_activity_at=time, resolved_at=time)
     insert_fill(database, created_at=time)
     insert_point(database, time)

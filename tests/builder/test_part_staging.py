@@ -15,7 +15,7 @@ from typing import Any, Final
 import pytest
 
 from generator import program
-from generator.api import keys, times
+from generator.api import forms, keys
 from generator.api.contract import Variant
 from generator.builder import last_details, part_rendering
 from generator.builder.last_details import LastDetails, Sample
@@ -204,7 +204,7 @@ def test_without_the_column_everything_is_read_and_nothing_remembered(built: Ver
 def sent(site: VersionedSite) -> list[int]:
     """The markets whose details another machine would send for a build now."""
     numbers = {market_id(number): number for number in range(MARKETS)}
-    config, now = site.config(), times.instant(AS_OF + timedelta(minutes=site.minutes))
+    config, now = site.config(), forms.instant(AS_OF + timedelta(minutes=site.minutes))
     with locked(site.output) as folder, open_reader(config, Quarantine()) as reader:
         last = LastDetails.load(folder, folder.manifest(), last_details.shape_of(config), now)
         work = PartWork(config, folder, reader.survey(), last, Sample(0, 0), frozenset(), AS_OF, now)
@@ -342,7 +342,7 @@ def test_a_detail_that_was_touched_but_has_its_bytes_is_not_read(built: Versione
 
 
 def test_a_folder_that_lost_what_its_details_were_made_of_is_read_again(built: VersionedSite) -> None:
-    now = times.instant(AS_OF + timedelta(minutes=built.minutes))
+    now = forms.instant(AS_OF + timedelta(minutes=built.minutes))
     shape_now = last_details.shape_of(built.config())
     with locked(built.output) as folder:
         assert LastDetails.load(folder, folder.manifest(), shape_now, now).known

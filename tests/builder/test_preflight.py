@@ -10,7 +10,7 @@ import pytest
 
 from generator.builder import link_check
 from generator.builder.preflight import BuildCheck, of_detail_versions
-from generator.markets.site_keys import SiteKeys
+from generator.markets.slugs import SiteKeys
 from generator.progress import SILENT
 from generator.site.catalog import Catalog, Naming
 from tests.support.sites.builds import AS_OF, NOW, build_now, make_config

@@ -20,8 +20,7 @@ from generator.errors import ClusterError
 from generator.findings import Finding
 from generator.markets.columns import NAMES, Columns
 from generator.markets.fills import NO_TRADES, Trades
-from generator.markets.fingerprint import Fingerprint
-from generator.markets.market import Market
+from generator.markets.market import Fingerprint, Market
 from generator.markets.quarantine import Quarantine
 from generator.source.queries import EVERYTHING
 from generator.source.survey import Facts

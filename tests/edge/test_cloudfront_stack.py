@@ -12,7 +12,7 @@ import yaml
 
 from generator.config.downloads import Dumps
 from generator.config.settings import Config, Publish, RateLimit
-from generator.edge import cloudfront, counting, responses
+from generator.edge import cloudfront, responses, router
 from generator.tree.layouts import LAYOUTS
 from tests.support.campaigns import sample
 from tests.support.edges.cloudfront import AWKWARD, CHUNKED, EXTENDED, IN_BUCKET, PLAIN, rendered
@@ -184,7 +184,7 @@ def test_the_firewall_counts_requests_and_where_there_is_search_searches() -> No
             assert found == {**counted, "Limit": 54}
             assert scope == {
                 "FieldToMatch": {"QueryString": {}},
-                "RegexString": counting.QUERY_OF_SEARCH,
+                "RegexString": router.QUERY_OF_SEARCH,
                 "TextTransformations": [{"Priority": 0, "Type": "NONE"}],
             }
 

@@ -10,8 +10,7 @@ import yaml
 
 from generator.config.settings import Config
 from generator.edge import templates
-from generator.edge.compaction import compact
-from generator.edge.packing import packed
+from generator.edge.compaction import compact, packed
 from tests.support.edges.cloudfront import AWKWARD, rendered
 from tests.support.sites.builds import VARIANTS
 

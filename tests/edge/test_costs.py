@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from generator.api import contract, cursors, keys
 from generator.config.settings import Config
-from generator.edge import counting, router
+from generator.edge import router
 from generator.edge.local.js_router import provide_digest
 from tests.support.edges.engines import ENGINES, NOWHERE
 
@@ -188,12 +188,12 @@ def test_a_search_is_what_the_router_would_refuse_without_search_for_its_q(query
     refused = json.loads(call(WITHOUT_SEARCH, "route", "GET", MARKETS, query).get("body", "{}"))
     has_q = ["q"] in [detail["path"] for detail in refused.get("details", [])]
     assert call(CORE, "isSearch", "GET", MARKETS, query) is has_q
-    assert bool(re.search(counting.QUERY_OF_SEARCH, query)) is has_q
+    assert bool(re.search(router.QUERY_OF_SEARCH, query)) is has_q
 
 
 @given(st.sampled_from(["GET", "HEAD", "OPTIONS", "POST", "XGET"]), TARGETS, QUERIES)
 def test_nginx_knows_the_same_searches_by_method_and_target(method: str, path: str, query: str) -> None:
-    pattern = counting.search_pattern(Config(variant="extended"))
+    pattern = router.search_pattern(Config(variant="extended"))
     assert bool(re.search(pattern, f"{method} {path}?{query}", re.DOTALL)) is call(
         CORE, "isSearch", method, path, query
     )

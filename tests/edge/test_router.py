@@ -19,7 +19,7 @@ from generator.api import cursors, downloads, keys, slugs
 from generator.api.contract import LIMIT_MAX, LIMIT_MIN, Variant
 from generator.config.downloads import Changes, Dumps, Feeds
 from generator.config.settings import Config
-from generator.edge import paths, router
+from generator.edge import router
 from generator.markets import slugs as market_slugs
 from generator.site.families import documents_of
 from generator.tree import chunks, pages
@@ -366,7 +366,7 @@ def test_the_router_takes_the_names_of_files_that_the_pattern_takes(config: Conf
     results = in_quickjs(router.render(config), [("GET", f"/v1/{name}", "") for name in names], NOWHERE)
     documents = documents_of(config)
     for name, result in zip(names, results, strict=True):
-        is_file = re.fullmatch(paths.pattern(config), name) is not None
+        is_file = re.fullmatch(router.pattern(config), name) is not None
         wanted = f"v1/{name}" if is_file else documents.get(name)
         assert result.get("key") == wanted, name
         assert not is_file or keys.is_download(f"v1/{name}")

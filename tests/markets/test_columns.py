@@ -5,8 +5,7 @@ import pickle
 
 from generator.markets import columns
 from generator.markets.columns import Columns
-from generator.markets.fingerprint import Fingerprint
-from generator.markets.market import Market
+from generator.markets.market import Fingerprint, Market
 from tests.support.sites.rows import FX_MEMBER, public_market
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from generator.api import times
+from generator.api import forms
 from generator.markets import row_validation
 from generator.markets.batch_validation import BATCH
 from generator.markets.fills import NO_FILLS, WINDOW, Window, opening, recent, windows
@@ -76,8 +76,8 @@ def naive_opening(as_of: datetime, step: timedelta) -> datetime:
 def counted_at(as_of: datetime, moments: list[datetime], step: timedelta) -> tuple[Window, set[int]]:
     """The window, and which of the fills it holds by a naive count."""
     start, end = naive_opening(as_of, step), as_of
-    rows = [fill(number, times.instant(moment)) for number, moment in enumerate(moments)]
-    found = windows(rows, times.instant(opening(as_of, step)), times.instant(end), step)
+    rows = [fill(number, forms.instant(moment)) for number, moment in enumerate(moments)]
+    found = windows(rows, forms.instant(opening(as_of, step)), forms.instant(end), step)
     return found.get(market_id(1), NO_FILLS), {n for n, moment in enumerate(moments) if start < moment <= end}
 
 
@@ -104,7 +104,7 @@ def test_windows_count_like_a_naive_count_and_hold_until_what_they_count_changes
     later = max(as_of, as_of + timedelta(milliseconds=(last - as_of) // timedelta(milliseconds=1) * share // 1))
     assert as_of < end
     assert [counted_at(moment, moments, step)[1] for moment in (later, last)] == [held, held]
-    assert window.holds_at(times.instant(last))
+    assert window.holds_at(forms.instant(last))
     if window.until:
         assert not window.holds_at(window.until)
         assert counted_at(end, moments, step)[1] != held

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from generator.api import contract
-from generator.markets import detail_market, faults, market_columns, row_validation
+from generator.markets import detail, faults, market_columns, row_validation
 from generator.markets.fills import NO_FILLS, Window
 from generator.markets.market import Market, SearchWords
 from generator.markets.market_columns import Batch, Given
@@ -163,7 +163,7 @@ def test_a_detail_is_what_validating_all_of_it_again_makes(given_row: Given) -> 
 
     row = given_row.row
     item = contract.PublicMarketListItem.model_validate(vars(by_row(Given(market_row(), None, NO_FILLS, None))))
-    columns = {name: row[name] for name in (*detail_market.COLUMNS, *row_validation.EXTENDED_COLUMNS)}
+    columns = {name: row[name] for name in (*detail.COLUMNS, *row_validation.EXTENDED_COLUMNS)}
     columns["id"] = market_id(1)
     try:
         expected: object = shown(
@@ -172,7 +172,7 @@ def test_a_detail_is_what_validating_all_of_it_again_makes(given_row: Given) -> 
     except ValidationError as error:
         expected = faults.of(error)
     try:
-        made: object = shown(detail_market.of_item(item, None, columns))
+        made: object = shown(detail.of_item(item, None, columns))
     except ValidationError as error:
         made = faults.of(error)
     assert made == expected

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from generator.api import contract, forms
-from generator.markets import detail_market, faults, row_validation
+from generator.markets import detail, faults, row_validation
 from tests.support.sites.builds import AS_OF, NOW, build_now, files, make_config
 from tests.support.sites.rows import (
     FX_MEMBER,
@@ -38,7 +38,7 @@ def refusal(columns: dict[str, Any] | None = None, **market: Any) -> str:
 
 def detail_row(row: dict[str, Any]) -> dict[str, Any]:
     """What of the row is read again for the detail."""
-    return {name: row[name] for name in detail_market.COLUMNS}
+    return {name: row[name] for name in detail.COLUMNS}
 
 
 # ── times ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -304,8 +304,8 @@ def test_bets_are_accepted_while_open_not_closing_yet_and_not_paused(columns: di
 def test_a_blank_pause_reason_is_none_in_list_and_detail(stored: str | None, shown: str | None) -> None:
     row = market_row(trading_pause_reason=stored)
     wire = row_validation.market(row, fx=None, fills24h=0, as_of=NOW)
-    detail = detail_market.of_item(contract.PublicMarketListItem.model_validate(wire), None, detail_row(row))
-    assert (wire.trading_pause_reason, detail.trading_pause_reason) == (shown, shown)
+    shown_detail = detail.of_item(contract.PublicMarketListItem.model_validate(wire), None, detail_row(row))
+    assert (wire.trading_pause_reason, shown_detail.trading_pause_reason) == (shown, shown)
 
 
 @pytest.mark.parametrize("status", ["open", "closed"])
@@ -322,8 +322,8 @@ def test_an_outcome_before_its_time_is_in_neither_list_nor_detail(status: str, e
     row = market_row(status=status, **early)
     market = row_validation.market(row, fx=None, fills24h=0, as_of=NOW)
     assert (market.status, market.resolution, market.resolved_at) == (status, None, None)
-    detail = detail_market.of_item(contract.PublicMarketListItem.model_validate(market), None, detail_row(row))
-    assert (detail.resolution, detail.resolved_at) == (None, None)
+    shown_detail = detail.of_item(contract.PublicMarketListItem.model_validate(market), None, detail_row(row))
+    assert (shown_detail.resolution, shown_detail.resolved_at) == (None, None)
     assert row_validation.has_early_outcome(row)
 
 
@@ -359,6 +359,6 @@ def test_fills24h_counts_the_day_that_ends_with_as_of(tmp_path: Path, database: 
     page = json.loads(published["v1/public/markets/lists/open/popular/first/20.json"])
     snapshot = json.loads(published["v1/public/markets/snapshot.json"])
     expected = {market_id(number): counted for number, counted in enumerate(FILLS.values())}
-    for shown in ([detail["market"] for detail in details], page["items"], *snapshot.values()):
+    for shown in ([found["market"] for found in details], page["items"], *snapshot.values()):
         assert {market["id"]: market["fills24h"] for market in shown} == expected
-    assert [len(detail["recentFills"]) for detail in details] == [1] * len(FILLS)
+    assert [len(found["recentFills"]) for found in details] == [1] * len(FILLS)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from generator.api.links import LONGEST_KEY
-from generator.markets.site_keys import NO_KEYS, SiteKeys
+from generator.markets.slugs import NO_KEYS, SiteKeys
 
 
 def test_a_key_is_a_text_or_a_whole_number_that_no_other_market_has() -> None:

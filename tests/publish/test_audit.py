@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from generator.api import keys
-from generator.tree.families import object_keys
+from generator.tree.generations import object_keys
 from tests.support.sites.builds import files, lasting
 from tests.support.sites.publishing import PublishedSite, hour, walk
 from tests.support.sites.rows import market_id

@@ -15,8 +15,8 @@ import pytest
 from generator.api import keys
 from generator.publish import record
 from generator.tree import manifest, shards
-from generator.tree.families import object_keys
 from generator.tree.files import SHARDS
+from generator.tree.generations import object_keys
 from tests.support.deaths import Kill, dying_before
 from tests.support.sites.builds import files
 from tests.support.sites.publishing import FIRST, PREFIX, PublishedSite, hour, tamper

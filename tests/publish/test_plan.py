@@ -12,7 +12,7 @@ from generator.api import keys
 from generator.api.contract import MarketStatus
 from generator.publish.plan import NO_DOUBTS, Doubts, GenerationStep, Plan, Reason, Rules, Step, plan
 from generator.publish.record import Published, Work
-from generator.tree import families
+from generator.tree import generations
 from generator.tree.manifest import Current, Manifest, Retired
 from tests.support.campaigns import rounds
 from tests.support.sites.builds import manifest_of
@@ -308,8 +308,8 @@ class Model:
             self.immutable.difference_update(deletion.object_keys())
 
 
-def object_keys(known: families.Known) -> set[str]:
-    return {key for (name, _), generation in known.items() for key in families.object_keys(name, generation)}
+def object_keys(known: generations.Known) -> set[str]:
+    return {key for (name, _), generation in known.items() for key in generations.object_keys(name, generation)}
 
 
 NAMES = (LIST, OTHER, "all/new")

@@ -7,7 +7,7 @@ from typing import Final
 import pytest
 from pydantic import ValidationError
 
-from generator.api.times import instant
+from generator.api.forms import instant
 from generator.publish import record
 from generator.publish.record import Published, Work, decoded
 from generator.tree.manifest import Retired

@@ -10,7 +10,7 @@ from typing import Final, TypeAlias
 import pytest
 
 from generator.api import keys
-from generator.tree.families import object_keys
+from generator.tree.generations import object_keys
 from generator.tree.layouts import LAYOUTS
 from generator.tree.manifest import Current, Manifest
 from tests.support.campaigns import rounds

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from generator.config.settings import Config
 from generator.markets.quarantine import Quarantine
-from generator.markets.site_keys import NO_KEYS, SiteKeys
+from generator.markets.slugs import NO_KEYS, SiteKeys
 from generator.source.reader import open_reader
 from tests.source.native import Postgres
 from tests.support.sites.builds import EXTENDED, make_config

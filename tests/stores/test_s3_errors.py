@@ -11,8 +11,7 @@ from botocore.exceptions import ClientError, SSLError
 from generator.errors import StoreError
 from generator.stores.requests import explaining_outage, with_retries
 from generator.stores.s3 import Bucket
-from generator.stores.s3_answers import foreign
-from generator.stores.s3_errors import Asked, of_answer, of_boto3
+from generator.stores.s3_errors import Asked, foreign, of_answer, of_boto3
 from generator.stores.store import If, UnavailableError, UnreachableError
 from tests.stores.test_s3 import CALLS, EXPLAINED, KEY, PUTS, operations
 from tests.support.edges.servers import free_port

@@ -20,8 +20,8 @@ from typing import Any, Final
 from generator.api import cursors, keys
 from generator.api.contract import SORTS, STATES_OF_FILTER
 from generator.tree import files, fingerprints, manifest, manifest_file, pages
-from generator.tree.families import object_keys
 from generator.tree.folder import Output
+from generator.tree.generations import object_keys
 from generator.tree.manifest import Manifest
 from generator.tree.pages import size_at
 from tests.support.project import ROOT

@@ -7,7 +7,7 @@ from itertools import product
 import pytest
 
 from generator.api import cursors, keys
-from generator.tree import chunks, families, pages
+from generator.tree import chunks, generations, pages
 from generator.tree.chunks import Generation
 from generator.tree.generation import ItemList
 from generator.tree.manifest import Current
@@ -102,5 +102,5 @@ def test_an_index_is_known_by_its_bytes() -> None:
     for one, other in product(made, repeat=2):
         key, body = keys.index(NEW, one.name), dict(other.objects())[keys.index(NEW, other.name)]
         current = Current(generation=one.name, count=one.count, bytes=1, chunks=one.chunks)
-        assert families.is_intact(NEW, current, key, body) == (one is other)
-        assert not families.is_intact(NEW, current, key, body + b" ")
+        assert generations.is_intact(NEW, current, key, body) == (one is other)
+        assert not generations.is_intact(NEW, current, key, body + b" ")

@@ -24,7 +24,7 @@ from generator.builder.inspection.history import SHOWN_DAYS, HistoryFigures
 from generator.config.settings import Config
 from generator.edge import router, templates
 from generator.site.families import openapi
-from generator.tree import families, files
+from generator.tree import files, generations
 
 #: The most rows that tables and lists show at once.
 SHOWN: Final = 200
@@ -103,7 +103,7 @@ def _texts(config: Config, report: Mapping[str, Any], excerpts: Excerpts) -> dic
 def _lists(report: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     new = set(report["run"]["newLists"]) if report["run"]["since"] else set()
     for name, counts in sorted(report["lists"].items()):
-        first_pages = families.first_pages(name, counts["generation"], _LINKED)
+        first_pages = generations.first_pages(name, counts["generation"], _LINKED)
         yield {**counts, "name": name, "is_new": name in new, "first_pages": first_pages}
 
 

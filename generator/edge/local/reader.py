@@ -2,10 +2,69 @@
 
 import ipaddress
 import re
+import threading
+from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Final, TypeAlias
 
 from generator.config.networks import Network
+
+#: What follows `Host:`, or the scheme in a request line: a name or an address, and the port.
+_AUTHORITY: Final = re.compile(r"(?P<host>[^\[\]:@/?#\s,]+|\[[0-9a-f:.]+\])(:[0-9]*)?", re.IGNORECASE)
+_LOCALHOST: Final = "localhost"
+
+
+class Hosts:
+    """Loopback names, and the host that `serve` listens on with its address; every address if it listens on all."""
+
+    def __init__(self, host: str, address: str) -> None:
+        self._names = {_LOCALHOST, _comparable(host)}
+        self._address = ipaddress.ip_address(address.partition("%")[0])
+        #: Then it has all addresses of this machine, whichever those are.
+        self._is_everywhere = self._address.is_unspecified
+
+    def include(self, authority: str) -> bool:
+        """Whether a request for this host and port, as they were sent, may see the pages."""
+        found = _AUTHORITY.fullmatch(authority)
+        if not found:
+            return False
+        name = _comparable(found["host"].strip("[]"))
+        try:
+            address = ipaddress.ip_address(name)
+        except ValueError:
+            return name in self._names
+        return self._is_everywhere or address.is_loopback or address == self._address
+
+
+def _comparable(name: str) -> str:
+    return name.lower().removesuffix(".")
+
+
+#: Networks counted at a time; more than these push out the oldest.
+_NETWORKS: Final = 10_000
+
+
+class RequestCounter:
+    """Counts the requests of each network in windows that begin with its first request; drops windows that are over."""
+
+    def __init__(self, requests: int, seconds: float) -> None:
+        self._requests = requests
+        self._seconds = seconds
+        #: Start and request count of each network's window, oldest window first.
+        self._windows: OrderedDict[str, tuple[float, int]] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def grants(self, network: str, now: float) -> bool:
+        """Count a request; `now` is monotonic, in seconds."""
+        with self._lock:
+            while self._windows and now - next(iter(self._windows.values()))[0] >= self._seconds:
+                self._windows.popitem(last=False)
+            start, count = self._windows.get(network, (now, 0))
+            self._windows[network] = (start, count + 1)
+            if len(self._windows) > _NETWORKS:
+                self._windows.popitem(last=False)
+            return count < self._requests
+
 
 _Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 #: Some proxies write an address with a port, and IPv6 in brackets.

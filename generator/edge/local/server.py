@@ -15,7 +15,7 @@ from werkzeug.serving import WSGIRequestHandler, make_server
 from generator.config.settings import Config
 from generator.edge.local import js_router
 from generator.edge.local.app import LOGGER, MALFORMED, LocalEdge
-from generator.edge.local.hosts import Hosts
+from generator.edge.local.reader import Hosts
 from generator.edge.router import public_paths
 from generator.errors import PreviewError
 

@@ -16,9 +16,8 @@ from pydantic_core import ErrorDetails, from_json
 
 from generator.api import contract
 from generator.api.contract import ErrorResponse, PublicMarketDetailMarket, PublicMarketList, PublicMarketListItem
-from generator.verify.answers import place_of
-from generator.verify.contract.findings import broken, note
-from generator.verify.mismatches import Mismatch
+from generator.verify.contract.plans import broken, note
+from generator.verify.mismatches import Mismatch, place_of
 from generator.verify.reader import ORIGIN, SiteAnswer
 
 #: Kinds of faults by bounds that only this program has.

@@ -7,7 +7,7 @@ from typing import Final
 import pytest
 
 from generator.api import contract, keys
-from generator.edge.local.hosts import Hosts
+from generator.edge.local.reader import Hosts
 from generator.tree import files
 from tests.support.edges.cases import is_error
 from tests.support.edges.servers import Client, connected

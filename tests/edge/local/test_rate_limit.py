@@ -11,7 +11,7 @@ from generator.api import contract, keys
 from generator.config import networks
 from generator.edge import responses
 from generator.edge.local import reader
-from generator.edge.local.rate_limit import RequestCounter
+from generator.edge.local.reader import RequestCounter
 from tests.support.edges.in_process import Local
 from tests.support.edges.servers import Answer, connected
 from tests.support.edges.serving import MARKETS, served

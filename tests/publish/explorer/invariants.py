@@ -13,7 +13,7 @@ from generator.models import replaced
 from generator.publish import record
 from generator.search.buckets import KEY_LENGTH
 from generator.tree import blocklist, manifest
-from generator.tree.families import object_keys
+from generator.tree.generations import object_keys
 from tests.publish.explorer import downloads
 from tests.publish.explorer.contents import CONTENTS, LIMITS, LISTS, NEVER_PUBLISHED, SEARCHES, built
 from tests.publish.explorer.scenarios import Scenario

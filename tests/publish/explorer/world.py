@@ -16,15 +16,15 @@ from typing import Any, BinaryIO, Final, NamedTuple
 
 from generator.api import keys
 from generator.api.contract import API_VERSION
-from generator.api.times import instant
+from generator.api.forms import instant
 from generator.errors import BusyError
 from generator.site.families import rank
 from generator.stores.store import BeforeEach, Condition, ConditionFailedError, If, Listed, Stored, nothing
 from generator.tree import manifest_file
-from generator.tree.families import chunk_keys
 from generator.tree.files import MANIFEST, SHARDS
 from generator.tree.folder import Output
 from generator.tree.generation import PageFolder
+from generator.tree.generations import chunk_keys
 from generator.tree.manifest import Manifest
 from tests.support.sites.builds import AS_OF
 

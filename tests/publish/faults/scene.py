@@ -29,9 +29,9 @@ from generator.stores.factory import open_store
 from generator.stores.store import Store
 from generator.tree import manifest, pages
 from generator.tree.blocklist import BlockedList
-from generator.tree.families import object_keys
 from generator.tree.files import MANIFEST
 from generator.tree.folder import locked
+from generator.tree.generations import object_keys
 from generator.tree.in_turn import Notify
 from generator.tree.manifest import Manifest
 from tests.publish.explorer import downloads

@@ -20,15 +20,15 @@ from generator.downloads import periods
 from generator.downloads.histories import LastHistories, NewHistories
 from generator.markets import detail
 from generator.markets.market import Market
-from generator.markets.site_keys import SiteKeys
+from generator.markets.slugs import SiteKeys
 from generator.progress import SILENT
 from generator.site import families, history_state
 from generator.site.catalog import Catalog, Naming
 from generator.site.make import Details, Maker, Outline
 from generator.source.address import shape
 from generator.tree import staging
-from generator.tree.artifact import Artifact
 from generator.tree.folder import Output, locked
+from generator.tree.generation import Artifact
 from generator.tree.manifest import Manifest
 from generator.tree.staging import Rendered, Staged
 from tests.support.faults import LIMITS_WALKED, Seen, State

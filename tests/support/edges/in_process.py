@@ -7,7 +7,7 @@ from generator.config.settings import Config
 from generator.edge import deployment
 from generator.edge.local import js_router
 from generator.edge.local.app import LocalEdge
-from generator.edge.local.hosts import Hosts
+from generator.edge.local.reader import Hosts
 from tests.support.edges.servers import Answer
 from tests.support.readers import lists
 

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from generator.api import times
+from generator.api import forms
 from generator.builder import collecting
 from generator.site.catalog import Catalog
 from generator.source.queries import EVERYTHING
@@ -14,4 +14,4 @@ def catalog_of(reader: Reader, as_of: datetime = AS_OF) -> Catalog:
     """Everything that the database shows."""
     survey = reader.survey()
     found = reader.read(EVERYTHING, survey.facts, as_of)
-    return collecting.catalog_of(survey, (market for _, market in found.public()), times.instant(as_of))
+    return collecting.catalog_of(survey, (market for _, market in found.public()), forms.instant(as_of))

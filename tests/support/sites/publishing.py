@@ -21,7 +21,7 @@ from generator.publish import record
 from generator.publish.record import Published
 from generator.stores.store import Store
 from generator.tree import blocklist
-from generator.tree.families import object_keys
+from generator.tree.generations import object_keys
 from tests.support import limits
 from tests.support.faults import Reader, fast_folder
 from tests.support.sites.builds import files, text_of

@@ -11,9 +11,26 @@ from functools import partial
 from itertools import chain
 from typing import Final, TypeAlias, TypeVar
 
+from pydantic import BaseModel
+
 from generator.api import cursors, downloads, keys
-from generator.tree import chunks, pages, search_root
+from generator.tree import chunks, pages
 from generator.tree.manifest import Current
+
+
+class _Objects(BaseModel):
+    """Everything that a root names."""
+
+    vectors: Mapping[str, Sequence[str]]
+    table: str
+    buckets: Sequence[str]
+
+
+def names(root: bytes) -> tuple[str, ...]:
+    """The names of the objects that a root leads to, in order; raise ValueError when it is none."""
+    found = _Objects.model_validate_json(root)
+    return tuple(dict.fromkeys((*chain.from_iterable(found.vectors.values()), found.table, *found.buckets)))
+
 
 SomeGeneration = TypeVar("SomeGeneration", bound=Current)
 #: Generations by family and name.
@@ -48,7 +65,7 @@ def name_of_index(letter: str, index: bytes) -> str:
     return letter + hashlib.sha256(index).hexdigest()[: cursors.GENERATION_LENGTH - 1]
 
 
-_ROOT: Final = Index(lambda _, root: name_of_index(keys.SEARCH_LETTER, root), search_root.names)
+_ROOT: Final = Index(lambda _, root: name_of_index(keys.SEARCH_LETTER, root), names)
 _FILES: Final = Index(lambda _, head: name_of_index(keys.DOWNLOAD_LETTER, head), downloads.names)
 #: Lists, by the first letter of the generation's name.
 _LISTS: Final[Mapping[str, Composition]] = {
