@@ -20,7 +20,7 @@ DIGEST: Final = "0123456789abcdef0123456789abcdef"
 #: A name of each kind, and some that no kind has yet.
 NAMES: Final = (
     DIGEST, "1" * 32, f"{DIGEST}.ndjson.gz", f"markets/{DIGEST}.parquet",
-    f"history/state=archive/month=2026-02/{DIGEST}.parquet", f"fills/state=open/part=07/{DIGEST}.parquet",
+    f"history/period=2026-02/{DIGEST}.parquet", f"fills/state=open/part=07/{DIGEST}.parquet",
     "2026-02-03", "-", "a-b", "7-", "-7", "month=2026-02", "1-2/3-4",
 )  # fmt: skip
 
@@ -68,7 +68,7 @@ def test_a_publish_that_was_killed_while_it_added_an_archive_file_stops_no_later
     filed.server.before = None
     filed.server.behaviour.clock_offset_s = 600  # its lease is over
     begun = record.decoded(filed.stored()[record.KEY]).built.retired
-    assert any("month=" in name for entry in begun for name in entry.chunks)
+    assert any("period=" in name for entry in begun for name in entry.chunks)
     filed.done(*command)
     assert command[0] == "check" or filed.record().built.complete
     assert command[0] != "takedown" or filed.traces(1) == []

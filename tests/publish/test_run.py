@@ -233,11 +233,11 @@ def test_large_files_are_uploaded_one_at_a_time(published_site: PublishedSite, m
             at_once.remove(request.key)
 
     published_site.server.before = slowly
-    published_site.done("rebuild", "--as-of", hour(1), dumps__parquet="true")
+    published_site.done("rebuild", "--as-of", hour(1), dumps__parquet="true", dumps__fills="true")
     assert most > 1
     most, patience_s = 0, 0.01
     monkeypatch.setattr(apply, "_LARGE", 1)
-    published_site.done("publish", dumps__parquet="true", publish__target="s3://markets/another/")
+    published_site.done("publish", dumps__parquet="true", dumps__fills="true", publish__target="s3://markets/another/")
     assert most == 1
 
 
