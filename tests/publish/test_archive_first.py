@@ -128,7 +128,7 @@ def test_a_takedown_that_was_killed_after_it_deleted_days_loses_none(
 
 def test_a_takedown_in_a_folder_deletes_days_before_it_makes_them(archived: PublishedSite) -> None:
     archived.target = ""
-    with Kill(20).over(archived.server):
+    with Kill(22).over(archived.server):
         archived.run("takedown", market_id(1))
     output = files(Path("output"))
     assert days_in(output) == {date(3)}
