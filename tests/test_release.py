@@ -112,7 +112,7 @@ def checkout(tmp_path: Path) -> Path:
     folder = tmp_path / "checkout"
     folder.mkdir()
     ignored = shutil.ignore_patterns("__pycache__", "node_modules", "dist")
-    for name in ("generator", "templates", "clients", "docs", "requirements", "tests/upgrade"):
+    for name in ("generator", "templates", "clients", "docs", "requirements"):
         shutil.copytree(ROOT / name, folder / name, ignore=ignored)
     for path in ROOT.iterdir():
         if path.is_file():

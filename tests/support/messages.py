@@ -24,7 +24,7 @@ _FINDINGS: Final = {"error", "warning", "Finding"}
 _TEXT_AT: Final = {"PydanticCustomError": 1, "_complain": 1, "_kind": 2}
 #: Packages whose messages say themselves what to do; what is published, results and made-up texts; what columns mean.
 _NOT_PROMISED: Final = re.compile(
-    r"generator/(cluster/|config/|verify/|cli/verify|api/|cli/(init|plan)|demo/|edge/local/js_router|source/relations)"
+    r"generator/(cluster/|config/|verify/|cli/verify|api/|cli/(init|plan)|demo/|edge/local/js_router|site/site_index|source/relations)"
 )
 _WORD: Final = re.compile("[a-z]{2,}")
 
