@@ -19,7 +19,7 @@ SITES: Final = sorted(Path(__file__).parent.glob("site-*.tar.xz"))
 #: Builds after the last one of the kept sites.
 LATER, NEXT_DAY = ((AS_OF + BUILDS[-1] + timedelta(hours=hours)).isoformat() for hours in (5, 25))
 #: What former programs left of the archive of days.
-ARCHIVED: Final = re.compile(r"v1/dumps/archive/[-\d]+\.json$")
+ARCHIVED: Final = re.compile(r"v1/dumps/archive/")
 #: What the first build says where an earlier version published trades.
 TRADES: Final = "points are whole now, and trades need dumps.fills: true"
 
