@@ -3,9 +3,9 @@
 A metric that a run does not set keeps its value from the run before.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final
 
 from prometheus_client import generate_latest
 from prometheus_client.core import GaugeMetricFamily
@@ -13,22 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.registry import Collector
 
 from generator import filesystem
-
-
-class Sample(NamedTuple):
-    """What a value belongs to: the metric's name without its prefix, and its labels."""
-
-    name: str
-    labels: tuple[tuple[str, str], ...]
-
-
-Samples: TypeAlias = Mapping[Sample, float]
-
-
-def sample(name: str, /, **labels: str) -> Sample:
-    """The key of a value."""
-    return Sample(name, tuple(sorted(labels.items())))
-
+from generator.metrics import Sample, Samples, sample
 
 #: Every metric with its help text; all are gauges. Readers compute ages: `time() - …_timestamp_seconds`.
 _HELP: Final = {

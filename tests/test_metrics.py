@@ -6,7 +6,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from generator import metrics_file
-from generator.metrics_file import sample
+from generator.metrics import sample
 from generator.source.relations import RELATIONS
 from tests.support.sites.publishing import PublishedSite, hour
 

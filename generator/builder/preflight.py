@@ -18,7 +18,7 @@ from generator.builder.dry_run import DryRun
 from generator.builder.preparation import Clock, Preparation
 from generator.builder.remote_result import RemoteCheck, shared
 from generator.cluster import engine
-from generator.config import shape
+from generator.config import demo
 from generator.config.settings import Config
 from generator.cost import prices
 from generator.downloads import parquet
@@ -97,7 +97,7 @@ class BuildCheck:
         name = display_url(self._config)
         with open_reader(self._config, self._quarantine) as reader:
             if self._config.publish.target and not self._accepts_demo:
-                yield from refused(partial(shape.refuse, self._config, is_marked=reader.is_demo()))
+                yield from refused(partial(demo.refuse, self._config, is_marked=reader.is_demo()))
             found = reader.schema_problems()
             yield from map(error, found)
             if not found:

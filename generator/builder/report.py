@@ -25,7 +25,7 @@ from generator.builder.report_file import (
 from generator.cost.estimate import Cost
 from generator.findings import Finding
 from generator.markets.quarantine import Quarantine
-from generator.metrics_file import Samples, sample
+from generator.metrics import Samples, sample
 from generator.progress import Span
 from generator.source.relations import RELATIONS
 from generator.tree import layouts

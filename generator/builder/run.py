@@ -11,7 +11,7 @@ from generator.builder.inspection import placing
 from generator.builder.preparation import Clock, Preparation, Prepared
 from generator.builder.report import MarketChanges, Report
 from generator.builder.report_file import DownloadCounts, SearchCounts
-from generator.config import shape
+from generator.config import demo
 from generator.config.settings import Config
 from generator.cost import estimate, prices
 from generator.cost.estimate import Basis, Cost, Terms
@@ -57,7 +57,7 @@ def _attempt(preparation: Preparation) -> Report:
     with open_reader(config, preparation.quarantine) as reader:
         is_demo = reader.is_demo()
         if not preparation.overrides.demo:
-            shape.refuse(config, is_marked=is_demo)
+            demo.refuse(config, is_marked=is_demo)
         collected = preparation.collect(reader)
         empty = preparation.empty_relations(reader, collected)
     prepared = preparation.finish(collected, is_demo=config.source.is_default or is_demo)

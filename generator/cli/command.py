@@ -12,10 +12,10 @@ from click.core import ParameterSource
 
 from generator.cli import logs
 from generator.cli.logs import LOG
-from generator.config import env_file, loader, shape, targets
+from generator.config import demo, env_file, loader, passwords
 from generator.config.settings import variable
 from generator.errors import PublicMarketsError
-from generator.metrics_file import Samples, sample
+from generator.metrics import Samples, sample
 
 _URL: Final = "source.url"
 _ENV_FILES: Final = "public_markets.env_files"
@@ -119,13 +119,13 @@ class Subcommand(click.Command):
 
 def _is_of_demo() -> bool:
     """Whether a command in the current folder is about the demo: not if the environment names another database."""
-    return shape.is_here() and loader.from_environment(_URL, os.environ) is None
+    return demo.is_here() and loader.from_environment(_URL, os.environ) is None
 
 
 def _warn_of_passwords(overrides: tuple[str, ...]) -> None:
     for override in overrides:
         key, _, value = override.partition("=")
-        if key == _URL and targets.found_in(value):
+        if key == _URL and passwords.found_in(value):
             LOG.warning(
                 "--set %s holds a password, which everybody on this machine can see in `ps`; set %s instead",
                 _URL, variable(_URL),

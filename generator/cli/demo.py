@@ -17,7 +17,7 @@ from generator.cli.build import built, clock, log_report, log_stages, report_nam
 from generator.cli.command import Subcommand
 from generator.cli.parameters import as_of_option, host_option, port_option
 from generator.cli.progress_bar import progress_bar
-from generator.config import shape
+from generator.config import demo
 from generator.config.settings import Config
 from generator.demo.database import seed
 from generator.errors import SourceError
@@ -78,7 +78,7 @@ def _make_up(settings: Config, as_of: datetime, markets: int) -> None:
         logs.notice(f"{path} exists already; delete it to create a new one")
         return
     with progress_bar("making up markets"):
-        seed(path, as_of=as_of, markets=markets, application_id=shape.APPLICATION_ID)
+        seed(path, as_of=as_of, markets=markets, application_id=demo.APPLICATION_ID)
     logs.notice(f"created {path} with {counted(markets, 'made-up market')}")
 
 

@@ -11,7 +11,7 @@ from typing import Final, Literal
 import click
 
 from generator import program
-from generator.config import targets
+from generator.config import passwords
 from generator.config.settings import Config
 from generator.progress import Span
 
@@ -37,7 +37,7 @@ class Passwords:
 
     def hidden(self, text: str) -> str:
         """The text without passwords."""
-        return targets.hidden(text, self._url)
+        return passwords.hidden(text, self._url)
 
 
 def hide_passwords(settings: Config) -> None:

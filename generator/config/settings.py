@@ -11,7 +11,7 @@ import pydantic
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, SecretStr, WithJsonSchema
 from pydantic.fields import FieldInfo
 
-from generator.config import targets
+from generator.config import passwords, targets
 from generator.config.downloads import Changes, Dumps, Feeds
 from generator.config.market_url import MarketUrl, MarketUrlTemplate
 from generator.config.scalars import (
@@ -45,11 +45,11 @@ def variable(key: str) -> str:
 
 def _source_url(secret: SecretStr, info: pydantic.ValidationInfo) -> SecretStr:
     url = secret.get_secret_value()
-    if info.context == "file" and targets.found_in(url):
+    if info.context == "file" and passwords.found_in(url):
         raise ValueError(f"holds a password, which must not be in the file; set {variable('source.url')} instead")
     if not url.isprintable() or url.partition("://")[0] not in _SOURCE_SCHEMES:
         raise ValueError(f"write a database URL, beginning with {'://, '.join(_SOURCE_SCHEMES)}://")
-    if targets.is_ambiguous(url):
+    if passwords.is_ambiguous(url):
         raise ValueError("has an `@` in user, password, database or options; percent-encode it: write %40 there")
     return secret
 

@@ -3,48 +3,16 @@
 A line is the `market` object of a detail, byte for byte; lines ascend by id and end with a line feed.
 """
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from heapq import merge
 from itertools import groupby
 from operator import itemgetter
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
-from generator.downloads import segments
+from generator.downloads import market_lines, segments
 from generator.downloads.segments import GzipWriter, Segment, Written
-
-#: The name of the property that every line begins with.
-ID: Final = b'"id"'
-_START: Final = b"{" + ID + b':"'
-_ID_LENGTH: Final = 36
-_ID: Final = slice(len(_START), len(_START) + _ID_LENGTH)
-_TEXT: Final = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
-_WORD: Final = rb'[^",:{}\[\]]++'
-#: An array or an object that contains no others: the contract knows no deeper ones in a market.
-_NESTED: Final = rb"[\[{](?:" + _TEXT + rb'|[^"{}\[\]]++)*+[\]}]'
-_PROPERTY: Final = re.compile(rb"(" + _TEXT + rb"):(" + _WORD + rb"|" + _TEXT + rb"|" + _NESTED + rb")")
-
-
-def id_of(line: bytes) -> str:
-    """The id of a market, which is its first property; raise ValueError if the line is no market."""
-    if not line.startswith(_START):
-        raise ValueError("a line does not begin with the id of a market")
-    return line[_ID].decode()
-
-
-def properties(line: bytes) -> dict[bytes, bytes]:
-    """The JSON texts of names and values, in order; raise ValueError unless the line is a compact object."""
-    found = dict(_PROPERTY.findall(line))
-    if line != of(found.items()):
-        raise ValueError("not a compact JSON object")
-    return found
-
-
-def of(properties: Iterable[tuple[bytes, bytes]]) -> bytes:
-    """The line with these properties."""
-    return b"{" + b",".join(map(b":".join, properties)) + b"}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +95,7 @@ def changes(before: Iterable[bytes], after: Iterable[bytes]) -> Iterator[Changed
 
 
 def _of_side(side: int, lines: Iterable[bytes]) -> Iterator[tuple[str, int, bytes]]:
-    return ((id_of(line), side, line) for line in lines)
+    return ((market_lines.id_of(line), side, line) for line in lines)
 
 
 def _line(market_id: str, former: "_Former", markets: Markets) -> bytes:
@@ -215,7 +183,7 @@ def _checked(segment: Segment, compressed: bytes) -> _Whole | None:
     try:
         text = segments.decompress(compressed)
         *lines, rest = text.split(b"\n")
-        ids = [*map(id_of, lines)]
+        ids = [*map(market_lines.id_of, lines)]
     except ValueError:
         return None
     is_right = not rest and len(ids) == segment.lines and segments.ids_digest(ids) == segment.ids

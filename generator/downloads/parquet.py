@@ -20,7 +20,7 @@ from pydantic import BaseModel
 from generator.api import contract
 from generator.api.contract import Variant
 from generator.api.downloads import CANDLES, CLOSES
-from generator.downloads import dump, periods
+from generator.downloads import market_lines, periods
 from generator.downloads.pipes import FilePipe, TextPipe, WrittenTable
 from generator.errors import ConfigError
 
@@ -201,7 +201,7 @@ def _fitting(line: bytes) -> bytes:
 
 def _linked(url_of: Callable[[str], str | None], line: bytes) -> bytes:
     """The line with the address of the market's page, in which nothing needs an escape."""
-    url = url_of(dump.id_of(line))
+    url = url_of(market_lines.id_of(line))
     return line if url is None else b'%b,"%b":"%b"}' % (line[:-1], URL.encode(), url.encode())
 
 

@@ -20,7 +20,7 @@ from typing import Final, Protocol, TypeVar
 
 from generator.api import forms
 from generator.api.downloads import ENTRY_SIZE, STEP_LIFETIME
-from generator.downloads import dump, segments
+from generator.downloads import market_lines, segments
 from generator.downloads.dump import Changed
 
 _GONE: Final = b'{"gone":"'
@@ -105,7 +105,7 @@ def without(write: Callable[[bytes], object], body: bytes, keep: Container[str])
     Raises ValueError if it is damaged.
     """
     found = [*segments.lines([body])]
-    kept = [line for line in found if line.startswith(_GONE) or dump.id_of(line) in keep]
+    kept = [line for line in found if line.startswith(_GONE) or market_lines.id_of(line) in keep]
     if len(kept) == len(found):
         return None
     member = segments.GzipMember(write)
@@ -137,13 +137,15 @@ def _difference(change: Changed) -> tuple[bool, bytes | None]:
     if change.before is None or change.after is None:
         return change.after is None, change.after
     try:
-        before, after = dump.properties(change.before), dump.properties(change.after)
+        before, after = market_lines.properties(change.before), market_lines.properties(change.after)
     except ValueError:
         return True, change.after
     if [*before] != [*after]:
         return True, change.after
     values = zip(after.items(), before.values(), strict=True)
-    return False, dump.of(found for found, former in values if found[1] != former or found[0] == dump.ID)
+    return False, market_lines.of(
+        found for found, former in values if found[1] != former or found[0] == market_lines.ID
+    )
 
 
 def _gone_line(market_id: str) -> bytes:

@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any, Self
 
 from generator.api import keys
-from generator.config import shape
+from generator.config import demo
 from generator.config.settings import Config
 from generator.config.shape import SOURCE
 from generator.cost import estimate, prices
@@ -61,7 +61,7 @@ def _change(key: str, before: object, now: object) -> str:
 def refuse_demo(built: Manifest, config: Config, lifted: LiftedGuards) -> None:
     """Raise GuardError if the markets of the build are made up, unless the operator accepts that."""
     if not lifted.demo:
-        shape.refuse(config, is_marked=built.is_demo)
+        demo.refuse(config, is_marked=built.is_demo)
 
 
 def refuse_accidents(

@@ -17,7 +17,7 @@ from pydantic import BaseModel, Field
 from generator.api import keys
 from generator.api.forms import instant
 from generator.errors import BusyError, GuardError, OutcomeUnknownError, StoreError
-from generator.metrics_file import Samples, sample
+from generator.metrics import Samples, sample
 from generator.publish import record
 from generator.publish.lease import Lease, refuse_running
 from generator.publish.record import Hold, Work

@@ -19,7 +19,7 @@ from generator.models import replaced
 from generator.publish import damaged_record, record
 from generator.publish.record import DamagedShardError, Published, Work
 from generator.publish.record_shards import StoredShards
-from generator.stores import turns
+from generator.stores import clock
 from generator.stores.requests import put_until_answered, with_retries
 from generator.stores.store import ConditionFailedError, If, Remembering, Store, Stored, UnavailableError
 from generator.tree.manifest import Manifest
@@ -83,7 +83,7 @@ class Lease:
             known = self.published.built
         self._known = known = known or self._known
         while True:
-            self._held_since, self._root = turns.elapsed(), None
+            self._held_since, self._root = clock.elapsed(), None
             stored = with_retries(lambda: self._store.get(record.KEY))
             self._etag = stored.etag if stored else None
             self.now = instant(self._store.now())
@@ -177,7 +177,7 @@ class Lease:
 
     def require_valid(self) -> None:
         """Raise BusyError if the lease is so old that this publisher must stop writing."""
-        if turns.elapsed() > self._held_since + self._duration.total_seconds() * _STOP:
+        if clock.elapsed() > self._held_since + self._duration.total_seconds() * _STOP:
             raise BusyError(
                 f"{self._store.name}: this run could not renew its lease in time, so another may be at work; run again"
             )
@@ -210,7 +210,7 @@ class Lease:
                 self.published = replaced(self.published, work=self._root.work)
 
     def _is_old(self) -> bool:
-        return turns.elapsed() > self._held_since + self._duration.total_seconds() * _RENEW
+        return clock.elapsed() > self._held_since + self._duration.total_seconds() * _RENEW
 
     def confirm_held(self) -> None:
         """Ask the store whether the record is still this publisher's; raise BusyError if not."""
@@ -235,7 +235,7 @@ class Lease:
 
         It gets the next sequence number, and a deadline that counts from now: putting the shards may have taken long.
         """
-        asked = turns.elapsed()
+        asked = clock.elapsed()
         self._sequence += 1
         work = None if touched is None else self._work(touched)
         root = replaced(root, sequence=self._sequence, work=work)

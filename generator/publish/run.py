@@ -9,7 +9,7 @@ from typing import Any
 
 from generator.config.settings import Config
 from generator.cost import estimate, prices
-from generator.metrics_file import Samples, sample
+from generator.metrics import Samples, sample
 from generator.progress import Progress
 from generator.publish import decisions, guards, hold
 from generator.publish.apply import Tally

@@ -12,7 +12,7 @@ from generator.config.settings import Config
 from generator.errors import StoreError
 from generator.publish import invalidation
 from generator.publish.record import Published
-from generator.stores import turns
+from generator.stores import probes
 from generator.stores.requests import probe, with_retries
 from generator.stores.store import Store, UnsupportedError
 
@@ -57,7 +57,7 @@ def _refuse(problem: str | None) -> None:
 
 def ignored_conditions(store: Store) -> str | None:
     """Whether the store ignores the conditions of puts. Deletes what it writes, and what others left."""
-    with_retries(partial(turns.sweep, store))
+    with_retries(partial(probes.sweep, store))
     try:
         if probe(store):
             return None

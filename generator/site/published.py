@@ -19,7 +19,7 @@ from generator.api import contract, downloads, keys
 from generator.api.downloads import DumpHead
 from generator.config.settings import Config
 from generator.config.shape import shaped
-from generator.downloads import dump, parquet
+from generator.downloads import dump, market_lines, parquet
 from generator.errors import ConfigError, OutputError
 from generator.markets import detail
 from generator.models import replaced
@@ -106,7 +106,7 @@ class PublishedState:
     def _found(self, config: Config, gone: frozenset[str], progress: Progress) -> tuple["_Lines", Catalog]:
         """The lines of what is published, and its catalog; the details of the `gone` markets (ids) are not read."""
         lines = _Lines.of_dump(self) or _Lines.of_list(self) or _Lines.of_details(self, self.manifest.markets.keys())
-        in_lines = {*map(dump.id_of, lines.read())}
+        in_lines = {*map(market_lines.id_of, lines.read())}
         # Members of FX families, whatever lists still hold of them from before, are in no dump.
         members = _Lines.of_details(self, self.manifest.markets.keys() - in_lines - gone)
         read = _counted(chain(lines.read(), members.read()), progress)
@@ -228,7 +228,7 @@ class _InOrder:
 
     def line_of(self, market_id: str) -> bytes:
         """The line of a market; later calls find only those behind it."""
-        return next(line for line in self._lines if dump.id_of(line) == market_id)
+        return next(line for line in self._lines if market_lines.id_of(line) == market_id)
 
 
 def _counted(lines: Iterable[bytes], progress: Progress) -> Iterator[bytes]:

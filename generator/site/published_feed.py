@@ -10,7 +10,7 @@ from functools import cache
 
 from generator.api import downloads, keys
 from generator.api.downloads import ChangesHead, DumpHead
-from generator.downloads import dump, steps
+from generator.downloads import dump, market_lines, steps
 from generator.downloads.steps import StepWriter
 from generator.models import replaced
 from generator.site.change_feed import ChangeFeed, NewState
@@ -91,7 +91,7 @@ def _joined(folder: Output, built: Manifest, before: ChangesHead, read: Read) ->
         for change in dump.changes(dump.lines([former]), dump.lines([latest])):
             writer.add(change)
             has_gone |= change.after is None
-        ids = {dump.id_of(line) for line in dump.lines([latest])}
+        ids = {market_lines.id_of(line) for line in dump.lines([latest])}
     except ValueError:
         return None
     as_of = before.as_of if before.state == dumped.state else dumped.as_of

@@ -17,7 +17,7 @@ import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError, NoSuchTableError, SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
-from generator.config import targets
+from generator.config import passwords
 from generator.config.settings import Config, variable
 from generator.errors import ReadError, SourceError
 from generator.markets.quarantine import printable
@@ -220,7 +220,7 @@ def _of_file(text: str, path: Path | None) -> str | None:
 
 def _cause(error: Exception, config: Config) -> str:
     """The database's own message, without statement, parameters and password."""
-    text = targets.hidden(str(getattr(error, "orig", None) or error), config.source.url.get_secret_value())
+    text = passwords.hidden(str(getattr(error, "orig", None) or error), config.source.url.get_secret_value())
     return " ".join(text.split())
 
 

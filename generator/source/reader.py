@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
-from generator.config import shape
+from generator.config import demo
 from generator.config.settings import Config
 from generator.findings import Finding
 from generator.markets import categories, detail, faults, fills, history, market_columns, row_validation
@@ -82,7 +82,7 @@ class Reader:
 
     def is_demo(self) -> bool:
         """Whether `public-markets demo` made this database."""
-        return self._transaction.application_id() == shape.APPLICATION_ID
+        return self._transaction.application_id() == demo.APPLICATION_ID
 
     def offers(self, column: str) -> bool:
         """Whether markets have this optional column."""

@@ -17,7 +17,7 @@ from tenacity import (
 )
 
 from generator.errors import StoreError
-from generator.stores import turns
+from generator.stores import probes
 from generator.stores.store import (
     Condition,
     ConditionFailedError,
@@ -115,10 +115,10 @@ def put_until_answered(
 
 def probe(store: Store) -> bool:
     """Whether the store honours the conditions of puts; tried with an object that is deleted afterwards."""
-    key = turns.new_key()
+    key = probes.new_key()
     # A StoreError here means that nothing was written; deleting it anyway could replace this error by another.
     try:
-        etag = put_until_answered(store, key, turns.body(store, 1), If.ABSENT)
+        etag = put_until_answered(store, key, probes.body(store, 1), If.ABSENT)
     except (ConditionFailedError, UnavailableError) as error:
         with_retries(partial(store.delete, [key]))
         if isinstance(error, UnavailableError):
@@ -127,7 +127,7 @@ def probe(store: Store) -> bool:
     try:
         if not _refuses(store, key, If.ABSENT):
             return False
-        latest = put_until_answered(store, key, turns.body(store, 2), etag)
+        latest = put_until_answered(store, key, probes.body(store, 2), etag)
         return _refuses(store, key, etag) and with_retries(partial(store.head, key)) == latest
     except ConditionFailedError:  # the current ETag was refused
         return False
@@ -137,7 +137,7 @@ def probe(store: Store) -> bool:
 
 def _refuses(store: Store, key: str, condition: Condition) -> bool:
     try:
-        with_retries(partial(store.put, key, turns.body(store, 3), condition))
+        with_retries(partial(store.put, key, probes.body(store, 3), condition))
     except ConditionFailedError:
         return True
     return False

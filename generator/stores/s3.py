@@ -14,7 +14,7 @@ from typing import Any, Final, Literal, Protocol
 from botocore.exceptions import ClientError
 
 from generator.api import keys
-from generator.stores import turns
+from generator.stores import probes
 from generator.stores.requests import ITEMS_PER_TASK
 from generator.stores.s3_connection import LONGEST_REQUEST, Connection
 from generator.stores.s3_deletions import PARALLEL, Deletions
@@ -153,7 +153,7 @@ class Bucket:
 
     def is_open_to_everyone(self) -> bool:
         """Try to write an object without credentials, and delete it again."""
-        key = turns.new_key()
+        key = probes.new_key()
         with self._connection.translated(self._url(key)):
             try:
                 self._connection.anonymous().put_object(

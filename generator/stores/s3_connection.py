@@ -23,7 +23,7 @@ from botocore.loaders import create_loader
 from botocore.utils import get_environ_proxies
 
 from generator.errors import StoreError
-from generator.stores import s3_errors, turns
+from generator.stores import clock, s3_errors
 from generator.stores.s3_errors import Asked, translated
 from generator.stores.store import UnavailableError, UnreachableError
 
@@ -128,7 +128,7 @@ class Connection:
         if self._last_date is None:
             raise StoreError(f"{self.name}: the store's answers have no Date header; choose a store that sends it")
         said, at = self._last_date
-        return said + timedelta(seconds=turns.elapsed() - at)
+        return said + timedelta(seconds=clock.elapsed() - at)
 
     def _ask(self) -> None:
         try:
@@ -176,7 +176,7 @@ class Connection:
             said = parsedate_to_datetime(http_response.headers.get("Date", ""))
         except ValueError:
             return
-        self._last_date = said.replace(tzinfo=UTC), turns.elapsed()
+        self._last_date = said.replace(tzinfo=UTC), clock.elapsed()
 
 
 def _setting(proxy: str) -> str:

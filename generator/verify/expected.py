@@ -17,7 +17,7 @@ from pydantic_core import from_json
 from generator.api import contract, keys
 from generator.api.contract import PublicMarketList
 from generator.api.downloads import ChangesHead, DumpFile, DumpHead
-from generator.downloads import dump
+from generator.downloads import dump, market_lines
 from generator.errors import VerifyError
 from generator.search import words
 from generator.site import documents, site_index
@@ -158,7 +158,7 @@ def _lines(head: DumpHead, target: str, content: SpooledBody) -> list[bytes]:
             length += len(line)
             if length > LONGEST_TEXT:
                 raise VerifyError(f"{target}: has more text than the 2 GB that `verify` holds; use --contract")
-            UUID(dump.id_of(line))  # others are not worth the memory
+            UUID(market_lines.id_of(line))  # others are not worth the memory
             lines.append(line)
             digest.update(line + b"\n")
     except ValueError as error:

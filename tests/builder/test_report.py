@@ -12,7 +12,7 @@ from generator.api import keys
 from generator.builder.report import MarketChanges, Report
 from generator.builder.report_file import Withdrawal
 from generator.findings import CHECK_NAMES_EACH, Finding
-from generator.metrics_file import sample
+from generator.metrics import sample
 from generator.progress import Silent, Span
 from generator.tree import files
 from generator.tree.manifest import Current

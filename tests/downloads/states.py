@@ -11,7 +11,7 @@ from typing import Final
 
 from hypothesis import strategies as st
 
-from generator.downloads import dump, segments, steps
+from generator.downloads import dump, market_lines, segments, steps
 from generator.downloads.dump import Changed, Markets, Previous
 
 #: The lines of a dump by id, ascending.
@@ -117,13 +117,13 @@ def applied(lines: Mapping[str, bytes], step: bytes) -> State:
     gone = {json.loads(line)["gone"] for line in found if line.startswith(b'{"gone":')}
     result = {one: line for one, line in lines.items() if hashlib.sha256(one.encode()).hexdigest() not in gone}
     for line in found[len(gone) :]:
-        known = result.get(dump.id_of(line))
-        result[dump.id_of(line)] = line if known is None else _merged(known, line)
+        known = result.get(market_lines.id_of(line))
+        result[market_lines.id_of(line)] = line if known is None else _merged(known, line)
     return dict(sorted(result.items()))
 
 
 def _merged(known: bytes, line: bytes) -> bytes:
-    return dump.of((dump.properties(known) | dump.properties(line)).items())
+    return market_lines.of((market_lines.properties(known) | market_lines.properties(line)).items())
 
 
 @dataclass

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from generator.api import keys
-from generator.config import shape
+from generator.config import demo
 from tests.support.sites.builds import files
 from tests.support.sites.publishing import FX, PublishedSite, hour, tamper
 from tests.support.sites.rows import market_id
@@ -216,7 +216,7 @@ MADE_UP = (
 
 
 def mark_as_demo(site: PublishedSite) -> None:
-    site.database.execute(f"PRAGMA application_id = {shape.APPLICATION_ID}")
+    site.database.execute(f"PRAGMA application_id = {demo.APPLICATION_ID}")
 
 
 def use_the_default_source(site: PublishedSite) -> None:

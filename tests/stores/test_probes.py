@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from generator import process_identity
-from generator.stores import turns
+from generator.stores import probes
 from generator.stores.store import If
 from tests.support.project import ROOT
 from tests.support.stores.places import open_bucket
@@ -25,14 +25,14 @@ def ended() -> str:
 def left_by(s3: S3Server, identity: str) -> None:
     """Leave a probe of the process with this identity, and an object of somebody else's."""
     store = open_bucket(s3, "obstore")
-    body = turns.body(store, 1).replace(process_identity.identity().encode(), identity.encode())
-    store.put(turns.new_key(), body, If.ABSENT)
+    body = probes.body(store, 1).replace(process_identity.identity().encode(), identity.encode())
+    store.put(probes.new_key(), body, If.ABSENT)
     store.put("v1/build.json", b"{}", If.ABSENT)
 
 
 def swept(s3: S3Server) -> int:
     """The probes that remain."""
-    turns.sweep(open_bucket(s3, "obstore"))
+    probes.sweep(open_bucket(s3, "obstore"))
     assert "v1/build.json" in s3.objects()
     return len(s3.objects()) - 1
 

@@ -16,7 +16,7 @@ from pydantic_core import ErrorDetails, from_json
 
 from generator.api import contract
 from generator.api.contract import ErrorResponse, PublicMarketDetailMarket, PublicMarketList, PublicMarketListItem
-from generator.verify.contract.plans import broken, note
+from generator.verify.contract.findings import broken, note
 from generator.verify.mismatches import Mismatch, place_of
 from generator.verify.reader import ORIGIN, SiteAnswer
 

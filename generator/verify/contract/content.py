@@ -8,7 +8,8 @@ from typing import Final
 from generator.api import keys
 from generator.api.contract import PublicMarketDetail, PublicMarketSnapshot
 from generator.verify.contract import answers, walks
-from generator.verify.contract.plans import LIST, PLANS, WalkedItem, WalkPlan, broken, wrong
+from generator.verify.contract.findings import broken, wrong
+from generator.verify.contract.plans import LIST, PLANS, WalkedItem, WalkPlan
 from generator.verify.contract.subject import Subject
 from generator.verify.mismatches import Mismatch
 from generator.verify.request_table import spread

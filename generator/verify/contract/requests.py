@@ -12,7 +12,8 @@ from generator.api import contract, keys
 from generator.api.contract import PublicMarketList
 from generator.verify import request_table
 from generator.verify.contract import answers
-from generator.verify.contract.plans import LIST, broken, note, wrong
+from generator.verify.contract.findings import broken, note, wrong
+from generator.verify.contract.plans import LIST
 from generator.verify.contract.subject import Subject, items_of, parsed_json
 from generator.verify.mismatches import Mismatch, Verdict
 from generator.verify.reader import SiteAnswer

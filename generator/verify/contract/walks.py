@@ -10,7 +10,8 @@ from generator.api import contract
 from generator.api.contract import PublicMarketList, PublicMarketListItem, Sort
 from generator.site.catalog import RANKS
 from generator.verify.contract import answers
-from generator.verify.contract.plans import ContractWalk, WalkedItem, WalkPlan, broken, no_answer, note, wrong
+from generator.verify.contract.findings import broken, no_answer, note, wrong
+from generator.verify.contract.plans import ContractWalk, WalkedItem, WalkPlan
 from generator.verify.contract.subject import Subject
 from generator.verify.mismatches import Mismatch
 from generator.verify.reader import NoAnswerError, SiteAnswer

@@ -7,7 +7,7 @@ from pydantic import TypeAdapter
 
 from generator.api import downloads, keys
 from generator.api.downloads import ChangesHead, DownloadFile, DumpHead
-from generator.downloads import dump
+from generator.downloads import dump, market_lines
 from tests.downloads import states
 from tests.support.faults import Seen
 from tests.support.readers import parquet
@@ -70,7 +70,7 @@ def lines_of(objects: Objects, key: str) -> Lines | None:
 
 @lru_cache(maxsize=1_000)
 def _lines(dumped: bytes) -> Lines:
-    return {dump.id_of(line): line for line in dump.lines([dumped])}
+    return {market_lines.id_of(line): line for line in dump.lines([dumped])}
 
 
 def seen(lines: Lines) -> tuple[Seen, ...]:
