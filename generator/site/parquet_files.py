@@ -73,7 +73,7 @@ class ParquetFiles:
         with self.files.opened(head.ndjson) as ndjson:
             lines = dump.lines(iter(lambda: ndjson.read(_PIECE), b""))
             draft = self.files.draft(
-                lambda write: parquet.markets(write, lines, self.config.variant, urls(self.listed.catalog, links))
+                lambda write: parquet.markets(write, lines, self.config.variant, _urls(self.listed.catalog, links))
             )
         made = self.files.stage(draft, MarketsFile.of(draft.content, self.config.files_url, "parquet"))
         return self._noted(made, digest)
@@ -154,7 +154,7 @@ class ParquetFiles:
         return self.files.folder.has(file.key)
 
 
-def urls(catalog: Catalog, links: Links) -> Callable[[str], str | None] | None:
+def _urls(catalog: Catalog, links: Links) -> Callable[[str], str | None] | None:
     """Gives the address of a market's page by its id; None if no market has one."""
     if links.url is None:
         return None
