@@ -290,7 +290,7 @@ def _in_order(table: str, sources: Sequence[_Source]) -> Iterator[Records]:
         yield from records.merged(table, [one.rows for one in group])
 
 
-def urls(catalog: Catalog, links: Links) -> Callable[[str], str | None] | None:
+def _urls(catalog: Catalog, links: Links) -> Callable[[str], str | None] | None:
     """Gives the address of a market's page by its id; None if no market has one."""
     if links.url is None:
         return None
