@@ -105,7 +105,8 @@ def readers(programs: list[str]) -> Iterator["subprocess.Popen[str]"]:
 
 @pytest.mark.campaign(short=0)
 def test_all_libraries_read_the_state_that_they_began_with(settings: Config) -> None:
-    expected = details(settings)
+    expected, all_points = details(settings), points(settings)
+    of = {detail["market"]["id"]: all_points.get(detail["market"]["id"], []) for detail in expected}
     with readers([shown(heading, settings) for heading in ("DuckDB", "polars", "pandas")]) as process:
         republish(settings)
         answer, _ = process.communicate("go on\n")
@@ -116,14 +117,15 @@ def test_all_libraries_read_the_state_that_they_began_with(settings: Config) -> 
     for detail in expected:
         volumes[detail["market"]["status"]] += detail["market"]["volume"]
     assert {status: volume for status, _, volume in by_status} == pytest.approx(volumes)
-    months = Counter(point["timestamp"][:7] for detail in expected for point in detail["probHistory"])
+    months = Counter(time[:7] for rows in of.values() for time, _ in rows)
     assert {month: count for month, count, _ in by_month} == {m: n for m, n in months.items() if m >= "2025-06"}
-    assert sum(points for *_, points in by_resolution) == sum(len(detail["probHistory"]) for detail in expected)
-    of_open = [detail for detail in expected if detail["market"]["status"] == "open" and detail["probHistory"]]
+    assert sum(number for *_, number in by_resolution) == sum(map(len, of.values()))
+    markets = [detail["market"] for detail in expected]
+    of_open = [market for market in markets if market["status"] == "open" and of[market["id"]]]
     assert [row[:3] for row in by_polars] == [
-        [detail["market"]["id"], detail["market"]["volume"], len(detail["probHistory"])] for detail in of_open
+        [market["id"], market["volume"], len(of[market["id"]])] for market in of_open
     ]
-    assert [row[3] for row in by_polars] == [detail["probHistory"][-1]["prob"] for detail in of_open]
+    assert [row[3] for row in by_polars] == [of[market["id"]][-1][1] for market in of_open]
     assert [row for row in by_pandas if row[2] > 0] == [row[:3] for row in by_polars]
 
 

@@ -84,7 +84,7 @@ class ParquetFiles:
         if before and is_same and self.files.folder.has(before.key):
             made = before.served_from(self.base_url)
         else:
-            made = self._markets(head, urls(self.listed.catalog, links))
+            made = self._markets(head, _urls(self.listed.catalog, links))
         return replaced(head, markets=[head.ndjson, made]), {made.name: digest} if digest else {}
 
     def _markets(self, head: DumpHead, url_of: Callable[[str], str | None] | None) -> MarketsFile:

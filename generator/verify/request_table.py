@@ -1,11 +1,9 @@
-"""The table of requests: what every edge must make of each, and which of them any deployment must answer so.
+"""The table of requests that the contract, or habit, has an answer to, some of which any deployment is sent.
 
 It is data, in requests/: core.json, and extended.json with what the extended variant makes of other requests and of
 some of these. Rows come in blocks, each of a kind. What is asked in one of the kind `contract` the contract answers; in
 one of the kind `habit` it is silent, and other servers may answer otherwise: `verify --contract` sends some rows of
-both. All other blocks are about this program's router, and only its tests run them: `key` is the object that is read,
-`search` the list that a search filters, `server` the statuses of a server that reads a path before the router does, and
-`core_only` marks what no HTTP request can hold.
+both. Tests run all of them on every edge, and blocks of their own about this program's router.
 """
 
 import json
@@ -35,10 +33,10 @@ class RequestBlock(NamedTuple):
     rows: list[RequestRow]
 
 
-def blocks(variant: Variant) -> list[RequestBlock]:
+def blocks(variant: Variant, folder: Path = _FOLDER) -> list[RequestBlock]:
     """The table of this name. That of the extended variant has only what differs from the core's, or is added."""
     found = list[RequestBlock]()
-    for row in json.loads((_FOLDER / f"{variant}.json").read_text("utf-8")):
+    for row in json.loads((folder / f"{variant}.json").read_text("utf-8")):
         if "about" in row:
             found.append(RequestBlock(row["about"], row.get("kind", "router"), []))
         else:

@@ -89,7 +89,7 @@ PAGE: Final = keys.page("open/popular", GENERATION, 20, 40)
 DETAIL: Final = keys.detail(market_id(1))
 NAMED_FILES: Final = (f"v1/dumps/markets/{'0' * 32}.ndjson.gz", f"v1/changes/{'f' * 32}.ndjson.gz")
 ALL_FILES: Final = (*NAMED_FILES, *(f"v1/dumps/{rest}/{'9' * 32}.parquet" for rest in (
-    "markets", "history/state=archive/month=2026-10", "fills/state=open/part=07",
+    "markets", "history/period=2026-10", "candles/day/period=2026",
 )))  # fmt: skip
 
 

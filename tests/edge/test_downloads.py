@@ -33,8 +33,8 @@ NDJSON: Final = named("v1/dumps/markets", ".ndjson.gz")
 FILES: Final = (
     NDJSON,
     named("v1/dumps/markets", ".parquet"),
-    named("v1/dumps/history/state=archive/month=2026-10", ".parquet"),
-    named("v1/dumps/fills/state=open/part=07", ".parquet"),
+    named("v1/dumps/history/period=2026-10", ".parquet"),
+    named("v1/dumps/candles/day/period=2026", ".parquet"),
     named("v1/changes", ".ndjson.gz"),
 )
 #: The key of each document by its path.
@@ -164,7 +164,7 @@ def test_a_range_of_another_file_is_the_whole_of_this_one(edge: EdgeSite) -> Non
 @pytest.mark.parametrize("headers", [{}, {"Range": "bytes=0-9"}, {"If_None_Match": "*"}, {"If_Range": '"x"'}])
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
 def test_a_file_that_is_gone_is_not_found(edge: EdgeSite, method: str, headers: Mapping[str, str]) -> None:
-    for key in (GONE, GONE.replace("markets", "history/state=open/part=99").replace(".ndjson.gz", ".parquet")):
+    for key in (GONE, GONE.replace("markets", "history/period=2026-99").replace(".ndjson.gz", ".parquet")):
         answer = ask(edge, key, method, **headers)
         assert (answer.status, answer.headers["content-type"]) == (404, keys.CONTENT_TYPE)
         assert answer.body == (b"" if method == "HEAD" else contract.encode(contract.FIXED_ERRORS[404]))

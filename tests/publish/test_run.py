@@ -14,7 +14,7 @@ from generator.site.families import rank
 from generator.stores.directory import Directory
 from tests.support.project import ROOT
 from tests.support.sites.builds import files
-from tests.support.sites.publishing import EVERY, FX, OPEN, PublishedSite, Walk, copy_output, hour, walk
+from tests.support.sites.publishing import EVERY, FX, OPEN, PublishedSite, Walk, copy_output, fill_parquet, hour, walk
 from tests.support.sites.rows import insert_fx_member, insert_market, market_id
 from tests.support.stores.s3.behaviour import SLOW_DOWN
 from tests.support.stores.s3.wire import Request
@@ -232,12 +232,13 @@ def test_large_files_are_uploaded_one_at_a_time(published_site: PublishedSite, m
             most = max(most, len(at_once))
             at_once.remove(request.key)
 
+    fill_parquet(published_site)
     published_site.server.before = slowly
-    published_site.done("rebuild", "--as-of", hour(1), dumps__parquet="true", dumps__fills="true")
+    published_site.done("rebuild", "--as-of", hour(1))
     assert most > 1
     most, patience_s = 0, 0.01
     monkeypatch.setattr(apply, "_LARGE", 1)
-    published_site.done("publish", dumps__parquet="true", dumps__fills="true", publish__target="s3://markets/another/")
+    published_site.done("publish", publish__target="s3://markets/another/")
     assert most == 1
 
 

@@ -16,7 +16,7 @@ from generator.api import keys
 from generator.api.downloads import CANDLES, RAW, TABLES, DumpHead, PeriodFile
 from generator.builder import collector
 from generator.config.settings import Config
-from generator.downloads.pipes import WrittenTable
+from generator.downloads.parquet import WrittenTable
 from generator.errors import GuardError
 from generator.models import replaced
 from generator.site import parquet_files

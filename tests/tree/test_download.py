@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from generator.api.downloads import MarketsFile
-from generator.downloads.pipes import WrittenTable
+from generator.downloads.parquet import WrittenTable
 from generator.tree.download import Draft, NewFiles, Write
 from generator.tree.folder import Output, locked
 

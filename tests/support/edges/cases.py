@@ -1,8 +1,11 @@
 """What every edge must make of the table of requests: shared by the harness of every runtime.
 
-The table is the program's, in generator/verify/requests. That of the extended variant is for a build with the settings
-EXTENDED of support.py. A row with `search` is answered by the search index: it names the list, and whether its page has
-items. On an edge that cannot search, the row is a 400 for `unsearched`, or for `q`.
+The table is the program's, in generator/verify/requests, and that of requests/ beside this module, whose blocks are
+about the router: `key` is the object that is read, `search` the list that a search filters, `server` the statuses of a
+server that reads a path before the router does, and `core_only` marks what no HTTP request can hold. The table of the
+extended variant is for a build with the settings EXTENDED of support.py. A row with `search` is answered by the search
+index: it names the list, and whether its page has items. On an edge that cannot search, the row is a 400 for
+`unsearched`, or for `q`. Each document of the table of families has rows, too.
 
 A harness asks `requests(output)` for the table, runs it, and asserts both that `mismatch…` finds nothing and how many
 cases it ran. What the placeholders in it stand for, placeholders.py says.
@@ -29,6 +32,8 @@ from tests.support.edges.placeholders import Build
 from tests.support.edges.servers import Answer
 
 _DEFAULT: Final = Config()
+#: The blocks that only tests run.
+_OF_ROUTER: Final = Path(__file__).with_name("requests")
 #: An index and two chunks.
 MOST_READS: Final = 3
 
@@ -102,7 +107,8 @@ def _of_documents(output: Path) -> dict[str, Mapping[str, Any]]:
 
 
 def _rows(table: Variant) -> dict[str, Mapping[str, Any]]:
-    given = [row for block in request_table.blocks(table) for row in block.rows]
+    found = [*request_table.blocks(table), *request_table.blocks(table, _OF_ROUTER)]
+    given = [row for block in found for row in block.rows]
     rows = {row["request"]: row for row in given}
     assert len(rows) == len(given), "a request stands in the table twice"
     return rows
