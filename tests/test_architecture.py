@@ -26,8 +26,8 @@ MODULES: Final = {dotted(ROOT / module.path): module for module in structure.mod
 
 #: Modules at the root, which every package may import. They import nothing but each other.
 ROOT_LEAVES: Final = {
-    "commit", "errors", "file_times", "filesystem", "findings", "garbage", "metrics", "metrics_file", "models",
-    "process_identity", "program", "progress", "time_limit", "wording",
+    "commit", "documentation", "errors", "file_times", "filesystem", "findings", "garbage", "metrics", "metrics_file",
+    "models", "process_identity", "program", "progress", "time_limit", "wording",
 }  # fmt: skip
 #: What each package may import. `builder` and `publish` never meet: they share `output/` alone.
 MAY_IMPORT: Final[Mapping[str, set[str]]] = {

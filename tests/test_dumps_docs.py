@@ -201,7 +201,11 @@ def put(settings: Config, lines: Iterable[bytes]) -> MarketsFile:
 LINES: Final = 10
 LIBRARIES: Final = ("DuckDB", "polars", "pandas")
 _PARTS: Final = re.compile(r"^### ([^\n]+)\n(.*?)(?=^### |\Z)", re.DOTALL | re.MULTILINE)
-QUESTIONS: Final = dict(_PARTS.findall(section("docs/dumps.md", "Four questions")))
+#: With what is shown of histories.
+QUESTIONS: Final = {
+    name: text for heading in ("Four questions", "Histories")
+    for name, text in _PARTS.findall(section("docs/dumps.md", heading))
+}  # fmt: skip
 Rows = list[list[Any]]
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from generator import program
+from generator import documentation
 from generator.builder.preflight import BuildCheck
 from generator.cli import logs
 from generator.cli.command import Subcommand, env_files, now
@@ -33,7 +33,7 @@ def check_command(settings: Config, *, published: bool, names_all: bool, **optio
         findings = list(_findings(settings, check))
     for finding in findings:
         text = finding.sentence() if logs.are_json() else str(finding)
-        logs.result(program.located(text), finding.severity)
+        logs.result(documentation.located(text), finding.severity)
     errors = sum(finding.severity is Severity.ERROR for finding in findings)
     if errors or check.measured is None:
         which = "this error" if errors == 1 else f"these {errors} errors"

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import click
 
-from generator import program
+from generator import documentation
 from generator.api import contract, keys
 from generator.builder.guards import BuildOverrides
 from generator.cli import logs
@@ -63,7 +63,7 @@ def demo_command(settings: Config, as_of: datetime | None, markets: int, *, is_s
         logs.result(f"now: open {page}, or ask the server")
         serve(settings, **address)
     else:
-        server = "make serve" if program.is_here() else "public-markets serve"
+        server = "make serve" if documentation.is_here() else "public-markets serve"
         logs.result(f"now: {server}, or open {page}")
 
 
@@ -72,7 +72,7 @@ def _make_up(settings: Config, as_of: datetime, markets: int) -> None:
     path = sqlite_path(settings)
     if path is None:
         raise SourceError(
-            f"demo creates only SQLite databases, not {display_url(settings)}; pass --set source.url=sqlite:///shape.db"
+            f"demo creates only SQLite databases, not {display_url(settings)}; pass --set source.url=sqlite:///demo.db"
         )
     if path.exists():
         logs.notice(f"{path} exists already; delete it to create a new one")

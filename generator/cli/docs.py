@@ -2,7 +2,7 @@
 
 import click
 
-from generator import program
+from generator import documentation
 from generator.cli import logs
 from generator.cli.command import CommandWithoutSettings
 
@@ -10,4 +10,4 @@ from generator.cli.command import CommandWithoutSettings
 @click.command(cls=CommandWithoutSettings, name="docs")
 def docs_command() -> None:
     """Say where the docs of this installation lie."""
-    logs.result(str(program.folder()))
+    logs.result(str(documentation.folder()))

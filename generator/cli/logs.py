@@ -10,7 +10,7 @@ from typing import Final, Literal
 
 import click
 
-from generator import program
+from generator import documentation
 from generator.config import passwords
 from generator.config.settings import Config
 from generator.progress import Span
@@ -105,7 +105,7 @@ def failure(sentence: str, exit_code: int) -> None:
     if are_json():
         LOG.error("%s", sentence, extra={"fields": {"exit_code": exit_code}})
     else:
-        click.echo(f"error: {program.located(sentence)}", err=True)
+        click.echo(f"error: {documentation.located(sentence)}", err=True)
 
 
 class _Formatter(logging.Formatter):
@@ -115,7 +115,7 @@ class _Formatter(logging.Formatter):
 
     def message(self, record: logging.LogRecord) -> str:
         """The message; ours never hold a password, and hiding one there could hide a word that equals it."""
-        text = program.located(record.getMessage())
+        text = documentation.located(record.getMessage())
         return text if record.name == LOG.name else self._passwords.hidden(text)
 
     def trace(self, record: logging.LogRecord) -> str:

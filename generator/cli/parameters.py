@@ -1,4 +1,4 @@
-"""Types of arguments and options that several commands take."""
+"""Types of arguments and options that several commands take, and how `publish.target` is opened for them."""
 
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping

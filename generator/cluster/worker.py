@@ -28,7 +28,12 @@ _watching: Final[list[list[str]]] = []
 
 @contextmanager
 def refused() -> Iterator[list[str]]:
-    """Let no thread of this process load a pickle that names more than `bytes` during the block; yield the names."""
+    """Let no thread of this process load a pickle that names more than `bytes` during the block; yield the names.
+
+    Whoever makes a pickle chooses the code that runs when it is loaded, and Dask loads those that its scheduler sends,
+    whatever a client asks for. Python tells an audit hook of each class or function that a pickle names, wherever it is
+    loaded; a pickle that names none can only hold plain data.
+    """
     names = list[str]()
     _install()
     _watching.append(names)

@@ -1,4 +1,4 @@
-"""Settings of one value each: lines of text, addresses, files, durations, commands and shares."""
+"""What settings are made of: sections, lists of texts, and values such as addresses, files, durations and commands."""
 
 import re
 import shlex

@@ -1,4 +1,4 @@
-"""JavaScript without what only people read: text → text. CloudFront and CloudFormation count bytes.
+"""JavaScript and YAML without what only people read: text → text. CloudFront and CloudFormation count bytes.
 
 That includes that a name is constant: where nothing assigns to it, `let` does the same.
 
@@ -23,7 +23,10 @@ _WIDTH: Final = 1 << 30
 
 @cache
 def packed(text: str) -> str:
-    """The same document, each part on one line unless it holds a literal block; of the comments, the first stays."""
+    """A YAML document in fewer bytes, which CloudFormation counts.
+
+    Each part is on one line unless it holds a literal block; of the comments, the first stays.
+    """
     top = _TOP.match(text)
     node = yaml.compose(text, _LOADER)
     if node is not None:

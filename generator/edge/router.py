@@ -1,4 +1,4 @@
-"""The router core: the values of its template, and its text with no edge around it.
+"""The router core: the values of its template, the paths it knows, and its text with no edge around it.
 
 It decides nothing about requests; `templates/edge/router.js.j2` does.
 """
@@ -75,7 +75,8 @@ _OF_READERS: Final = (
     HTTPStatus.TOO_MANY_REQUESTS,
     HTTPStatus.SERVICE_UNAVAILABLE,
 )
-#: The parameter's name in its two spellings, and what may follow it.
+#: For edges that count requests before a script runs; the rule itself is `isSearch` in counting.js.j2. The name of the
+#: parameter in its two spellings, and what may follow it.
 _NAME: Final = "(?:q|%71)(?:=|&|$)"
 #: Matches the query of a search, as sent. Groups capture nothing, as WAF refuses such.
 QUERY_OF_SEARCH: Final = f"(?:^|&){_NAME}"

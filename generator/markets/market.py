@@ -1,4 +1,4 @@
-"""A public market, as lists show it. Pure."""
+"""A public market, as lists show it, and the digests by which its detail is known to be unchanged. Pure."""
 
 import hashlib
 from binascii import b2a_base64

@@ -1,4 +1,4 @@
-"""Decides which market slugs of the database can be used in a path. Pure."""
+"""Decides which slugs of markets can be used in a path, and which keys of theirs name and link them. Pure."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence

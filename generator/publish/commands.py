@@ -92,8 +92,12 @@ def _shown(seconds: float) -> str:
 _PATIENCE_S: Final = 30
 
 
-def send(config: Config, published: Manifest, *, patience_s: float = _PATIENCE_S) -> list[str]:
-    """Run the command, if there is one; return warnings, as its failure does not fail the publish.
+def notify(config: Config, published: Manifest, *, patience_s: float = _PATIENCE_S) -> list[str]:
+    """Tell followers that readers see something new, by `publish.notify_command`, if there is one.
+
+    Returns warnings, as its failure does not fail the publish. The lease is released before, so no publisher waits for
+    the command. It runs at least once for every commit that changed something, unless the publisher is killed after
+    releasing the lease: followers that must miss nothing also poll.
 
     Appended are the name of the newest step, empty if there is none (as after a takedown), and the address of the
     change feed's head, empty without a change feed.

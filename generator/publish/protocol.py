@@ -199,7 +199,7 @@ class Publisher:
 
     def _notify(self) -> None:
         if self._is_news and not self._extras.is_dry:
-            self.tally.warnings += commands.send(self._config, self._record().built)
+            self.tally.warnings += commands.notify(self._config, self._record().built)
 
     def _is_done(self, plan: Plan) -> bool:
         published = self._lease.published

@@ -1,4 +1,4 @@
-"""Finds generations of a folder that no build makes again, and whose files are not what they were."""
+"""What of a folder is not as its manifest says: files that it does not name, and generations that are damaged."""
 
 import os
 from collections.abc import Callable, Collection, Iterator
@@ -13,7 +13,7 @@ from generator.tree.generations import chunk_keys, has_index, is_index
 from generator.tree.manifest import Current, Manifest
 
 
-def paths(root: Path, known: Manifest) -> Iterator[Path]:
+def unknown_paths(root: Path, known: Manifest) -> Iterator[Path]:
     """Every path under `v1/` that the manifest does not name; symbolic links to folders are never ours."""
     chunks = chunk_keys(known.generations())
     prefixes = {keys.generation_prefix(*pair) for pair in known.generations()}

@@ -131,7 +131,7 @@ class DryFolder(Output):
     def unknown(self, known: Manifest) -> Iterator[Path]:
         """Every path under `v1/` that the manifest does not name."""
         of_folder = (path for path in super().unknown(known) if not self._is_hidden(self._name(path)))
-        yield from (*of_folder, *damage.paths(self._changes, known))
+        yield from (*of_folder, *damage.unknown_paths(self._changes, known))
 
     def discard(self, path: Path) -> None:
         """Have a file or a generation gone."""

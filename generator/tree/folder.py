@@ -325,7 +325,7 @@ class Output:
     def unknown(self, known: Manifest) -> Iterator[Path]:
         """Every path under `v1/` that the manifest does not name."""
         self._ours.path(self._root / API_VERSION)
-        yield from damage.paths(self._root, known)
+        yield from damage.unknown_paths(self._root, known)
 
     def strangers(self, known: Manifest) -> set[str]:
         """The keys of mutable objects that the manifest does not name."""

@@ -1,4 +1,4 @@
-"""What generations of both layouts have in common: the list they are made of, and how they are staged. Pure."""
+"""What is staged: an object, or a generation, whatever its layout, and the list that this is made of. Pure."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass

@@ -211,8 +211,10 @@ _HEAD_END: Final = b"\r\n\r\n"
 _FINAL: Final = 200
 
 
-def ask(address: str, headers: Mapping[str, str]) -> tuple[int, Mapping[str, str], bytes]:
-    """Status, headers by name in lower case, and the bytes behind them.
+def ask_bare_head(address: str, headers: Mapping[str, str]) -> tuple[int, Mapping[str, str], bytes]:
+    """Ask with HEAD on a connection of its own: libraries hide a body that must not be there.
+
+    Returns status, headers by name in lower case, and the bytes behind them.
 
     Raises OSError if the server is not reached or silent, SlowError, and HTTPException for what is no answer.
     """

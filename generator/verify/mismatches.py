@@ -1,4 +1,4 @@
-"""How an answer can differ from what it must be, and how bad that is."""
+"""How an answer can differ from what it must be, in form or content, and how bad that is."""
 
 from collections.abc import Iterable, Iterator
 from enum import IntEnum

@@ -11,7 +11,7 @@ from urllib.parse import quote, urlencode, urlsplit
 
 from generator.api import file_names
 from generator.errors import VerifyError
-from generator.verify.exchange import Connections, Exchange, SlowError, UnfitError, ask
+from generator.verify.exchange import Connections, Exchange, SlowError, UnfitError, ask_bare_head
 from generator.verify.spooled_body import SpooledBody
 from generator.wording import counted, escaped
 
@@ -253,7 +253,7 @@ class SiteReader:
     ) -> SiteAnswer:
         """One request, and no other that its answer leads to."""
         if method == "HEAD":
-            return SiteAnswer(target, *ask(address, {**_HEADERS, **headers}))
+            return SiteAnswer(target, *ask_bare_head(address, {**_HEADERS, **headers}))
         with self._connections.sent(method, address, {**_HEADERS, **headers}) as exchange:
             return SiteAnswer(target, exchange.status, exchange.headers, read(exchange))
 

@@ -220,8 +220,8 @@ def mark_as_demo(site: PublishedSite) -> None:
 
 
 def use_the_default_source(site: PublishedSite) -> None:
-    Path("markets.db").rename("shape.db")
-    Path("config.yaml").write_text("source: {url: 'sqlite:///shape.db'}\n", "utf-8")
+    Path("markets.db").rename("demo.db")
+    Path("config.yaml").write_text("source: {url: 'sqlite:///demo.db'}\n", "utf-8")
 
 
 def test_a_demo_database_is_built_but_not_published(empty: PublishedSite) -> None:
@@ -246,7 +246,7 @@ def test_the_default_source_is_built_but_not_published(empty: PublishedSite) -> 
 
 def test_a_database_named_as_the_demo_on_purpose_is_published(published_site: PublishedSite) -> None:
     use_the_default_source(published_site)
-    published_site.done("rebuild", "--as-of", hour(1), source__url="sqlite:///shape.db")
+    published_site.done("rebuild", "--as-of", hour(1), source__url="sqlite:///demo.db")
 
 
 # Unknown objects, and unreliable stores

@@ -259,7 +259,7 @@ HEAD: Final = b'HTTP/1.1 200 OK\r\nETag: "x"\r\nContent-Length: 2\r\n\r\n'
 @pytest.mark.parametrize("before", [b"", b"HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\n"])
 def test_what_follows_the_head_is_seen(before: bytes, body: bytes) -> None:
     with hostile(lambda _: [before + HEAD + body]) as server:
-        found = exchange.ask(f"{server.url}/a?b=%20c", {})
+        found = exchange.ask_bare_head(f"{server.url}/a?b=%20c", {})
     assert found == (200, {"etag": '"x"', "content-length": "2"}, body)
     assert (server.method, server.asked) == ("HEAD", ["/a?b=%20c"])
 
@@ -267,7 +267,7 @@ def test_what_follows_the_head_is_seen(before: bytes, body: bytes) -> None:
 @pytest.mark.parametrize("raw", [b"", b"\x16\x03\x01", b"SSH-2.0-OpenSSH\r\n"])
 def test_what_is_no_answer_to_head_is_refused(raw: bytes) -> None:
     with hostile(lambda _: [raw]) as server, pytest.raises(HTTPException):
-        exchange.ask(f"{server.url}/", {})
+        exchange.ask_bare_head(f"{server.url}/", {})
 
 
 # ── content ───────────────────────────────────────────────────────────────────────────────────────────────────────

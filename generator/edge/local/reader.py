@@ -1,4 +1,4 @@
-"""The address of a reader behind proxies. Follows nginx's realip module with `real_ip_recursive`."""
+"""Who asks the local server: address, network and host, and what these may ask for."""
 
 import ipaddress
 import re
@@ -15,7 +15,12 @@ _LOCALHOST: Final = "localhost"
 
 
 class Hosts:
-    """Loopback names, and the host that `serve` listens on with its address; every address if it listens on all."""
+    """For which hosts the local server shows the pages for people.
+
+    That is, loopback names, and the host that `serve` listens on with its address; every address if it listens on all.
+    A site in the operator's browser can have its own name lead to this machine (DNS rebinding), and would then read the
+    pages as its own. It cannot do so under an IP address, nor under a name that it does not control.
+    """
 
     def __init__(self, host: str, address: str) -> None:
         self._names = {_LOCALHOST, _comparable(host)}
