@@ -201,11 +201,9 @@ def put(settings: Config, lines: Iterable[bytes]) -> MarketsFile:
 LINES: Final = 10
 LIBRARIES: Final = ("DuckDB", "polars", "pandas")
 _PARTS: Final = re.compile(r"^### ([^\n]+)\n(.*?)(?=^### |\Z)", re.DOTALL | re.MULTILINE)
+QUESTIONS: Final = dict(_PARTS.findall(section("docs/dumps.md", "Four questions")))
 #: With what is shown of histories.
-QUESTIONS: Final = {
-    name: text for heading in ("Four questions", "Histories")
-    for name, text in _PARTS.findall(section("docs/dumps.md", heading))
-}  # fmt: skip
+PARTS: Final = QUESTIONS | dict(_PARTS.findall(section("docs/dumps.md", "Histories")))
 Rows = list[list[Any]]
 
 
@@ -238,7 +236,7 @@ json.dump([rows for part, rows in found if not part.lstrip().startswith("SET")],
 def programs(question: str) -> list[str]:
     """The programs as readers run them: after the first blocks of their libraries, unless they begin anew."""
     found, begun = (
-        _blocks(QUESTIONS[question]),
+        _blocks(PARTS[question]),
         [_blocks(section("docs/dumps.md", library))[0] for library in LIBRARIES],
     )
     return [

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 import yaml
 from pydantic import BaseModel
+from pydantic.alias_generators import to_camel
 from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 
 from generator import __version__
@@ -85,7 +86,7 @@ def _get_document(one: Document) -> JsonObject:
     refused |= {"405": "MethodNotAllowed", "429": "TooManyRequests", "503": "Unavailable"}
     answer = {"description": f"The {one.name}.", "content": {"application/json": {"schema": ref(one.schema.__name__)}}}
     return {
-        "operationId": f"get{one.name.capitalize()}",
+        "operationId": to_camel(f"get_{one.name}"),
         "summary": headline,
         "description": f"{headline}.",
         "tags": [one.tag],

@@ -161,7 +161,7 @@ _TRADES: Final = _kind(
     Topic.TRADES,
     "setting",
     "points are whole now, and trades need dumps.fills: true",
-    "it says nothing any more: remove it, and set the other if all trades, which can tell who traded, are to be public",
+    "set it if all trades, which can tell who traded, are to be public; dumps.histories says nothing any more",
 )
 #: What to expect of a time in the future, by the market's column.
 _LEADS: Final = {"created_at": "new", "last_activity_at": "activity", "resolved_at": "ended"}
@@ -194,7 +194,7 @@ def of_histories(config: Config, before: Mapping[str, Any]) -> Iterator[Finding]
     `before` are the settings that are recorded with the last build.
     """
     if config.dumps.histories is not None or (before.get("dumps.parquet") and "dumps.fills" not in before):
-        yield _TRADES.about("dumps.histories")
+        yield _TRADES.about("dumps.fills")
 
 
 def false_version(market_id: str) -> Finding:

@@ -1,9 +1,9 @@
 """The table of contents: every kind of object under `v1/`, in publication order. Pure.
 
 Start here to see what is published, or to add to it: what is made of the catalog, or of settings, is a module that
-makes it and a row. Whatever has to know all kinds goes over these rows: the maker, and with it manifest and record;
-publication order; the routes of every edge; OpenAPI, `/v1/` and `llms.txt`; `verify` and the inspection page. How
-generations of lists, of the search index and of downloads are read, `tree.families` knows.
+makes it and a row. Whatever has to know all documents goes over these rows: the maker, and through what it makes
+manifest, record and plan; publication order; the routes of every edge; OpenAPI, `/v1/` and `llms.txt`; `verify` and the
+inspection page. What has generations is in `tree.generations`, too, which knows how theirs are read.
 
 `<list>` is `<status>/<sort>`, or `<status>.<category>/<sort>` for a category, given by its slug. The search index has
 the keys of a list `all/search` in the layout `chunks`, in either layout. The `<digest>` of a slug is taken in lower

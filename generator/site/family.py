@@ -39,7 +39,7 @@ class Retirement(Enum):
 
     REPLACED = "the next build that has another, or settings that switch it off"
     WITHDRAWN = "its market is no longer public"
-    EXPIRED = "its generation was replaced longer than `cursor.lifetime` ago, as its head says"
+    EXPIRED = "its generation was replaced longer than `cursor.lifetime` ago"
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class Family:
 
     @property
     def retirement(self) -> Retirement:
-        """What ends an object."""
+        """What ends an object that readers may still ask for: an immutable one, if there are such."""
         if self.rank is Rank.DETAIL:
             return Retirement.WITHDRAWN
         return Retirement.EXPIRED if self.immutable else Retirement.REPLACED

@@ -113,7 +113,7 @@ def _introduction(config: Config) -> Iterator[str]:
 
 def _requests(config: Config, families: Sequence[Family]) -> Iterator[str]:
     index = make(config, families)
-    reference = contract.market_parameter(config.variant)
+    reference, told = contract.market_parameter(config.variant), {one.name: one.told(config) for one in families}
     found = [one for one in in_order(families) if one.is_on(config)]
     lines = {one.name: f"- {getattr(index, one.name)}: {one.told(config)}" for one in found}
     downloads = {one.name for one in found if one.immutable}
@@ -121,8 +121,8 @@ def _requests(config: Config, families: Sequence[Family]) -> Iterator[str]:
     yield ""
     yield lines.pop("openapi")
     del lines["llms"]  # it is this text
-    yield f"- {index.markets}?status=open&sort=popular&limit={contract.LIMIT_MAX}: a page of a list"
-    yield f"- {index.markets}/{{{reference}}}: one market with order book, recent fills and history"
+    yield f"- {index.markets}?status=open&sort=popular&limit={contract.LIMIT_MAX}: {told['lists']}"
+    yield f"- {index.markets}/{{{reference}}}: {told['details']}"
     yield from (line for name, line in lines.items() if name not in downloads)
     if index.market_url:
         yield f"- {index.market_url}: the page of a market, for people; fill in its `{links.name_in(index.market_url)}`"

@@ -112,7 +112,7 @@ class Manifest(StoredModel):
     `settings` are those that shape what is published, as JSON values by dotted key. `is_clock_set`: the operator chose
     `as_of`; in a state that follows another, ages count by such a clock, as every run so far had one. `is_demo`: its
     markets are made up.
-    `current` maps every family (see `tree.families`) to its current generation: each list by name, the search index,
+    `current` maps every family (see `tree.generations`) to its current generation: each list by name, the search index,
     the dump and the change feed. `objects` maps the key of every mutable object to a digest of its bytes and headers.
     `markets` maps the id of every public market to its memberships in all generations that exist, and so to the lists
     that may hold it.

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
 from pydantic_core import from_json
 
@@ -18,11 +18,6 @@ from generator.verify.inquiry import Inquiry, of_items
 from generator.verify.mismatches import Mismatch, Verdict, flaws, not_ok, parsed
 from generator.verify.reader import LONGEST, SiteAnswer
 
-#: The documents that every site has and no market is in, with their types.
-_DOCUMENTS: Final = {
-    f"{ROOT}{path}": family.media_type.partition(";")[0]
-    for family in FAMILIES if family.of_settings or family.rank is Rank.BUILD for path in family.documents
-}  # fmt: skip
 #: The documents of markets that have checks of their own.
 _CHECKED: Final = frozenset({"snapshot", "feeds"})
 #: What of OpenAPI depends on settings that nothing published tells: prose, examples, addresses, lengths of texts.
@@ -33,7 +28,7 @@ _NAMES: Final = frozenset({"properties", "parameters", "schemas"})
 
 def check_documents(asked: Inquiry) -> Iterator[Mismatch]:
     """The documents that no market is in, and the dump, if the site says that it has one."""
-    for path, content_type in _DOCUMENTS.items():
+    for path, content_type in _fixed(asked.site.offers):
         answer = asked.reader.get(path)
         yield from (Mismatch(Verdict.BROKEN, answer.target, text) for text in flaws(answer, content_type))
         if answer.status != HTTPStatus.OK or not _is_readable(answer.body, content_type):
@@ -44,15 +39,35 @@ def check_documents(asked: Inquiry) -> Iterator[Mismatch]:
         yield Mismatch(Verdict.BROKEN, f"/{keys.head(keys.DUMPS)}", "is missing, but the index of the site names it")
 
 
+def _fixed(offers: SiteIndex) -> Iterator[tuple[str, str]]:
+    """The path and the type of each document that no market is in: the index, and what it names."""
+    for family in FAMILIES:
+        is_fixed = family.of_settings is not None or family.rank is Rank.BUILD
+        if is_fixed and (family.path == "" or getattr(offers, family.name, None)):
+            yield from ((f"{ROOT}{path}", family.media_type.partition(";")[0]) for path in family.documents)
+
+
 def check_made(asked: Inquiry) -> Iterator[Mismatch]:
     """The documents that are made of markets, where they are published, but those that have checks of their own."""
     for family in _of_markets(asked.site):
         for artifact in _made(asked.site, family):
             answer = asked.reader.get(artifact.key, longest=max(LONGEST, 2 * len(artifact.body)))
-            page, broken = parsed(answer, family.schema) if family.schema else (None, [])
+            if family.schema is None:
+                yield from _unlike_bytes(asked, answer, family, artifact.body)
+                continue
+            page, broken = parsed(answer, family.schema)
             yield from broken
             if page is not None:
                 yield from _unlike_made(asked, answer, from_json(answer.body), from_json(artifact.body))
+
+
+def _unlike_bytes(asked: Inquiry, answer: SiteAnswer, family: Family, wanted: bytes) -> Iterator[Mismatch]:
+    """Tell if a document that is not JSON is another."""
+    yield from (Mismatch(Verdict.BROKEN, answer.target, text) for text in flaws(answer, family.media_type))
+    if answer.status != HTTPStatus.OK:
+        yield not_ok(answer)
+    elif answer.body != wanted:
+        yield Mismatch(Verdict.WRONG, answer.target, f"is not what {asked.site.basis} makes it{answer.age}")
 
 
 def _of_markets(site: ExpectedSite) -> Iterator[Family]:
@@ -78,15 +93,20 @@ def _unlike_made(
     asked: Inquiry, answer: SiteAnswer, shown: Mapping[str, Any], wanted: Mapping[str, Any]
 ) -> Iterator[Mismatch]:
     """Tell what differs: it may be as of an earlier build, which changed nothing in it."""
-    for name, value in wanted.items():
-        if name == "asOf" or shown[name] == value:
+    for name in {**wanted, **shown}:
+        found, value = shown.get(name), wanted.get(name)
+        if name == "asOf" or found == value:
             continue
-        if isinstance(value, list):
-            ids = [item["id"] for item in shown[name]]
-            yield of_items(asked, answer, shown[name], value, can_be_stale=ids == sorted({*ids}))
+        if _are_markets(found) and _are_markets(value):
+            ids = [item["id"] for item in found]
+            yield of_items(asked, answer, found, value, can_be_stale=ids == sorted({*ids}))
         else:
-            told = f"says {shown[name]!a:.80} for {name}; by {asked.site.basis} it is {value!a:.80}{answer.age}"
+            told = f"says {found!a:.80} for {name}; by {asked.site.basis} it is {value!a:.80}{answer.age}"
             yield Mismatch(Verdict.WRONG, answer.target, told)
+
+
+def _are_markets(value: Any) -> TypeGuard[list[dict[str, Any]]]:
+    return isinstance(value, list) and all(isinstance(item, dict) and "id" in item for item in value)
 
 
 def check_index(asked: Inquiry) -> Iterator[Mismatch]:

@@ -47,7 +47,7 @@ def change(site: ClusterSite, *, has_versions: bool) -> None:
 def test_bytes_equal_those_of_forked_workers_in_a_first_build_and_after_changes(
     cluster_site: ClusterSite, workers: Cluster, settings: dict[str, str], *, has_versions: bool
 ) -> None:
-    full = {"dumps.parquet": "true", "dumps.histories": "full"}
+    full = {"dumps.parquet": "true", "dumps.fills": "true"}
     cluster_site.settings = {**settings, "guards.max_invalid": "0.1", **full}
     if has_versions:
         for name in ("detail_version", "market_version"):

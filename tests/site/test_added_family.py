@@ -96,6 +96,9 @@ def verify_served(patched: Path, folder: Path) -> None:
         (folder / "output/v1/hello.json").write_text('{"openMarkets":7777}', "utf-8")
         with pytest.raises(AssertionError, match=r"hello\.json.* says 7777 for openMarkets"):
             run(patched, "generator", *asked, cwd=folder)
+        (folder / "output/v1/hello.json").unlink()
+        with pytest.raises(AssertionError, match=r"hello\.json.*503"):
+            run(patched, "generator", *asked, cwd=folder)
     finally:
         served.terminate()
         served.wait()

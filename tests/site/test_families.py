@@ -24,7 +24,7 @@ def test_every_published_object_is_in_one_row_which_tells_how_it_is_served(layou
         "layout": layout,
         "search": "title",
         "dumps__parquet": True,
-        "dumps__histories": "full",
+        "dumps__fills": True,
     }
     seed(tmp_path / "markets.db", as_of=AS_OF, markets=30)
     build_now(make_config(tmp_path, **settings))
