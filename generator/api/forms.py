@@ -67,6 +67,11 @@ def uuid(value: Any) -> str:
     return lowered
 
 
+def is_uuid(text: str) -> bool:
+    """Whether the text is a UUID, in any case."""
+    return _UUID.fullmatch(text.lower()) is not None and not _BARE_UUID.fullmatch(text.lower())
+
+
 def is_plain(text: str) -> bool:
     """Whether a valid Unicode text holds no control character but tabs and line breaks: terminals obey the others."""
     encoded = text.encode()  # in which looking takes a twentieth of the time

@@ -161,7 +161,7 @@ _TRADES: Final = _kind(
     Topic.TRADES,
     "setting",
     "points are whole now, and trades need dumps.fills: true",
-    "set it if all trades, which can tell who traded, are to be public; dumps.histories says nothing any more",
+    "set it if all trades, which can tell who traded, are to be public, and take out dumps.histories",
 )
 #: What to expect of a time in the future, by the market's column.
 _LEADS: Final = {"created_at": "new", "last_activity_at": "activity", "resolved_at": "ended"}

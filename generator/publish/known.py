@@ -9,8 +9,9 @@ from functools import partial
 
 from pydantic import BaseModel, ValidationError
 
-from generator.api import forms, keys
+from generator.api import keys
 from generator.api.contract import API_VERSION
+from generator.api.forms import is_uuid
 from generator.config.settings import Config
 from generator.errors import OutputError, PublicMarketsError, StoreError
 from generator.publish import blocklist as store_blocklist
@@ -99,18 +100,12 @@ def _shown(store: Store, config: Config, name: str) -> Iterator[tuple[str, Shown
     """The markets that the store's objects show by this name: by a slug, or by the beginning of an id."""
     for slug in references.slugs_in(name, config):
         found = stored_market(store, keys.detail_by_slug(slug))
-        if found and (found.slug or "").lower() == slug.lower() and _is_uuid(found.id):
+        if found and (found.slug or "").lower() == slug.lower() and is_uuid(found.id):
             yield found.id.lower(), Shown(store.name, found.slug)
     if start := references.id_begun(name):
         prefix = f"{keys.DETAILS}/{start[:2]}/{start}"
         listed = map(keys.market_id, with_retries(lambda: [*store.keys(prefix)]))
-        yield from ((market_id, Shown(store.name, None)) for market_id in listed if market_id and _is_uuid(market_id))
-
-
-def _is_uuid(text: str) -> bool:
-    with suppress(ValueError):
-        return bool(forms.uuid(text))
-    return False
+        yield from ((market_id, Shown(store.name, None)) for market_id in listed if market_id and is_uuid(market_id))
 
 
 def require_empty(store: Store) -> None:

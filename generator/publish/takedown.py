@@ -228,7 +228,7 @@ def from_folder(config: Config, request: Request, notify: Notify, stored: Change
                 notify(f"{config.output}: {warning}")
             if request.is_blocked and request.ids:
                 # A market that is not published may be quoted as one that was quarantined.
-                withdrawal.delete_quotations(folder)
+                withdrawal.delete_quotations(folder, change.after.ids())
         except UnreadableManifestError as error:
             _delete_details_built(folder, change.after.ids())
             raise OutputError(f"{error.cause}; {_DETAILS_ONLY}; {error.remedy}") from error
@@ -243,4 +243,4 @@ def _delete_details_built(folder: Output, ids: frozenset[str]) -> None:
     details = [key for market_id in sorted(ids) for key in _details(folder.read, market_id)]
     for key in (*details, keys.ARCHIVE_PREFIX):
         folder.discard_key(key)
-    withdrawal.delete_quotations(folder)
+    withdrawal.delete_quotations(folder, ids)

@@ -11,6 +11,7 @@ from typing import BinaryIO, Final
 
 from generator.api import keys
 from generator.api.contract import API_VERSION
+from generator.api.forms import is_uuid
 from generator.progress import SILENT, Silent
 from generator.publish.lease import Lease
 from generator.publish.plan import NO_DOUBTS, Doubts
@@ -40,7 +41,7 @@ def from_folder(folder: Output, ids: Collection[str], lifetime: timedelta) -> tu
     for key in before.all_details(gone):
         folder.discard_key(key)
     folder.discard_key(keys.ARCHIVE_PREFIX)
-    delete_quotations(folder)
+    delete_quotations(folder, ids)
     # A killed build leaves objects that the manifest does not describe, and may have deleted details.
     doubted = frozenset[str]() if before.complete else frozenset({*before.objects, *folder.strangers(before)})
     lost = {market_id for market_id in before.markets if doubted and not folder.has(keys.detail(market_id))}
@@ -50,29 +51,50 @@ def from_folder(folder: Output, ids: Collection[str], lifetime: timedelta) -> tu
     return warnings
 
 
-def delete_quotations(folder: Output) -> None:
-    """Delete the pages that quote markets, and all of the report but its counts; the next build makes them again."""
+def delete_quotations(folder: Output, gone: Collection[str]) -> None:
+    """Delete the pages that quote markets, and all of the report but its counts; the next build makes them again.
+
+    `gone` are the markets (ids) that are taken down, which the report counts among those left out.
+    """
     for page in files.QUOTING:
         folder.discard_key(page)
     content = folder.read(files.REPORT)
-    if content is not None and (counts := _counts(content)) != content:
+    if content is not None and (counts := _counts(content, gone)) != content:
         # What changed in the folder after the build must not look older than it.
         folder.save_as_old(files.REPORT, counts)
 
 
-def _counts(report: bytes) -> bytes:
+#: What a report keeps: counts, and ids of markets that are gone, or that were never public.
+_COUNTS: Final = (
+    "asOf", "generator", "source", "markets", "takenDown", "search", "downloads", "retainedGenerations", "cost",
+)  # fmt: skip
+_COUNTS_OF_RUN: Final = (
+    "written", "writtenBytes", "unchanged", "deleted", "stepLines", "since", "withdrawn", "withdrawnEarlier", "details",
+    "seconds",
+)  # fmt: skip
+_LISTED_OF_RUN: Final = ("newLists", "added", "changed")
+
+
+def _counts(report: bytes, gone: Collection[str]) -> bytes:
     """A report without what tells of single markets, or of categories that may have been theirs alone.
 
-    The ids of those that are gone stay: later reports take them over.
+    Later reports take the ids of those that are gone over, and guards those of markets that were quarantined.
     """
     try:
         content = json.loads(report)
-        row_counts = [row["rows"] for row in content["quarantined"]]
-        content["quarantinedUnnamed"] += sum(row_counts)
-        content["run"] |= {"newLists": [], "added": [], "changed": []}
+        rows = [row for row in content["quarantined"] if row["relation"] == "markets" and is_uuid(row["key"])]
+        named = [{**row, "title": "", "reason": ""} for row in rows if row["key"].lower() not in gone]
+        others = sum(row["rows"] for row in content["quarantined"]) - sum(row["rows"] for row in named)
+        kept = {name: content[name] for name in _COUNTS} | {
+            "takenDown": sorted({*content["takenDown"], *gone}),
+            "run": {"newLists": [], "added": [], "changed": []}
+            | {name: content["run"][name] for name in _COUNTS_OF_RUN},
+            "quarantined": named,
+            "quarantinedUnnamed": content["quarantinedUnnamed"] + others,
+        }
     except (ValueError, TypeError, KeyError):  # of another version, or damaged
         return b"{}\n"
-    return json.dumps({**content, "lists": {}, "quarantined": [], "remarks": []}, indent=1).encode() + b"\n"
+    return json.dumps({**kept, "lists": {}, "remarks": []}, indent=1).encode() + b"\n"
 
 
 def finish(folder: Output, blocked: frozenset[str], lifetime: timedelta) -> tuple[str, ...]:

@@ -45,6 +45,11 @@ _NO_PARQUET: Final = (
     "deleted the Parquet files of the dump: the extra to read them is not installed; run pip install "
     "'public-markets[parquet]', then `public-markets rebuild` to make them again"
 )
+#: Where a former program made the dump, with histories divided by market.
+_DIVIDED: Final = (
+    "deleted the files of histories and fills, which an earlier version made; "
+    "run `public-markets rebuild` to publish histories again"
+)
 
 
 class OtherVersionError(OutputError):
@@ -133,7 +138,8 @@ class PublishedState:
         except ConfigError:
             dumps = replaced(config.dumps, parquet=False)
             return replaced(config, dumps=dumps), (_NO_PARQUET,)
-        return config, ()
+        is_divided = config.has_parquet and self.manifest.settings.get("dumps.histories") == "thinned"
+        return config, (_DIVIDED,) if is_divided else ()
 
     def _staged(self, catalog: Catalog) -> Staged:
         """The details that stay, by their digests; those in doubt are staged as they are found."""

@@ -10,7 +10,10 @@ from typing import Any
 
 import pytest
 
+from generator.builder.report_file import Excused
+from generator.publish.decisions import unblocked_since
 from generator.tree.files import INSPECTION, MANIFEST, QUOTING, REPORT
+from generator.tree.folder import read_only
 from generator.tree.layouts import COMPACT
 from tests.site.random_sites import rich_site
 from tests.site.taken_down import Workplace, traces, workplace
@@ -57,8 +60,12 @@ def test_the_pages_go_and_the_report_keeps_counts_until_the_next_build(place: Wo
     after = report_in(output)
     rows = sum(row["rows"] for row in before["quarantined"])
     assert (after["markets"], after["cost"]) == (before["markets"], before["cost"])
-    assert after["quarantinedUnnamed"] == before["quarantinedUnnamed"] + rows
-    assert (after["quarantined"], after["remarks"], after["lists"]) == ([], [], {})
+    # Guards go by the ids of what was never public.
+    assert {(row["relation"], row["title"], row["reason"]) for row in after["quarantined"]} <= {("markets", "", "")}
+    named = sum(row["rows"] for row in after["quarantined"])
+    assert after["quarantinedUnnamed"] + named == before["quarantinedUnnamed"] + rows
+    assert after["takenDown"] == sorted(place.site.ids)
+    assert (after["remarks"], after["lists"]) == ([], {})
     assert (after["run"]["written"], after["run"]["added"]) == (before["run"]["written"], [])
     place.build(place.site.as_of)
     assert quoting(place).keys() == {*QUOTING, REPORT}
@@ -96,6 +103,27 @@ def test_a_market_that_was_quarantined_is_not_quoted_either(place: Workplace) ->
     assert b"Said?" in b"".join(quoting(place).values())
     place.done("takedown", market_id(4))
     assert b"Said?" not in b"".join(quoting(place).values())
+    assert market_id(4) not in {row["key"] for row in report_in(place.folder / "output")["quarantined"]}
+
+
+def test_an_undo_that_no_build_knows_of_is_told(place: Workplace) -> None:
+    place.done("takedown", *place.site.ids)
+    place.done("takedown", "--undo", *place.site.ids)
+    output = place.folder / "output"
+    with read_only(output) as folder:
+        built = folder.manifest()
+    assert built
+    (warning,) = unblocked_since((output / REPORT).read_bytes(), built, ())
+    assert "no longer blocked, but still left out" in warning
+
+
+def test_what_was_quarantined_before_a_takedown_may_appear_after_it_and_nothing_else(place: Workplace) -> None:
+    with closing(sqlite3.connect(place.folder / "markets.db", isolation_level=None)) as database:
+        database.execute("UPDATE markets SET prob = 7 WHERE id = ?", [market_id(4)])
+    place.build(place.site.as_of)
+    place.done("takedown", market_id(3))
+    found = Excused.of((place.folder / "output" / REPORT).read_bytes(), ())
+    assert (found.ids, found.others) == (frozenset([market_id(4)]), 0)
 
 
 @pytest.mark.parametrize("content", [b"", b"{}", b"no report", b"[]"])
