@@ -96,12 +96,13 @@ FAMILIES: Final = (
         "build", (keys.BUILD,), Rank.BUILD, "as-of, counts", in_extended=", categories", schema=BuildRecord,
     ),
 )  # fmt: skip
-_BY_KEY: Final = {key: family for family in FAMILIES for key in family.keys}
+_BY_KEY: Final = {key: family for family in FAMILIES if not family.is_varied for key in family.keys}
+_VARIED: Final = tuple(family for family in FAMILIES if family.is_varied)
 
 
 def rank(key: str) -> Rank:
     """The place of an object that changes in publication order; that of a document if another version knows it."""
-    known = _BY_KEY.get(key) or next((family for family in FAMILIES if family.pattern.fullmatch(key)), None)
+    known = _BY_KEY.get(key) or next((family for family in _VARIED if family.pattern.fullmatch(key)), None)
     return known.rank if known else Rank.DOCUMENT
 
 

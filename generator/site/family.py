@@ -111,6 +111,11 @@ class Family:
         """The Cache-Control of what changes."""
         return keys.headers(self.keys[0])["Cache-Control"]
 
+    @property
+    def is_varied(self) -> bool:
+        """Whether there may be any number of objects that change."""
+        return any(map(_VARIABLE.search, self.keys))
+
     @cached_property
     def pattern(self) -> re.Pattern[str]:
         """What matches the keys of what changes."""
@@ -133,7 +138,7 @@ class Family:
     @property
     def documents(self) -> Mapping[str, str]:
         """The key of each document by its path below the API's root."""
-        if not self.is_addressed or any(map(_VARIABLE.search, self.keys)):
+        if not self.is_addressed or self.is_varied:
             return {}
         if self.address is not None:
             return {self.address: self.keys[0]}
