@@ -53,19 +53,10 @@ def test_another_kind_of_document_is_a_module_and_a_row() -> None:
     assert len(re.findall(r"^diff ", PATCH.read_text("utf-8"), re.MULTILINE)) == 2
 
 
-def test_it_is_built_described_published_verified_and_stays_through_a_takedown(patched: Path, tmp_path: Path) -> None:
-    def cli(*words: str) -> str:
-        return run(patched, "generator", *words, cwd=tmp_path)
-
-    (tmp_path / "target").mkdir()
-    (tmp_path / "config.yaml").write_text("layout: chunks\npublish: {target: ./target}\n", "utf-8")
-    cli("demo", "--markets", "30")
-    cli("publish", "--accept", "demo")
-    published, count = (
-        tmp_path / "target/v1",
-        json.loads((tmp_path / "output/v1/hello.json").read_bytes())["openMarkets"],
-    )
-    assert json.loads((published / "hello.json").read_bytes()) == {"openMarkets": count}
+def test_it_is_built_and_described(patched: Path, tmp_path: Path) -> None:
+    run(patched, "generator", "demo", "--markets", "30", "--set", "layout=chunks", cwd=tmp_path)
+    published = tmp_path / "output/v1"
+    assert json.loads((published / "hello.json").read_bytes())["openMarkets"] > 0
     assert json.loads((published / "index.json").read_bytes())["hello"].endswith("/v1/hello.json")
     assert "/v1/hello.json: how many markets are open" in (published / "llms.txt").read_text("utf-8")
     assert "v1/hello.json" in (tmp_path / "output/index.html").read_text("utf-8")
@@ -73,6 +64,19 @@ def test_it_is_built_described_published_verified_and_stays_through_a_takedown(p
     OpenAPIV31SpecValidator(described).validate()
     assert described["paths"]["/v1/hello.json"]["get"]["operationId"] == "getHello"
     assert described["components"]["schemas"]["Hello"]["required"] == ["openMarkets"]
+
+
+@pytest.mark.campaign(short=0)
+def test_it_is_published_planned_verified_and_stays_through_a_takedown(patched: Path, tmp_path: Path) -> None:
+    def cli(*words: str) -> str:
+        return run(patched, "generator", *words, cwd=tmp_path)
+
+    (tmp_path / "target").mkdir()
+    (tmp_path / "config.yaml").write_text("layout: chunks\npublish: {target: ./target}\n", "utf-8")
+    cli("demo", "--markets", "30")
+    cli("publish", "--accept", "demo")
+    published = tmp_path / "target/v1"
+    count = json.loads((published / "hello.json").read_bytes())["openMarkets"]
     taken = json.loads((published / "prices.json").read_bytes())["markets"][0]["id"]
     cli("takedown", "--yes", taken)
     assert json.loads((published / "hello.json").read_bytes()) == {"openMarkets": count - 1}
@@ -95,9 +99,6 @@ def verify_served(patched: Path, folder: Path) -> None:
         assert "answers as it must" in run(patched, "generator", *asked, cwd=folder)
         (folder / "output/v1/hello.json").write_text('{"openMarkets":7777}', "utf-8")
         with pytest.raises(AssertionError, match=r"hello\.json.* says 7777 for openMarkets"):
-            run(patched, "generator", *asked, cwd=folder)
-        (folder / "output/v1/hello.json").unlink()
-        with pytest.raises(AssertionError, match=r"hello\.json.*503"):
             run(patched, "generator", *asked, cwd=folder)
     finally:
         served.terminate()

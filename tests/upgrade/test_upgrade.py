@@ -2,6 +2,8 @@
 
 import json
 import re
+import subprocess
+import sys
 import tarfile
 from datetime import timedelta
 from pathlib import Path
@@ -118,7 +120,10 @@ def test_a_takedown_before_any_build_leaves_no_file_of_the_market(site: Path) ->
     )
     holding = [key for key, body in before.items() if key.endswith(".parquet") and name in owners(body)]
     assert holding
-    run(site, "takedown", "--yes", name)
+    command = [sys.executable, "-m", "generator", "takedown", "--yes", name]
+    told = subprocess.run(command, cwd=site, check=True, capture_output=True, text=True).stderr
+    is_divided = "histories: full" not in (site / "config.yaml").read_text()
+    assert ("deleted the files of histories and fills" in told) == is_divided
     after = files(site / "target")
     assert shows(site / "target", name) == []
     assert [key for key, body in after.items() if key.endswith(".parquet") and name in owners(body)] == []
