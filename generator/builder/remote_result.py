@@ -272,6 +272,7 @@ def shared(config: Config) -> Config:
         search=config.search,
         fills_window_step=config.fills_window_step,
         detail=config.detail,
+        dumps=config.dumps,
         texts=config.texts,
         source=Source(schema=config.source.schema_),
     )

@@ -13,6 +13,7 @@ from generator.builder import remote_result
 from generator.builder.last_details import EVERY_DETAIL, InPlace
 from generator.builder.notices import Topic
 from generator.builder.part_rendering import NewMarketObject, ReadDetail, RenderedPart, Task
+from generator.config.downloads import Dumps
 from generator.config.settings import Config
 from generator.downloads import records
 from generator.downloads.histories import HeldRows, LastHistories, LaterRow, NewHistories, SpoolSegment, closing
@@ -233,3 +234,9 @@ def test_a_number_that_json_has_not_is_refused(number: float) -> None:
 def test_a_part_that_is_damaged_is_refused(kept: slice) -> None:
     with pytest.raises(ClusterError, match="something else"):
         remote_result.parsed(remote_result.encoded(part())[kept], SLUGS, TASK)
+
+
+@pytest.mark.parametrize("fills", [False, True])
+def test_another_machine_knows_which_rows_are_published(*, fills: bool) -> None:
+    shown = remote_result.shared(Config(dumps=Dumps(parquet=True, fills=fills)))
+    assert (shown.has_parquet, shown.has_fills) == (True, fills)

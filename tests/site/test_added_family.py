@@ -41,7 +41,7 @@ def patched(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def run(patched: Path, *words: str | Path, cwd: Path | None = None) -> str:
     """Run a program of the copy; it must succeed. Returns what it printed."""
-    environ = {**os.environ, "PYTHONPATH": str(patched), "TEST_ALL": ""}
+    environ = {**os.environ, "PYTHONPATH": str(patched), "TEST_ALL": "", "PYTEST_ADDOPTS": ""}
     done = subprocess.run(
         [sys.executable, "-m", *words], cwd=cwd or patched, env=environ, capture_output=True, text=True, check=False
     )

@@ -97,7 +97,7 @@ def test_a_site_that_is_built_and_taken_from_while_it_is_verified_is_not_accused
     demo_folder: Path, tmp_path: Path, name: str, kind: str
 ) -> None:
     layout, given, _ = SITES[kind]
-    settings: dict[str, Any] = {**given, "dumps__parquet": "true"}
+    settings: dict[str, Any] = {**given, "dumps__parquet": "true", "dumps__fills": "true"}
     databases.copy_first(demo_folder / "markets.db", _MARKETS, tmp_path / "markets.db")
     config = make_config(tmp_path, layout=layout, **settings)
     build_now(config, AS_OF)
