@@ -44,14 +44,19 @@ def _fixed(offers: SiteIndex) -> Iterator[tuple[str, str]]:
     for family in FAMILIES:
         is_fixed = family.of_settings is not None or family.rank is Rank.BUILD
         if is_fixed and (family.path == "" or getattr(offers, family.name, None)):
-            yield from ((f"{ROOT}{path}", family.media_type.partition(";")[0]) for path in family.documents)
+            yield from ((f"{ROOT}{path}", _type(family)) for path in family.documents)
+
+
+def _type(family: Family) -> str:
+    return family.media_type.partition(";")[0]
 
 
 def check_made(asked: Inquiry) -> Iterator[Mismatch]:
     """The documents that are made of markets, where they are published, but those that have checks of their own."""
     for family in _of_markets(asked.site):
+        paths = {key: f"{ROOT}{path}" for path, key in family.documents.items()}
         for artifact in _made(asked.site, family):
-            answer = asked.reader.get(artifact.key, longest=max(LONGEST, 2 * len(artifact.body)))
+            answer = asked.reader.get(paths[artifact.key], longest=max(LONGEST, 2 * len(artifact.body)))
             if family.schema is None:
                 yield from _unlike_bytes(asked, answer, family, artifact.body)
                 continue
@@ -63,7 +68,7 @@ def check_made(asked: Inquiry) -> Iterator[Mismatch]:
 
 def _unlike_bytes(asked: Inquiry, answer: SiteAnswer, family: Family, wanted: bytes) -> Iterator[Mismatch]:
     """Tell if a document that is not JSON is another."""
-    yield from (Mismatch(Verdict.BROKEN, answer.target, text) for text in flaws(answer, family.media_type))
+    yield from (Mismatch(Verdict.BROKEN, answer.target, text) for text in flaws(answer, _type(family)))
     if answer.status != HTTPStatus.OK:
         yield not_ok(answer)
     elif answer.body != wanted:
@@ -84,9 +89,9 @@ def _made(site: ExpectedSite, family: Family) -> Iterable[Artifact]:
 
 
 def _left_out(site: ExpectedSite) -> set[str]:
-    """The keys of documents that the index names all the same."""
+    """The paths of documents that the index names all the same."""
     absent = (family for family in _of_markets(site) if family.may_be_absent and not [*_made(site, family)])
-    return {key for family in absent for key in family.keys}
+    return {f"{ROOT}{path}" for family in absent for path in family.documents}
 
 
 def _unlike_made(
