@@ -72,7 +72,6 @@ _COUNTS_OF_RUN: Final = (
     "written", "writtenBytes", "unchanged", "deleted", "stepLines", "since", "withdrawn", "withdrawnEarlier", "details",
     "seconds",
 )  # fmt: skip
-_LISTED_OF_RUN: Final = ("newLists", "added", "changed")
 
 
 def _counts(report: bytes, gone: Collection[str]) -> bytes:

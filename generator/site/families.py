@@ -18,9 +18,9 @@ from generator.api import changelog, contract, downloads, feeds, keys, prices
 from generator.api.downloads import NDJSON, PARQUET
 from generator.api.openapi import JsonObject
 from generator.config.settings import Config
-from generator.site import documents, site_index
+from generator.site import documents
 from generator.site.family import ROOT, Family, Ingredients, Rank
-from generator.site.site_index import BuildRecord, SiteIndex
+from generator.site.site_index import BuildRecord
 from generator.tree.generation import Artifact
 
 _LIST: Final = f"{keys.LISTS}/<status>/<sort>"
@@ -139,13 +139,3 @@ def of_settings(config: Config) -> Iterator[Artifact]:
 def openapi(config: Config) -> JsonObject:
     """The OpenAPI document of a site with these settings, as JSON values."""
     return documents.openapi_document(config, FAMILIES)
-
-
-def index(config: Config) -> SiteIndex:
-    """What `/v1/` answers."""
-    return site_index.make(config, FAMILIES)
-
-
-def llms_text(config: Config) -> str:
-    """The API on one screen."""
-    return site_index.llms_text(config, FAMILIES)

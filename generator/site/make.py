@@ -29,7 +29,7 @@ from generator.tree.staging import Rendered, Staged, StagedFamily
 from generator.tree.workplace import Workplace
 
 
-def make(catalog: Catalog, offered: Collection[str], layout: str, generations: Mapping[str, str]) -> Generation:
+def make_index(catalog: Catalog, offered: Collection[str], layout: str, generations: Mapping[str, str]) -> Generation:
     """The index of a catalog; `offered` are the slugs of the categories that have lists.
 
     `generations` has the name of every list's generation.
@@ -238,7 +238,7 @@ class Maker:
     def _index(self, outline: Outline, lists: Sequence[StagedFamily], known: Known) -> tuple[SearchIndex, StagedFamily]:
         """Stage the search index, which leads into the lists."""
         generations = {staged_list.name: staged_list.current.generation for staged_list in lists}
-        index = make(outline.catalog, outline.categories, self.config.layout, generations)
+        index = make_index(outline.catalog, outline.categories, self.config.layout, generations)
         return index, staging.stage_generation(self.folder, known, index)
 
 

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from generator.api.contract import encode
-from generator.site import families
+from generator.site import site_index
+from generator.site.families import FAMILIES, openapi
 from tests.support.sites.builds import VARIANTS, make_config
 
 BASE = "https://api.example.org/x"
@@ -23,7 +24,9 @@ WITHOUT = [
 
 
 def index_of(folder: Path, **settings: object) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(encode(families.index(make_config(folder, base_url=BASE, **settings))))
+    found: dict[str, Any] = json.loads(
+        encode(site_index.make(make_config(folder, base_url=BASE, **settings), FAMILIES))
+    )
     return found
 
 
@@ -58,8 +61,10 @@ def test_index_openapi_and_llms_txt_say_where_the_page_of_a_market_is(tmp_path: 
     settings = {"market_url": template, "variant": "extended"}
     config = make_config(tmp_path, base_url=BASE, **settings)
     assert index_of(tmp_path, **settings)["marketUrl"] == template
-    assert f"- {template}: the page of a market, for people; fill in its `{name}`\n" in families.llms_text(config)
-    assert f"is at `{template}`: a URI template" in families.openapi(config)["info"]["description"]
+    assert f"- {template}: the page of a market, for people; fill in its `{name}`\n" in site_index.llms_text(
+        config, FAMILIES
+    )
+    assert f"is at `{template}`: a URI template" in openapi(config)["info"]["description"]
 
 
 def test_nobody_is_given_a_template_that_needs_a_key_they_do_not_see(tmp_path: Path) -> None:
@@ -67,9 +72,9 @@ def test_nobody_is_given_a_template_that_needs_a_key_they_do_not_see(tmp_path: P
         make_config(tmp_path, base_url=BASE, **settings)
         for settings in ({}, {"market_url": "https://example.org/markets/{key}"})
     )
-    assert families.index(keyed) == families.index(plain)
-    assert families.llms_text(keyed) == families.llms_text(plain)
-    assert families.openapi(keyed) == families.openapi(plain)
+    assert site_index.make(keyed, FAMILIES) == site_index.make(plain, FAMILIES)
+    assert site_index.llms_text(keyed, FAMILIES) == site_index.llms_text(plain, FAMILIES)
+    assert openapi(keyed) == openapi(plain)
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -77,7 +82,7 @@ def test_nobody_is_given_a_template_that_needs_a_key_they_do_not_see(tmp_path: P
 def test_llms_txt_names_the_same_addresses_on_one_screen(
     tmp_path: Path, variant: str, settings: dict[str, object]
 ) -> None:
-    text = families.llms_text(make_config(tmp_path, base_url=BASE, variant=variant, **settings))
+    text = site_index.llms_text(make_config(tmp_path, base_url=BASE, variant=variant, **settings), FAMILIES)
     index = index_of(tmp_path, **settings)
     assert {address.rstrip("/") for address in ADDRESS.findall(text)} == addresses(index) - {index["llms"]}
     assert text.endswith("UTC.\n")
