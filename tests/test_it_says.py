@@ -20,7 +20,7 @@ RESULTS: Final = {
     "can be written, and honours conditional puts", "detail_version: markets has no such column",
     "detail_version: … of … have one", "dry run, nothing was changed", "exists already; delete it to create a new one",
     "nothing is left of the blocked markets", "is not on hold",
-    "released, builds can be published again", "text/html; charset",
+    "released, builds can be made again", "released, builds can be published again", "text/html; charset",
     "make ids unique; a join", "text/javascript; charset", "text/plain; charset", "this replaces an earlier hold",
 }  # fmt: skip
 #: What the page has in the words of the database's driver and of the system.

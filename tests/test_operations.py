@@ -24,6 +24,8 @@ from tests.support.sites.rows import create_database, market_id
 PAGE: Final = "docs/operations.md"
 NIGHT: Final = "docs/takedown.md"
 YESTERDAY: Final = "Bring yesterday's output back"
+#: The script there; its last line is typed by tests.
+SCRIPT: Final = re.compile(r"^```sh\n(.*)^exec public-markets rebuild$", re.DOTALL | re.MULTILINE)
 #: Programs that no test can run.
 _ELSEWHERE: Final = {"systemctl"}
 
@@ -113,6 +115,14 @@ def operator(home: Path, tmp_path: Path) -> Operator:
     return Operator(tmp_path)
 
 
+@pytest.fixture
+def served(operator: Operator) -> Operator:
+    """One without a target: nginx serves the output folder."""
+    (operator.folder / "config.yaml").write_text("layout: chunks\n")
+    operator.target = operator.folder / "output"
+    return operator
+
+
 def test_upgrading_and_going_back(operator: Operator) -> None:
     def the_edge_changes() -> None:
         config = operator.folder / "config.yaml"
@@ -192,11 +202,7 @@ def test_publishing_good_data_after_bad(operator: Operator) -> None:
 
 def test_bringing_back_the_output_of_before_the_mistake(operator: Operator) -> None:
     def scheduled(code: int) -> None:
-        """The script of the page; its last line is typed here."""
-        (script,) = re.findall(
-            r"^```sh\n(.*)^exec public-markets rebuild$", section(PAGE, YESTERDAY), re.DOTALL | re.MULTILINE
-        )
-        operator.type(script)
+        operator.type(*SCRIPT.findall(section(PAGE, YESTERDAY)))
         assert operator.run("rebuild").returncode == code
 
     def goes_wrong() -> None:
@@ -228,6 +234,41 @@ def test_bringing_back_the_output_of_before_the_mistake(operator: Operator) -> N
     assert rebuilt.splitlines()[-1].startswith("published 10 markets ")
     assert operator.asks(2) == "right text"
     assert not operator.shows(market_id(1))
+
+
+def test_bringing_it_back_in_a_folder_that_is_served_without_a_target(served: Operator) -> None:
+    def scheduled(code: int) -> None:
+        served.type(*SCRIPT.findall(section(PAGE, YESTERDAY)))
+        assert served.run("build").returncode == code
+
+    def is_refused() -> None:
+        before = files(served.target)
+        scheduled(3)
+        assert files(served.target) == before
+
+    def is_brought_back() -> None:
+        assert served.asks(2) == "Question 2?"
+        assert served.shows(market_id(1)), "the copy was made before the takedown"
+
+    def is_corrected() -> None:
+        assert not served.shows(market_id(1))
+        is_refused()
+        served.question("right text")
+
+    served.question("wrong text")
+    scheduled(0)
+    assert served.asks(2) == "wrong text"
+    (copy,) = (served.folder / "copies").iterdir()
+    copy.rename(copy.with_name("2026-06-01T00-07-00"))
+    served.takes_down(1)
+    assert not served.shows(market_id(1))
+    *_, built = served.follow(
+        "Bring it back without a target", line_2=is_refused, line_5=is_brought_back, line_6=is_corrected
+    )
+    assert built.splitlines()[-1].startswith("built 10 markets ")
+    assert served.asks(2) == "right text"
+    assert not served.shows(market_id(1))
+    assert not served.shows("wrong text")
 
 
 def test_bad_data_is_gone_without_a_target_after_one_build(operator: Operator) -> None:
@@ -307,13 +348,16 @@ def test_the_metrics_of_several_sites_differ_in_a_label(operator: Operator) -> N
     assert samples == [sample for family in text_string_to_metric_families(own) for sample in family.samples]
 
 
-def test_the_eight_lines_for_the_night_suffice(operator: Operator) -> None:
+@pytest.mark.parametrize("has_target", [True, False], ids=["target", "folder"])
+def test_the_eight_lines_for_the_night_suffice(request: pytest.FixtureRequest, *, has_target: bool) -> None:
     """Typed as they stand, for a market with the example's words and the id that `find` prints."""
+    operator: Operator = request.getfixturevalue("operator" if has_target else "served")
+    build = "rebuild" if has_target else "build"
     lines = {to: words_after_program(command.strip("`")) for to, command, _ in rows_of(PAGES[NIGHT])[2:10]}
     assert len(lines) == 8
     (example,) = (lines["remove it"] or [])[1:]
     operator.question("Who hosts the song contest?", of=11)
-    operator.done("rebuild")
+    operator.done(build)
     operator.hides(11)
 
     def words(to: str) -> list[str]:
@@ -323,17 +367,18 @@ def test_the_eight_lines_for_the_night_suffice(operator: Operator) -> None:
         f"{market_id(11)}  open       Who hosts the song contest?\n1 market in "
     )
     *_, last = operator.done(*words("remove it")).splitlines()
-    assert re.fullmatch(r"gone from \S+ and \S+: 1 market; .* until \S+Z at most.*", last)
+    places = r"\S+ and output" if has_target else "output"
+    assert re.fullmatch(rf"gone from {places}: 1 market; .* until \S+Z at most.*", last)
     assert "its address in the API" in rows_of(PAGES[NIGHT])[4][1], "that words are not found proves nothing"
     assert not operator.shows("song contest")
     assert "song contest: no market in " in operator.refused(1, *words("look for others like it"))
     assert operator.done(*words("list what is removed")).startswith(f"{market_id(11)} blocked since ")
     operator.done(*words("undo it"))
     operator.hides(11, is_listed=True)
-    operator.done("rebuild")
+    operator.done(build)
     assert operator.shows("song contest")
     operator.done(*words("stop everything"))
-    assert "Prices of 2 June are wrong" in operator.refused(3, "rebuild")
+    assert "Prices of 2 June are wrong" in operator.refused(3, build)
 
 
 def test_sites_in_one_bucket_leave_each_other_alone(published_site: PublishedSite) -> None:

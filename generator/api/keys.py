@@ -18,6 +18,9 @@ from generator.config.settings import Config
 
 #: Beside `v1/`, private.
 BLOCKED: Final = "blocked.json"
+#: How the names of damaged blocked lists begin that a takedown kept aside.
+BLOCKED_ASIDE: Final = "blocked-"
+BLOCKED_NAMES: Final = (BLOCKED, BLOCKED_ASIDE)
 SHARDS: Final = "shards/"
 
 MARKETS: Final = f"{API_VERSION}/public/markets"

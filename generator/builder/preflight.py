@@ -227,7 +227,9 @@ class BuildCheck:
             return
         with read_only(root) as found:
             found.manifest()
-            blocklist.load(found)
+            hold = blocklist.load(found).hold
+        if hold and not self._config.publish.target:
+            yield warning(f"{root}: {blocklist.sentence(hold, has_target=False)}")
         yield from self._closed()
         yield from self._room(existing)
 

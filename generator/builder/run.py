@@ -21,7 +21,8 @@ from generator.findings import in_order
 from generator.progress import Progress
 from generator.source.address import display_url
 from generator.source.reader import open_reader
-from generator.tree import files, generations, last_publish, sessions, staging
+from generator.tree import blocklist, files, generations, last_publish, sessions, staging
+from generator.tree.blocklist import HeldError
 from generator.tree.folder import Output, locked
 from generator.tree.last_publish import LastPublish
 from generator.tree.manifest import Manifest
@@ -37,7 +38,10 @@ def build(config: Config, clock: Clock, *, overrides: BuildOverrides, progress: 
 def build_into(
     folder: Output, config: Config, clock: Clock, *, overrides: BuildOverrides, progress: Progress
 ) -> Report:
-    """Build in a folder that is locked already."""
+    """Build in a folder that is locked already; raise HeldError if it is on hold, and no target's hold counts."""
+    hold = blocklist.settle(folder).hold
+    if hold and not config.publish.target:
+        raise HeldError(str(config.output), hold, has_target=False)
     with garbage.uncollected():
         preparation = Preparation.of(folder, config, clock, overrides, progress)
         try:

@@ -24,7 +24,9 @@ from generator.cli.parameters import (
 from generator.cli.progress_bar import progress_bar
 from generator.config.settings import Config
 from generator.errors import BUILD_GUARDS
+from generator.publish import hold
 from generator.tree import files
+from generator.tree.blocklist import HeldError
 
 
 def overrides_of(given: Mapping[str, Any]) -> BuildOverrides:
@@ -39,7 +41,13 @@ def overrides_of(given: Mapping[str, Any]) -> BuildOverrides:
 @purge_retired_option
 def build_command(settings: Config, as_of: datetime | None, **options: Any) -> None:
     """Render the database into the output folder."""
-    report = built(settings, clock(as_of), overrides_of(options))
+    try:
+        report = built(settings, clock(as_of), overrides_of(options))
+    except HeldError as error:
+        add_metrics(hold.samples(error.hold))
+        raise
+    if settings.publish.target is None:
+        add_metrics(hold.NONE)
     log_report(report, report_names_each(settings))
     tell_built(report)
 

@@ -6,13 +6,14 @@ import socket
 
 import click
 
+from generator.api import forms
 from generator.cli import logs
-from generator.cli.command import Subcommand
+from generator.cli.command import Subcommand, now
 from generator.cli.parameters import open_target
 from generator.config.settings import Config
 from generator.publish import hold as holds
-from generator.publish import record
 from generator.publish.hold import HoldChange
+from generator.tree import blocklist
 
 
 class HoldReason(click.ParamType[str]):
@@ -23,9 +24,9 @@ class HoldReason(click.ParamType[str]):
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """Return the line without blanks around it."""
         try:
-            return record.line(str(value))
+            return blocklist.line(str(value))
         except ValueError as error:
-            self.fail(f"{error!s}; say in one line of at most {record.LONGEST_LINE} characters why", param, ctx)
+            self.fail(f"{error!s}; say in one line of at most {blocklist.LONGEST_LINE} characters why", param, ctx)
 
 
 @click.command(cls=Subcommand, name="hold")
@@ -34,20 +35,31 @@ class HoldReason(click.ParamType[str]):
 def hold_command(settings: Config, reason: str | None, *, release: bool) -> None:
     """Stop builds from being published, from every machine; takedowns pass.
 
-    Without REASON, say whether the target is on hold.
+    Without publish.target, stop builds in the output folder. Without REASON, say whether there is a hold.
     """
     if reason and release:
         raise click.UsageError("give a REASON or --release, not both")
-    if settings.publish.target is None and not reason and not release:
-        logs.result("publish.target is not set, so nothing is published, and nothing is on hold", on_hold=False)
+    if settings.publish.target is None:
+        _hold_here(settings, reason, release=release)
         return
     store = open_target(settings)
     if release:
-        _tell_released(store.name, holds.end(store, logs.notice))
+        _tell_released(store.name, holds.end(store, logs.notice), "released, builds can be published again")
     elif reason:
         _tell_held(store.name, holds.begin(store, reason, _who(), logs.notice))
     else:
         _tell(store.name, holds.current(store))
+
+
+def _hold_here(settings: Config, reason: str | None, *, release: bool) -> None:
+    """The same for the output folder."""
+    root = settings.output
+    if release:
+        _tell_released(str(root), holds.end_here(root, logs.notice), "released, builds can be made again")
+    elif reason:
+        _tell_held(str(root), holds.begin_here(root, reason, _who(), forms.instant(now()), logs.notice))
+    else:
+        _tell(str(root), holds.current_here(root))
 
 
 def _tell_held(name: str, change: HoldChange) -> None:
@@ -56,11 +68,11 @@ def _tell_held(name: str, change: HoldChange) -> None:
     _tell(name, change)
 
 
-def _tell_released(name: str, change: HoldChange) -> None:
+def _tell_released(name: str, change: HoldChange, released: str) -> None:
     if change.before is None:
         _tell(name, change)
         return
-    logs.result(f"{name}: released, builds can be published again; it was {change.before}", on_hold=False)
+    logs.result(f"{name}: {released}; it was {change.before}", on_hold=False)
 
 
 def _tell(name: str, change: HoldChange) -> None:
@@ -69,8 +81,10 @@ def _tell(name: str, change: HoldChange) -> None:
     if hold is None:
         logs.result(f"{name}: is not on hold", on_hold=False)
         return
-    as_of = "" if change.is_first else change.as_of
-    stays = f"what is published as of {as_of} stays" if as_of else "the first publish did not end; what it put stays"
+    is_first = change.built is not None and change.built.is_first
+    as_of = change.built.as_of if change.built and not is_first else ""
+    known = f"what is published as of {as_of} stays" if as_of else "what is published stays"
+    stays = "the first publish did not end; what it put stays" if is_first else known
     fields = {"who": hold.who, "since": hold.since, "reason": hold.reason, "as_of": as_of}
     logs.result(f"{name}: {hold}; {stays}", on_hold=True, **fields)
 
@@ -82,4 +96,4 @@ def _who() -> str:
     except (KeyError, OSError):  # a user without a name, as in a container
         user = f"user {os.getuid()}"
     name = f"{user}@{socket.gethostname()}"
-    return "".join(sign if sign.isprintable() else "?" for sign in name).strip()[: record.LONGEST_LINE]
+    return "".join(sign if sign.isprintable() else "?" for sign in name).strip()[: blocklist.LONGEST_LINE]

@@ -17,11 +17,11 @@ from generator.progress import Span
 from generator.publish import hold, takedown
 from generator.publish.content import sync_blocked
 from generator.publish.guards import LiftedGuards
-from generator.publish.hold import HeldError
 from generator.publish.protocol import Extras
 from generator.publish.run import Options, Outcome, Publication
 from generator.source.address import shape
 from generator.stores.requests import explaining_outage
+from generator.tree.blocklist import HeldError
 from generator.wording import counted
 
 _PUBLISH_OPTIONS: Final = (
@@ -109,7 +109,7 @@ def withdraw_hidden(publication: Publication, refusal: PublicMarketsError) -> No
     try:
         with explaining_outage(publication.store):
             # Read again: a takedown may have come since the run began.
-            blocked = sync_blocked(publication.folder, publication.store).ids()
+            blocked = sync_blocked(publication.folder, publication.store)
         with progress_bar("withdrawing") as bar:
             tally = takedown.withdraw_hidden(publication.store, publication.config, blocked, visible, bar)
     except PublicMarketsError as error:

@@ -38,7 +38,7 @@ def rebuild_command(settings: Config, as_of: datetime | None, **options: Any) ->
     with both_ends(settings, is_dry=is_dry) as (folder, target):
         refuse_other_site(folder, target, settings, chosen.lifted)
         with explaining_outage(target):
-            blocked = sync_blocked(folder, target).ids()
+            blocked = sync_blocked(folder, target)
         publication = Publication(folder, target, settings, shape(settings), chosen, blocked)
         _build(publication, clock(as_of), overrides)
         try:

@@ -12,11 +12,12 @@ from generator.cli.logs import LOG
 from generator.cli.parameters import Reference, open_target
 from generator.cli.progress_bar import progress_bar
 from generator.config.settings import Config
-from generator.errors import PublicMarketsError
+from generator.errors import PublicMarketsError, StoreError
 from generator.markets.quarantine import printable
 from generator.publish import copies, known, references, takedown
 from generator.publish.decisions import Change, Known, Request, Shown
 from generator.publish.protocol import Target
+from generator.stores.requests import with_retries
 from generator.tree.blocklist import BlockedList
 from generator.wording import are, counted
 
@@ -39,7 +40,7 @@ def takedown_command(settings: Config, markets: tuple[str, ...], *, undo: bool, 
         found = _with_details(settings, target, ids, found)
     if asks and not click.confirm("Remove from everything that is published?", err=True):
         raise PublicMarketsError("not confirmed, so nothing was removed")
-    change = _take_down(settings, target, _request(ids, found, is_blocked=not undo), found)
+    change = _take_down(settings, target, _request(target, ids, found, is_blocked=not undo), found)
     for market_id in sorted(change.after.ids()):
         logs.result(f"{market_id} blocked since {change.after.markets[market_id].at}")
     count = len(change.after.ids())
@@ -64,7 +65,7 @@ def _understood(
         # Nobody knows what the names mean, but the ids are sure.
         if target and is_blocked and not asks and ids:
             shown = _with_details(settings, target, ids, Known(()))
-            takedown.block(target.store, _request(ids, shown, is_blocked=True))
+            takedown.block(target.store, _request(target, ids, shown, is_blocked=True))
             logs.notice(f"{', '.join(ids)}: blocked in every later publish, and not removed yet")
         raise
     id_of = found.id_of if is_blocked else found.blocked_id_of
@@ -72,9 +73,11 @@ def _understood(
     return found, tuple(dict.fromkeys(meant))
 
 
-def _request(ids: tuple[str, ...], found: Known, *, is_blocked: bool) -> Request:
+def _request(target: Target | None, ids: tuple[str, ...], found: Known, *, is_blocked: bool) -> Request:
     names = {market_id: found.digests(market_id) for market_id in ids}
-    return Request(ids, is_blocked=is_blocked, at=forms.instant(now()), names=names)
+    # Publishers judge by the store's clock how lately it was decided.
+    at = with_retries(target.store.now) if target else now()
+    return Request(ids, is_blocked=is_blocked, at=forms.instant(at), names=names)
 
 
 def _with_details(settings: Config, target: Target | None, ids: tuple[str, ...], found: Known) -> Known:
@@ -108,7 +111,11 @@ def _end(settings: Config, target: Target | None, gone: int, places: list[str], 
 
 def _take_down(settings: Config, target: Target | None, request: Request, found: Known) -> Change:
     """Carry out the request in the store, if there is one, and in the output folder; say what it means."""
-    change = _take_down_everywhere(target, settings, request) if target else _take_down_built(settings, request)
+    change = (
+        _take_down_everywhere(target, settings, request)
+        if target
+        else takedown.from_folder(settings, request, logs.notice)
+    )
     for sentence in request.consequences(change, has_target=target is not None):
         logs.notice(sentence)
     for sentence in request.doubts(change, found):
@@ -124,17 +131,11 @@ def _take_down_everywhere(target: Target, settings: Config, request: Request) ->
         # Whatever is wrong with the store, the folder must not publish the markets again.
         if settings.output.exists():
             try:
-                _take_down_built(settings, request, change)
+                takedown.from_folder(settings, request, logs.notice, change)
             except PublicMarketsError as error:
                 LOG.warning("%s", error)  # the run ends with what is wrong with the store
         raise
-    return _take_down_built(settings, request, change) if settings.output.exists() else change
-
-
-def _take_down_built(settings: Config, request: Request, stored: Change | None = None) -> Change:
-    change = takedown.from_folder(settings, request, logs.notice, stored)
-    logs.notice(f"{settings.output}: nothing is left of the blocked markets")
-    return change
+    return takedown.from_folder(settings, request, logs.notice, change) if settings.output.exists() else change
 
 
 def _take_down_published(target: Target, blocked: BlockedList, named: tuple[str, ...]) -> None:
@@ -146,3 +147,5 @@ def _take_down_published(target: Target, blocked: BlockedList, named: tuple[str,
     logs.notice(
         f"{target.store.name}: nothing is left of the blocked markets ({deleted} deleted, {tally.uploaded} replaced)"
     )
+    for fault in tally.faults:
+        raise StoreError(fault)

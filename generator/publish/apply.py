@@ -12,6 +12,7 @@ from typing import Final, TypeVar
 from generator.api import keys
 from generator.errors import DamageError, StoreError
 from generator.progress import Progress
+from generator.publish import blocklist, references
 from generator.publish.lease import Lease
 from generator.publish.plan import GenerationStep, Plan, Reason, Step
 from generator.site.families import rank
@@ -33,7 +34,7 @@ _LARGE: Final = 1 << 20
 
 @dataclass
 class Tally:
-    """What a publish did: counts of objects under `v1/`, bytes, and warnings for the operator."""
+    """What a publish did: counts of objects under `v1/`, bytes, warnings, and why it fails all the same."""
 
     uploaded: int = 0
     uploaded_bytes: int = 0
@@ -42,6 +43,7 @@ class Tally:
     #: Whether an object was found altered by somebody else.
     found_altered: bool = False
     warnings: list[str] = field(default_factory=list)
+    faults: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -59,15 +61,6 @@ class Applier:
         """Delete the details of withdrawn markets, before anything else; those of `blocked` ones may not exist."""
         details = [step.key for step in plan.withdrawals]
         self._delete(details, sorted({*blocked} - {*details}))
-
-    def delete_details(self, details: Iterable[str]) -> None:
-        """Delete the details of markets that a takedown removes; the plan deletes and counts them again."""
-        self._delete((), details)
-        self.store.flush()
-
-    def delete_archive(self) -> None:
-        """Delete the objects of a former archive, at the same time; the plan finds the files that only they named."""
-        self.delete_details(with_retries(lambda: [*self.store.keys(keys.ARCHIVE_PREFIX)]))
 
     def upload_generations(self, generations: Sequence[GenerationStep]) -> None:
         """Upload every page or chunk of these new generations; nothing leads to them yet."""
@@ -89,6 +82,8 @@ class Applier:
             # The next group links to what was uploaded so far.
             self.store.flush()
             for key, etag, size in self._each(partial(self._put, plan.final), group):
+                if etag is None:
+                    continue
                 etags[key] = etag
                 self.tally.uploaded += 1
                 self.tally.uploaded_bytes += size
@@ -137,23 +132,30 @@ class Applier:
     def _altered(self, place: str) -> DamageError:
         return DamageError(str(self.folder.path(place)))
 
-    def _put(self, built: Manifest, step: Step) -> tuple[str, str, int]:
+    def _put(self, built: Manifest, step: Step) -> tuple[str, str | None, int]:
         body = self.folder.body(step.key)
         if manifest.digest(step.key, body) != built.objects[step.key]:
             raise self._altered(step.key)
         return step.key, self._put_over(step.key, body, self._expected(step)), len(body)
 
-    def _put_over(self, key: str, body: bytes, condition: Condition) -> str:
-        """Put a mutable object, whatever is in its place; returns its ETag."""
+    def _put_over(self, key: str, body: bytes, condition: Condition) -> str | None:
+        """Put a mutable object, whatever is in its place; returns its ETag, None if a takedown has deleted it."""
         for _ in range(_ATTEMPTS):
             try:
                 return put_until_answered(self.store, key, body, condition, self.lease.require_valid)
             except ConditionFailedError:
                 # Somebody edited it, or a publisher that should have stopped. The lease holds, so this run overwrites.
                 self.lease.confirm_held()
-                self.tally.found_altered = True
                 condition = self._found(key)
+                if condition is If.ABSENT and keys.is_detail(key) and self._is_blocked(body):
+                    return None
+                self.tally.found_altered = True
         raise StoreError(f"{self.store.name}: {key} keeps changing; find out who else writes it, then run again")
+
+    def _is_blocked(self, body: bytes) -> bool:
+        """Whether the market of a detail is blocked now: takedowns delete details whoever is at work."""
+        market = references.market_in(body)
+        return market is not None and market.id in blocklist.read(self.store).ids()
 
     def _expected(self, step: Step) -> Condition:
         published = self.lease.published

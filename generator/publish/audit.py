@@ -41,10 +41,18 @@ def audit(store: Store, published: Published | None, built: Manifest, folder: Ou
     return Doubts(doubted, frozenset(broken), show_withdrawn=is_shown)
 
 
-def late(store: Store, published: Published, built: Manifest) -> Doubts:
-    """Find what requests of earlier publishers have put or deleted since."""
-    suspects = {key for entry in published.abandoned for key in entry.touched} - published.unfinished()
-    altered = {key for key, etag in etags_of(store, suspects).items() if etag != published.etags.get(key)}
+def late(store: Store, published: Published, built: Manifest, undone: Collection[str]) -> Doubts:
+    """Find what requests of earlier publishers have put or deleted since.
+
+    `undone` are markets (ids) whose takedown was undone so lately that it may have deleted their details since the last
+    publish, or may still do so.
+    """
+    details = published.built.all_details(undone) & published.built.objects.keys()
+    suspects = details.union(*(entry.touched for entry in published.abandoned)) - published.unfinished()
+    found = etags_of(store, suspects)
+    altered = {key for key, etag in found.items() if etag != published.etags.get(key)}
+    # A publisher that was about to put one, and found its market blocked, left no ETag of it.
+    altered |= {key for key in details if key in found and found[key] is None}
     known = published.due_generations() | published.built.generations() | built.current_generations()
     gone = {
         entry.pair: entry.as_current()
@@ -55,10 +63,10 @@ def late(store: Store, published: Published, built: Manifest) -> Doubts:
     chunks = generations.chunk_keys(gone) - generations.chunk_keys(known)
     strays, vanished = _unanswered(store, published, built)
     strays |= _of_archive(store, published, built)
-    found = altered | strays | _existing(store, chunks) | _objects_of(store, gone)
+    doubted = altered | strays | _existing(store, chunks) | _objects_of(store, gone)
     vanished |= _vanished(store, published)
     broken = _broken_by(vanished, published.built)
-    return Doubts(frozenset(found), frozenset(broken), frozenset(vanished), show_withdrawn=bool(found))
+    return Doubts(frozenset(doubted), frozenset(broken), frozenset(vanished), show_withdrawn=bool(doubted))
 
 
 def _of_archive(store: Store, published: Published, built: Manifest) -> set[str]:

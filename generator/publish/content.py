@@ -33,6 +33,10 @@ class Content(Protocol):
         """What is published from it."""
 
     @property
+    def is_build(self) -> bool:
+        """Whether it is a build's, which a hold stops."""
+
+    @property
     def warnings(self) -> tuple[str, ...]:
         """What else was left out when markets were taken out."""
 
@@ -52,6 +56,7 @@ class BuiltFolder:
     shape: Mapping[str, Any]
     lifetime: timedelta
     warnings: tuple[str, ...] = ()
+    is_build: bool = True
 
     @classmethod
     def opened(cls, folder: Output, shape: Mapping[str, Any], lifetime: timedelta) -> Self:
@@ -98,6 +103,7 @@ class StoredSite:
     gone: frozenset[str] = frozenset()
     doubts: Doubts = NO_DOUBTS
     warnings: tuple[str, ...] = ()
+    is_build: bool = False
 
     def without(self, ids: frozenset[str]) -> Self:
         """Take markets out of what the record says now."""
@@ -118,9 +124,11 @@ class StoredSite:
 
 
 def sync_blocked(folder: Output, store: Store) -> BlockedList:
-    """Merge the blocked lists of folder and store into both: builds leave out what was taken down elsewhere."""
-    local = blocklist.load(folder)
-    merged = store_blocklist.merge(store, local)
-    if merged != local:
-        folder.save(blocklist.KEY, merged.encoded())
-    return merged
+    """Merge the blocked lists of folder and store into both: builds leave out what was taken down elsewhere.
+
+    Returns the store's, whose hold counts.
+    """
+    local = blocklist.settle(folder)
+    stored = store_blocklist.merge(store, local)
+    blocklist.save(folder, local.merged(stored))
+    return stored

@@ -1,92 +1,64 @@
-"""The operator's hold on publishing, a part of the record: while there is one, no build is published.
+"""The operator's hold on publishing, a field of the blocked list: while there is one, no build is published.
 
-It is set and ended by a conditional put of the record's root, of which nothing else is changed; every other run carries
-it along. A publisher at work is waited for: once `begin` has returned, nothing of a build is put, until a release. What
-a run that was cut short left to do stays in the record, for the next run.
+It is written first, so that whoever begins later is refused. Then a publisher at work is waited for, and the record's
+root is replaced by itself: whoever read it before the hold fails at the next conditional put. Once `begin` has
+returned, nothing of a build is put until a release. What a run that was cut short left to do stays in the record.
+
+A folder that is served without a target has a hold of its own, which stops builds.
 """
 
-import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
+from pathlib import Path
 from typing import Final
 
-from pydantic import BaseModel, Field
-
-from generator.api import keys
 from generator.api.forms import instant
-from generator.errors import BusyError, GuardError, OutcomeUnknownError, StoreError
+from generator.errors import BusyError, OutcomeUnknownError, OutputError, StoreError
 from generator.metrics import Samples, sample
-from generator.publish import record
-from generator.publish.lease import Lease, refuse_running
-from generator.publish.record import Hold, Work
+from generator.models import replaced
+from generator.publish import blocklist, lease, record
+from generator.publish.lease import refuse_running
+from generator.publish.record import Published
 from generator.stores.requests import explaining_outage, put_until_answered, with_retries
-from generator.stores.store import ConditionFailedError, Store, Stored, UnavailableError
-from generator.tree import manifest, stored
-from generator.tree.in_turn import Notify, retried_while_busy
-from generator.tree.stored import Instant
+from generator.stores.store import ConditionFailedError, Store, UnavailableError
+from generator.tree import blocklist as folder_blocklist
+from generator.tree import files
+from generator.tree.blocklist import RELEASE, BlockedList, HeldError, Hold
+from generator.tree.folder import read_only
+from generator.tree.in_turn import Notify, locked_in_turn, retried_while_busy
+from generator.tree.manifest import Manifest
 
-#: What ends a hold.
-RELEASE: Final = "`public-markets hold --release`"
 _METRIC: Final = "hold_since_timestamp_seconds"
 #: What metrics say of a store without a hold.
 NONE: Final[Samples] = {sample(_METRIC): 0}
 
 
-class HeldError(GuardError):
-    """The store is on hold, so no build is published there.
-
-    The database is not believed meanwhile, so only blocked markets are withdrawn, not those that it does not show.
-    """
-
-    def __init__(self, store: str, hold: Hold) -> None:
-        super().__init__(f"{store}: {sentence(hold)}")
-        self.hold = hold
-
-
 @dataclass(frozen=True)
 class HoldChange:
-    """The hold of a store before and after a command, and the as-of of what is published there; empty for nothing.
-
-    `is_first`: the first publish has not ended, so that nothing is published whole.
-    """
+    """The hold of a place before and after a command, and the manifest of what is published there, if it is known."""
 
     before: Hold | None = None
     after: Hold | None = None
-    as_of: str = ""
-    is_first: bool = False
-
-
-class _Built(BaseModel):
-    """What of the manifest in a record matters here (see `Manifest.is_first`)."""
-
-    as_of: Instant = Field(alias="asOf")
-    current: dict[str, object] | None = None
-
-    @property
-    def is_first(self) -> bool:
-        return self.current is not None and frozenset(keys.INDEXED).issuperset(self.current)
-
-
-class _Root(BaseModel):
-    """What of a record matters here. The rest may be damaged, or of a newer version of this program."""
-
-    sequence: int
-    built: _Built
-    work: Work | None = None
-    hold: Hold | None = None
-
-
-#: The hold to set, from the one before and the time by the store's clock; None for none.
-Wanted = Callable[[Hold | None, str], Hold | None]
+    built: Manifest | None = None
 
 
 def current(store: Store) -> HoldChange:
     """The hold as it is; raise StoreError if it cannot be read."""
     with explaining_outage(store):
-        root = _root(store, with_retries(lambda: store.get(record.KEY)))
-    return HoldChange(root.hold, root.hold, root.built.as_of, root.built.is_first) if root else HoldChange()
+        hold = blocklist.read(store).hold
+        try:
+            published, _ = _root(store)
+        except StoreError:
+            if hold is None:  # that of a former program would be in the record
+                raise
+            published = None
+        if published is None:
+            return HoldChange(hold, hold)
+        hold = hold or published.hold
+        return HoldChange(hold, hold, published.built)
 
 
 def begin(store: Store, reason: str, who: str, notify: Notify) -> HoldChange:
@@ -94,92 +66,121 @@ def begin(store: Store, reason: str, who: str, notify: Notify) -> HoldChange:
 
     The same hold, set again, is as old as it was.
     """
-
-    def wanted(before: Hold | None, now: str) -> Hold:
-        is_repeated = before is not None and (before.reason, before.who) == (reason, who)
-        return before if before and is_repeated else Hold(reason=reason, who=who, since=now)
-
-    change = _changed(store, wanted, notify)
-    if not change.as_of:
-        raise StoreError(
-            f"{store.name}: nothing is published there, so there is nothing to put on hold; as long as nobody runs "
-            "`public-markets publish` or `rebuild`, nothing will be"
-        )
-    return change
+    with explaining_outage(store):
+        published, _ = _root(store)
+        if published is None:
+            raise StoreError(
+                f"{store.name}: nothing is published there, so there is nothing to put on hold; as long as nobody runs "
+                "`public-markets publish` or `rebuild`, nothing will be"
+            )
+        former = published.hold
+        before, after = _changed(store, lambda held: _again(held or former, reason, who, instant(store.now())))
+        fenced = retried_while_busy(lambda: _fenced(store), notify, "waiting")
+        return HoldChange(before or former, after, fenced.built)
 
 
 def end(store: Store, notify: Notify) -> HoldChange:
     """Let builds be published again."""
-    return _changed(store, lambda *_: None, notify)
-
-
-def _changed(store: Store, wanted: Wanted, notify: Notify) -> HoldChange:
     with explaining_outage(store):
-        return retried_while_busy(lambda: _attempt(store, wanted), notify, "waiting")
+        before, _ = _changed(store, lambda _: None)
+        published = None if before else _root(store)[0]
+        if published and published.hold:
+            before = published.hold
+            retried_while_busy(lambda: _fenced(store), notify, "waiting")
+        return HoldChange(before)
 
 
-def _attempt(store: Store, wanted: Wanted) -> HoldChange:
-    """Change the hold; raise BusyError while a publisher is at work, which would lose its lease by that."""
+def _again(before: Hold | None, reason: str, who: str, now: str) -> Hold:
+    """A new hold, or the one before if it says the same."""
+    is_repeated = before is not None and (before.reason, before.who) == (reason, who)
+    return before if before and is_repeated else Hold(reason=reason, who=who, since=now)
+
+
+def _changed(store: Store, wanted: Callable[[Hold | None], Hold | None]) -> tuple[Hold | None, Hold | None]:
+    """Change the hold in the blocked list; returns the one before and after."""
+    before: Hold | None = None
+
+    def changed(found: BlockedList) -> BlockedList:
+        nonlocal before
+        before = found.hold
+        return replaced(found, hold=wanted(before))
+
+    with _explaining_silence(store, files.BLOCKED):
+        after = blocklist.change(store, changed).hold
+        return before, after
+
+
+def _fenced(store: Store) -> Published:
+    """Replace the record's root by itself; raise BusyError while a publisher is at work, which would lose its lease."""
     while True:
-        found = with_retries(lambda: store.get(record.KEY))
-        root = _root(store, found)
-        if root is None or found is None:
-            return HoldChange()
-        now = instant(store.now())
-        hold = wanted(root.hold, now)
-        change = HoldChange(root.hold, hold, root.built.as_of, root.built.is_first)
-        if hold == root.hold:
-            return change
-        if root.work:
-            refuse_running(store.name, root.work, now)
-        try:
-            put_until_answered(store, record.KEY, _with_hold(found.body, hold, root.sequence + 1), found.etag)
-        except ConditionFailedError:
-            continue  # another run replaced the record
-        except UnavailableError as error:
-            raise OutcomeUnknownError(
-                f"{store.name}: no answer, so it is unknown whether {record.KEY} was replaced ({error}); "
-                "`public-markets hold` says whether the target is on hold"
-            ) from error
-        return change
+        published, etag = _root(store)
+        if published is None or etag is None:
+            raise StoreError(f"{store.name}: {record.KEY} was deleted meanwhile; find out by whom, then run again")
+        if published.work:
+            refuse_running(store.name, published.work, instant(store.now()))
+        fence = replaced(published, sequence=published.sequence + 1, is_held=True, hold=None)
+        with suppress(ConditionFailedError), _explaining_silence(store, record.KEY):
+            put_until_answered(store, record.KEY, fence.encoded(), etag)
+            return fence
 
 
-def _root(store: Store, found: Stored | None) -> _Root | None:
-    """The record, as far as it matters here; raise StoreError if that cannot be read."""
-    if found is None:
-        return None
+def _root(store: Store) -> tuple[Published | None, str | None]:
+    return with_retries(partial(lease.root, store))
+
+
+@contextmanager
+def _explaining_silence(store: Store, key: str) -> Iterator[None]:
     try:
-        stored.require_format(found.body, record.FORMAT, manifest.OLDEST_FORMAT)
-        return _Root.model_validate_json(found.body)
-    except ValueError as error:
-        raise StoreError(f"{store.name}: {record.KEY}: {record.fault(error, found.body)}") from error
+        yield
+    except UnavailableError as error:
+        raise OutcomeUnknownError(
+            f"{store.name}: no answer, so it is unknown whether {key} was replaced ({error}); "
+            "`public-markets hold` says whether the target is on hold"
+        ) from error
 
 
-def _with_hold(content: bytes, hold: Hold | None, sequence: int) -> bytes:
-    """The record with another hold and the next sequence number."""
-    fields = {**json.loads(content), "sequence": sequence}
-    fields.pop("hold", None)
-    if hold:
-        fields["hold"] = hold.model_dump(mode="json", by_alias=True)
-    return json.dumps(fields, separators=(",", ":")).encode() + b"\n"
+# In a folder that is served without a target
+
+
+def current_here(root: Path) -> HoldChange:
+    """The hold of a folder as it is; raise OutputError if it cannot be read."""
+    with read_only(root) as folder:
+        hold = folder_blocklist.load(folder).hold
+        return HoldChange(hold, hold, folder.manifest(is_light=True))
+
+
+def begin_here(root: Path, reason: str, who: str, now: str, notify: Notify) -> HoldChange:
+    """Put a folder on hold, after a run at work; raise OutputError if it holds no build."""
+    with locked_in_turn(root, notify) as folder:
+        copy = folder_blocklist.settle(folder)
+        hold = _again(copy.hold, reason, who, now)
+        built = folder.manifest(is_light=True)
+        if built is None:
+            raise OutputError(f"{root}: holds no build yet, so there is nothing to put on hold")
+        folder_blocklist.save(folder, replaced(copy, hold=hold))
+        return HoldChange(copy.hold, hold, built)
+
+
+def end_here(root: Path, notify: Notify) -> HoldChange:
+    """Let builds be made in a folder again."""
+    if not root.exists():
+        return HoldChange()
+    with locked_in_turn(root, notify) as folder:
+        copy = folder_blocklist.settle(folder)
+        folder_blocklist.save(folder, replaced(copy, hold=None))
+        return HoldChange(copy.hold)
 
 
 # What publishers do about it
 
 
-def refuse(store: Store, lease: Lease, *, is_dry: bool) -> list[str]:
-    """Raise HeldError if the store, whose record the lease has read, is on hold; in a dry run, return warnings."""
-    hold = lease.published.hold if lease.published else None
-    if lease.published is None and lease.is_damaged:
-        try:
-            hold = current(store).after
-        except StoreError:
-            return [f"{store.name}: the record cannot be read; if it had a hold, this run ends that"]
+def refuse(store: Store, hold: Hold | None, *, is_dry: bool) -> list[str]:
+    """Raise HeldError if the store is on hold; in a dry run, return warnings."""
     if hold is None:
         return []
     if is_dry:
         return [f"{store.name}: {hold}; without --dry-run, this run would be refused until {RELEASE}"]
-    raise HeldError(store.name, hold)
+    raise HeldError(store.name, hold, has_target=True)
 
 
 @contextmanager
@@ -189,17 +190,9 @@ def explained(store: Store) -> Iterator[None]:
         yield
     except BusyError:
         with suppress(StoreError):
-            if hold := current(store).after:
-                raise HeldError(store.name, hold) from None
+            if hold := blocklist.read(store).hold:
+                raise HeldError(store.name, hold, has_target=True) from None
         raise
-
-
-# Who says so
-
-
-def sentence(hold: Hold) -> str:
-    """The hold, what it stops, and what ends it."""
-    return f"{hold}; no build is published until {RELEASE}"
 
 
 def samples(hold: Hold) -> Samples:

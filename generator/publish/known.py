@@ -7,8 +7,6 @@ from collections.abc import Collection, Iterator
 from contextlib import suppress
 from functools import partial
 
-from pydantic import BaseModel, ValidationError
-
 from generator.api import keys
 from generator.api.contract import API_VERSION
 from generator.api.forms import is_uuid
@@ -26,19 +24,6 @@ from generator.tree.blocklist import BlockedList
 from generator.tree.files import MANIFEST
 from generator.tree.folder import read_only
 from generator.tree.manifest import Manifest
-
-
-class Detailed(BaseModel):
-    """The market that a published detail is about, as far as it says so."""
-
-    id: str = ""
-    slug: str | None = None
-    question: str = ""
-    status: str = ""
-
-
-class _Detail(BaseModel):
-    market: Detailed
 
 
 def known(
@@ -118,28 +103,21 @@ def require_empty(store: Store) -> None:
         )
 
 
-def detailed(config: Config, target: Target | None, market_id: str) -> tuple[str, Detailed] | None:
+def detailed(config: Config, target: Target | None, market_id: str) -> tuple[str, references.Detailed] | None:
     """Where a detail of the market is, and what it says: in the store, or else in the folder; None without either."""
     key = keys.detail(market_id)
     with suppress(PublicMarketsError, UnavailableError):
         if target and (stored := stored_market(target.store, key)):
             return target.store.name, stored
     with suppress(OutputError), read_only(config.output) as folder:
-        if built := decoded(folder.read(key)):
+        if built := references.market_in(folder.read(key)):
             return str(config.output), built
     return None
 
 
-def stored_market(store: Store, key: str) -> Detailed | None:
+def stored_market(store: Store, key: str) -> references.Detailed | None:
     """The market of a detail in the store; None if there is none that can be read."""
-    return decoded(body_of(store, key))
-
-
-def decoded(body: bytes | None) -> Detailed | None:
-    """The market of a detail's body; None if there is none that can be read."""
-    with suppress(ValidationError):
-        return _Detail.model_validate_json(body or b"").market
-    return None
+    return references.market_in(body_of(store, key))
 
 
 def blocked(config: Config, target: Target | None) -> BlockedList:
@@ -149,5 +127,5 @@ def blocked(config: Config, target: Target | None) -> BlockedList:
         found = blocklist.load(folder)
     if target:
         with explaining_outage(target.store):
-            found = found.merged(store_blocklist.read(target.store))
+            found = found.merged(store_blocklist.read(target.store, keeps_damaged=True))
     return found

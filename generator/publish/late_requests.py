@@ -35,15 +35,6 @@ class LateRequests:
         known = [entry.beside(left) if left else entry for entry in before.abandoned]
         self._inherited = tuple(entry for entry in (*known, left) if entry)
 
-    def reread(self, published: Published) -> None:
-        """Take over what this run put as `inherited`, now read with the chunk names that a record's root leaves out."""
-        self._inherited = published.abandoned
-
-    @property
-    def inherited(self) -> tuple[Abandoned, ...]:
-        """What was taken over, also what happened so long ago that the record need not say it any more."""
-        return self._inherited or ()
-
     def abandoned(self) -> tuple[Abandoned, ...]:
         """What the record is to say; nothing is forgotten while something is missing."""
         is_settled = self._unsettled == NO_DOUBTS

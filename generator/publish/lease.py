@@ -77,7 +77,7 @@ class Lease:
         """Read the record; None if there is none. If it is damaged and `is_doubted` accepts that, read what is left.
 
         What a large record says of single markets is not read where the `known` manifest, or else the record as it was
-        read last, says the same, and left out if the answer may be brief: then `complete` reads it.
+        read last, says the same, and left out if the answer may be brief.
         """
         if known is None and self.published is not None and not self._is_brief:
             known = self.published.built
@@ -101,22 +101,6 @@ class Lease:
                 self.published, self.is_damaged = damaged_record.rest(self._store, root), True
             self._sequence = self.published.sequence if self.published else 0
             return self.published
-
-    def complete(self) -> Published | None:
-        """Read the rest of a record that was read briefly, and on which this run has taken the lease.
-
-        If it is damaged, read what is left, and let go: nobody can bring it to another state but by making it anew.
-        """
-        if not self._is_brief or self._root is None:
-            return self.published
-        try:
-            whole = self._shards.read(self._root, self._known)
-        except DamagedShardError:
-            self.confirm_held()
-            self.release(self._root)
-            whole, self.is_damaged = damaged_record.rest(self._store, self._root), True
-        self.published, self._is_brief = replaced(whole, work=self._root.work, sequence=self._sequence), False
-        return self.published
 
     def _decoded(self, stored: Stored | None, *, is_doubted: bool) -> Published | None:
         """The record's root; None if there is none, or if it is damaged and `is_doubted`."""
@@ -164,7 +148,7 @@ class Lease:
     @property
     def is_sharded(self) -> bool:
         """Whether the record has shards, some of which may be stale."""
-        return self._is_brief or self._shards.exist
+        return self._shards.exist
 
     @property
     def unanswered(self) -> AbstractSet[str]:
@@ -216,14 +200,15 @@ class Lease:
         """Ask the store whether the record is still this publisher's; raise BusyError if not."""
         with self._lock:
             self.require_valid()
-            if with_retries(lambda: self._store.head(record.KEY)) != self._etag:
-                raise self._overtaken()
+            self.confirm_unchanged()
+
+    def confirm_unchanged(self) -> None:
+        """Ask the store whether the record is as this run read or put it; raise BusyError if not."""
+        if with_retries(lambda: self._store.head(record.KEY)) != self._etag:
+            raise self._overtaken()
 
     def _put(self, wanted: Published, touched: tuple[str, ...] | None) -> None:
         """Put the record, after the shards that it names; `touched` is None if nobody is to be at work."""
-        if self._is_brief:
-            self.published = self._put_root(wanted, touched)
-            return
         work = self.published.work if self.published else None
         if (work is None or work.owner != self._owner) and (intent := self._shards.intent(wanted, self.published)):
             self._put_root(intent, touched)
@@ -253,6 +238,17 @@ class Lease:
 
     def _overtaken(self) -> BusyError:
         return BusyError(f"{self._store.name}: another publisher was faster; what it published is whole. run again")
+
+
+def root(store: Store) -> tuple[Published | None, str | None]:
+    """The record's root and its ETag, without its shards; raise StoreError if it cannot be read."""
+    stored = store.get(record.KEY)
+    if stored is None:
+        return None, None
+    try:
+        return record.decoded(stored.body), stored.etag
+    except ValueError as error:
+        raise StoreError(f"{store.name}: {record.KEY}: {record.fault(error, stored.body)}") from error
 
 
 def refuse_running(store: str, work: Work, now: str) -> None:

@@ -12,14 +12,15 @@ from generator.api import forms
 from generator.config.settings import Config
 from generator.errors import CheckError, StoreError
 from generator.findings import CLOCK_TOLERANCE, Finding, clocks, error, fine, tried, warning
-from generator.publish import exposure, lease, record, store_checks
-from generator.publish.hold import sentence
+from generator.publish import blocklist, exposure, lease, store_checks
 from generator.publish.lease import Lease
-from generator.publish.record import Hold, Published, Work
+from generator.publish.record import Published, Work
 from generator.stores.factory import open_store
 from generator.stores.requests import explaining_outage, what_to_check, with_retries
 from generator.stores.store import Store, UnavailableError
+from generator.tree import blocklist as folder_blocklist
 from generator.tree import folder, manifest
+from generator.tree.blocklist import Hold, sentence
 from generator.tree.manifest import Manifest
 from generator.wording import are, counted
 
@@ -64,7 +65,11 @@ def require_fresh(config: Config, clock: Clock) -> str:
     if _is_ahead(built, now):
         raise CheckError(f"{state}: {_AHEAD if config.publish.target else _AHEAD_HERE}")
     if _age(built, now) > STALE_AFTER * config.schedule:
-        cause = sentence(hold) if hold else f"check that cron runs, and how the last `public-markets {command}` ended"
+        cause = (
+            sentence(hold, has_target=bool(config.publish.target))
+            if hold
+            else f"check that cron runs, and how the last `public-markets {command}` ended"
+        )
         late = f"which is more than {STALE_AFTER} schedules of {counted(config.schedule, 'minute')}"
         raise CheckError(f"{state}, {late}; {cause}")
     return f"{state}; {hold}" if hold else state
@@ -86,16 +91,18 @@ class _Shown(NamedTuple):
 def _at_target(config: Config) -> _Shown:
     store = open_store(config)
     with explaining_outage(store):
-        published = with_retries(partial(_published, store))
+        published, _ = with_retries(partial(lease.root, store))
+        hold = blocklist.read(store).hold if published and published.is_held else None
         now = forms.instant(with_retries(store.now))
     if published is None:
         return _Shown(store.name, None, now)
-    return _Shown(store.name, published.built, now, published.hold, published.work)
+    return _Shown(store.name, published.built, now, hold or published.hold, published.work)
 
 
 def _in_folder(config: Config, clock: Clock) -> _Shown:
     with folder.read_only(config.output) as output:
-        return _Shown(f"{config.output}/", output.manifest(is_light=True), forms.instant(clock()))
+        hold = folder_blocklist.load(output).hold
+        return _Shown(f"{config.output}/", output.manifest(is_light=True), forms.instant(clock()), hold)
 
 
 class _StoreCheck:
@@ -109,12 +116,13 @@ class _StoreCheck:
     def record(self) -> Iterator[Finding]:
         """Whether the store answers, and what is published there."""
         name = self._store.name
-        published, now = self._ask(lambda: (_published(self._store), forms.instant(self._store.now())))
+        (published, _), now = self._ask(lambda: (lease.root(self._store), forms.instant(self._store.now())))
         if published is None:
             yield from self._unpublished()
             return
         self._published = published
-        built = published.built
+        blocked = self._ask(lambda: blocklist.read(self._store))
+        built, hold = published.built, blocked.hold or published.hold
         state = f"{name}: {_state(built, now)}"
         is_running = published.work is not None and lease.is_running(published.work, now)
         if built.is_first:
@@ -122,12 +130,12 @@ class _StoreCheck:
                 yield warning(f"{name}: {_unended(_Shown(name, built, now), 'rebuild')}")
         elif _is_ahead(built, now):
             yield warning(f"{state}: {_AHEAD}")
-        elif _age(built, now) > STALE_AFTER * self._config.schedule and not published.hold:
+        elif _age(built, now) > STALE_AFTER * self._config.schedule and not hold:
             yield warning(f"{state}; check that cron runs")
         else:
             yield fine(state)
-        if published.hold:
-            yield warning(f"{name}: {sentence(published.hold)}")
+        if hold:
+            yield warning(f"{name}: {sentence(hold, has_target=True)}")
         if published.work and is_running:
             yield warning(f"{name}: {published.work.who} is publishing there, until {published.work.deadline} at most")
         site = built.settings.get("base_url", self._config.base_url)
@@ -136,6 +144,7 @@ class _StoreCheck:
                 f"{name}: holds the site {site}, but base_url is {self._config.base_url}; if it is the right "
                 "target, publish once with --accept other-site"
             )
+        self._ask(lambda: blocklist.require_whole(self._store, blocked))
 
     def shards(self) -> Iterator[Finding]:
         """Whether the record's shards are whole, and the indexes that say what it leaves out; reads all of them."""
@@ -191,16 +200,6 @@ class _StoreCheck:
 def _warnings(problem: str | None) -> Iterator[Finding]:
     if problem:
         yield warning(problem)
-
-
-def _published(store: Store) -> Published | None:
-    stored = store.get(record.KEY)
-    if stored is None:
-        return None
-    try:
-        return record.decoded(stored.body)
-    except ValueError as problem:
-        raise StoreError(f"{store.name}: {record.KEY}: {record.fault(problem, stored.body)}") from problem
 
 
 def _unended(shown: _Shown, command: str) -> str:

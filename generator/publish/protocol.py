@@ -1,7 +1,8 @@
 """The publish protocol: readers always see a complete state, and nothing is lost when a run is cut short.
 
     intend    the record names everything about to be written, and who writes until when
-    look      the blocked list as it is now: a takedown may have ended since it was read; a later one finds the lease
+    look      the blocked list as it is now, with the hold: somebody may have written it since it was read; a later
+              takedown or hold finds the lease
     apply     details of withdrawn markets are deleted; generations, details, documents, dump, lists, `build.json` put
     commit    the record says what is published now
     check     the blocked list again: a takedown may wait for the lease, or have been killed while it waited
@@ -15,6 +16,7 @@ mutable object is conditional, so one of two concurrent publishers is refused.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Final
 
 from generator.api.forms import instant
@@ -22,20 +24,20 @@ from generator.config.settings import Config
 from generator.errors import DamageError, PublicMarketsError
 from generator.models import replaced
 from generator.progress import Progress
-from generator.publish import begun, blocklist, commands, etags, invalidation, store_checks
+from generator.publish import begun, blocklist, commands, etags, invalidation, record, store_checks
 from generator.publish import plan as planning
 from generator.publish.apply import Applier, Tally
 from generator.publish.audit import audit, late, stray_details
 from generator.publish.begun import Begun
 from generator.publish.content import Content
 from generator.publish.copies import Copies
-from generator.publish.first_intent import FirstIntent
 from generator.publish.late_requests import LateRequests
 from generator.publish.lease import Lease
 from generator.publish.plan import NO_DOUBTS, Doubts, GenerationStep, Plan, Rules
 from generator.publish.record import Published
 from generator.stores.store import Remembering, Store
 from generator.tree import generations, last_publish, manifest
+from generator.tree.blocklist import BlockedList, HeldError
 from generator.tree.manifest import Retired
 
 
@@ -64,6 +66,7 @@ class Extras:
 
 
 _NO_EXTRAS: Final = Extras()
+_NOBODY: Final = BlockedList()
 
 
 class Publisher:
@@ -75,7 +78,7 @@ class Publisher:
         content: Content,
         progress: Progress,
         extras: Extras = _NO_EXTRAS,
-        blocked: frozenset[str] = frozenset(),
+        blocked: BlockedList = _NOBODY,
     ) -> None:
         self._store, self._lease, self._config = Remembering(target.store), target.lease, target.config
         self._extras = extras
@@ -92,7 +95,6 @@ class Publisher:
         self.content = content
         self.tally = Tally()
         self._applier = Applier(self._store, self._lease, content.folder, progress, self.tally)
-        self.first_intent = FirstIntent(self._lease, self._late_requests, self._applier)
 
     # Before anything is written
 
@@ -105,9 +107,7 @@ class Publisher:
         self._probed_at = proof.probed_at
 
     def withdraw(self, ids: frozenset[str]) -> None:
-        """Take markets out: delete their details at once, and then make everything else without them."""
-        before = self._record()
-        self.first_intent.delete(before, before.built, ids)
+        """Take markets out of what is to be published."""
         self.content = self.content.without(ids)
 
     def plan(self) -> Plan:
@@ -120,7 +120,7 @@ class Publisher:
         plan = self._plan()
         if plan.is_empty(self._record()):
             # Any other plan deletes the details of all blocked markets, which takes one request.
-            stray = stray_details(self._store, self._record(), self._blocked)
+            stray = stray_details(self._store, self._record(), self._blocked.ids())
             if stray != self._doubts:
                 self._doubt(stray)
                 plan = self._plan()
@@ -146,15 +146,19 @@ class Publisher:
 
     def _audit(self) -> Doubts:
         self._is_audited = True
-        record = self._lease.published
-        found = audit(self._store, record, self.content.built, self.content.folder)
-        if self._extras.is_verifying and record and record.are_copies_long and self._config.publish.is_unpurged:
+        published = self._lease.published
+        found = audit(self._store, published, self.content.built, self.content.folder)
+        if self._extras.is_verifying and published and published.are_copies_long and self._config.publish.is_unpurged:
             # Their headers are wrong, which no listing shows.
-            return replace(found, generations=frozenset(record.built.generations()))
+            return replace(found, generations=frozenset(published.built.generations()))
         return found
 
     def _late(self) -> Doubts:
-        return late(self._store, self._record(), self.content.built)
+        # A takedown deletes details without a lease. If it was killed then, or if such a request took effect late, no
+        # record says so; if the takedown was undone, a publish of later data has looked after that.
+        published = self._record()
+        since = min(map(datetime.fromisoformat, (self._lease.now, published.built.as_of))) - record.IN_FLIGHT
+        return late(self._store, published, self.content.built, self._blocked.undone_since(instant(since)))
 
     def _doubt(self, doubts: Doubts) -> None:
         self._doubts = doubts
@@ -170,8 +174,8 @@ class Publisher:
         """Carry out the plan, and those for what comes up in the meantime; then clean up and release the record."""
         try:
             self._publish(plan)
-        except DamageError:
-            self._lease.give_up()  # the build is made again at once, and its publish goes on from here
+        except (DamageError, HeldError):
+            self._lease.give_up()  # the run goes on from here at once: with another build, or with a withdrawal
             raise
 
     def _publish(self, plan: Plan) -> None:
@@ -181,11 +185,13 @@ class Publisher:
         self._is_news = self._record().work is not None
         self._progress.start(plan.steps)
         pending: Plan | None = plan
+        is_begun = False
         while pending is not None:
             plan, before = pending, self._record()
             self._intend(plan, before)
-            pending = self._plan_without_blocked(plan)
+            pending = self._plan_without_blocked(plan, is_begun=is_begun)
             if pending is None:
+                is_begun = True
                 self._commit(plan, before, self._apply(plan))
                 pending = self._amended(plan)
         self.tally.warnings += self.content.warnings
@@ -207,10 +213,16 @@ class Publisher:
         is_settled = published is not None and published.is_settled() and not self._probed_at
         return is_settled and plan.is_empty(self._record())
 
-    def _plan_without_blocked(self, plan: Plan) -> Plan | None:
-        """Another plan if markets were blocked since this one was made: nothing of it may be put."""
+    def _plan_without_blocked(self, plan: Plan, *, is_begun: bool) -> Plan | None:
+        """Another plan if markets were blocked since this one was made: nothing of it may be put.
+
+        Raise HeldError if the store was put on hold; once a run has begun to put objects, a hold waits for it.
+        """
         # Whoever blocks a market from now on finds the lease held, and waits.
-        return self._plan_without(blocked) if (blocked := self._blocked_since(plan)) else None
+        blocked = self._blocked_since(plan)
+        if self._blocked.hold and self.content.is_build and not is_begun and not self._extras.is_dry:
+            raise HeldError(self._store.name, self._blocked.hold, has_target=True)
+        return self._plan_without(blocked) if blocked else None
 
     def _plan_without(self, blocked: frozenset[str]) -> Plan:
         self.content = self.content.without(blocked)
@@ -256,6 +268,7 @@ class Publisher:
             "probed_at": probed_at,
             "abandoned": self._late_requests.abandoned(),
             "are_copies_long": before.are_copies_long or is_long,
+            "is_held": before.is_held and not self.content.is_build,
         }
         self._lease.take(replaced(before, **update), self._touched(plan))
 
@@ -306,13 +319,15 @@ class Publisher:
 
     def _blocked_since(self, plan: Plan) -> frozenset[str]:
         """The markets of the plan that were blocked since it was made."""
-        if plan.shows_markets or self._blocked:
-            self._blocked = blocklist.read(self._store).ids()
-        return self._blocked & plan.final.markets.keys()
+        if plan.shows_markets or self._blocked.ids():
+            self._blocked = blocklist.read(self._store)
+            if self.content.is_build:
+                blocklist.require_whole(self._store, self._blocked)
+        return self._blocked.ids() & plan.final.markets.keys()
 
     def _blocked_details(self, plan: Plan) -> frozenset[str]:
         """Every detail of a blocked market: a late request may have put one of which the record knows nothing."""
-        return frozenset(self._record().built.all_details(self._blocked) - plan.final.objects.keys())
+        return frozenset(self._record().built.all_details(self._blocked.ids()) - plan.final.objects.keys())
 
     def _touched(self, plan: Plan) -> tuple[str, ...]:
         """Every mutable object that the plan puts or deletes, and those details."""

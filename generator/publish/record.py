@@ -7,9 +7,9 @@ left behind, the next one finds in the record.
 import operator
 from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime, timedelta
-from typing import Annotated, Final, Literal
+from typing import Final, Literal
 
-from pydantic import AfterValidator, Field
+from pydantic import Field
 
 from generator.api import keys
 from generator.api.contract import API_VERSION
@@ -17,6 +17,7 @@ from generator.api.forms import instant
 from generator.errors import StoreError
 from generator.models import replaced
 from generator.tree import generations, manifest, stored
+from generator.tree.blocklist import Hold
 from generator.tree.manifest import Current, Manifest, Retired, RetiredGenerations
 from generator.tree.stored import Instant, StoredModel
 
@@ -25,13 +26,10 @@ KEY: Final = "manifest.json"
 FORMAT: Final = 2
 #: How long after the end of a publisher its last requests may take effect. Stores refuse signatures that are older than
 #: a quarter of an hour, and no proxy holds a request for longer than this.
-_IN_FLIGHT: Final = timedelta(hours=1)
+IN_FLIGHT: Final = timedelta(hours=1)
 
 #: The most keys of requests without an answer that the record names, some 100 bytes each: those of one deletion.
 MOST_NAMED: Final = 1_000
-
-#: The most characters of a hold's reason, and of who holds.
-LONGEST_LINE: Final = 200
 
 #: What to do about a record that cannot be parsed.
 _REMEDY: Final = (
@@ -105,29 +103,6 @@ def _others(entries: Iterable[Retired], known: Iterable[Retired]) -> tuple[Retir
     )
 
 
-def line(text: str) -> str:
-    """The text without blanks around it; raise ValueError unless it is one line that a terminal shows as it is."""
-    stripped = text.strip()
-    if not stripped:
-        raise ValueError("is empty")
-    if len(stripped) > LONGEST_LINE:
-        raise ValueError(f"has {len(stripped)} characters, {LONGEST_LINE} are allowed")
-    if not stripped.isprintable():
-        raise ValueError("must be one line of printable characters")
-    return stripped
-
-
-class Hold(StoredModel):
-    """The operator's stop on publishing builds: who set it, since when by the store's clock, and why."""
-
-    reason: Annotated[str, AfterValidator(line)]
-    who: Annotated[str, AfterValidator(line)]
-    since: Instant
-
-    def __str__(self) -> str:
-        return f"on hold since {self.since}, by {self.who}: {self.reason}"
-
-
 class Published(StoredModel):
     """The state of a store. `sequence` counts its changes.
 
@@ -138,8 +113,9 @@ class Published(StoredModel):
     while a CDN was known, so caches may keep them for a year. `probed_at` is when the store last proved that
     it honours conditional puts. `abandoned` is what requests of earlier publishers may still do. `stale_shards` are
     those that the record no longer names and that are still to be deleted. `retirements` says, for each shard of
-    retired generations, when these were retired; `built` has the retired generations that are in no shard. While there
-    is a `hold`, no build is published.
+    retired generations, when these were retired; `built` has the retired generations that are in no shard. `is_held`
+    says that a hold was set since the last build was published, so the blocked list must be read after the record. A
+    former program kept the `hold` here.
     """
 
     format: int = FORMAT
@@ -155,6 +131,7 @@ class Published(StoredModel):
     are_copies_long: bool = Field(default=False, exclude_if=operator.not_)
     stale_shards: tuple[str, ...] = Field(default=(), exclude_if=operator.not_)
     retirements: Mapping[str, Instant] = Field(default_factory=dict, exclude_if=operator.not_)
+    is_held: bool = Field(default=False, exclude_if=operator.not_)
     hold: Hold | None = Field(default=None, exclude_if=operator.not_)
 
     def encoded(self) -> bytes:
@@ -177,7 +154,7 @@ class Published(StoredModel):
         """The generations that runs cut short had begun so long ago that no request of theirs is under way."""
         if self.work is None or self.built.complete:
             return ()
-        return tuple(entry for entry in self.built.retired if entry.partial and entry.is_due(now, _IN_FLIGHT))
+        return tuple(entry for entry in self.built.retired if entry.partial and entry.is_due(now, IN_FLIGHT))
 
     def is_settled(self) -> bool:
         """Whether nobody is at work, or left work behind."""
@@ -203,7 +180,7 @@ class Published(StoredModel):
         begun = () if self.built.complete else (entry for entry in self.built.retired if entry.partial)
         kept = generations.chunk_keys(self.built.generations())
         return Abandoned(
-            until=instant(datetime.fromisoformat(now) + _IN_FLIGHT),
+            until=instant(datetime.fromisoformat(now) + IN_FLIGHT),
             touched=self.work.touched,
             generations=tuple(begun),
             due=tuple(generations.without_chunks(entry.list, entry, kept) for entry in self.due),
@@ -218,7 +195,7 @@ def unanswered(asked: Collection[str], now: str) -> Abandoned | None:
     named = found if len(found) <= MOST_NAMED else []
     immutable = tuple(filter(keys.is_immutable, named))
     return Abandoned(
-        until=instant(datetime.fromisoformat(now) + _IN_FLIGHT),
+        until=instant(datetime.fromisoformat(now) + IN_FLIGHT),
         touched=tuple(key for key in named if not keys.is_immutable(key)),
         generations=(),
         immutable=immutable,

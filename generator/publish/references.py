@@ -8,6 +8,8 @@ from itertools import pairwise
 from typing import Final
 from urllib.parse import urlsplit
 
+from pydantic import BaseModel, ValidationError
+
 from generator.api import forms, keys, links, slugs
 from generator.api.links import MarketReference
 from generator.config.market_url import MarketUrl
@@ -24,6 +26,26 @@ _GROUPS: Final = (0, 8, 12, 16, 20, 32)
 _DIGEST_LENGTH: Final = 32
 #: The end of the path of a detail's object, which the inspection page links.
 _DETAIL: Final = re.compile(rf"/{keys.DETAILS}/[0-9a-f]{{2}}/([^/]+)\.json", re.ASCII)
+
+
+class Detailed(BaseModel):
+    """The market that a published detail is about, as far as it says so."""
+
+    id: str = ""
+    slug: str | None = None
+    question: str = ""
+    status: str = ""
+
+
+class _Detail(BaseModel):
+    market: Detailed
+
+
+def market_in(body: bytes | None) -> Detailed | None:
+    """The market of a detail's body; None if there is none that can be read."""
+    with suppress(ValidationError):
+        return _Detail.model_validate_json(body or b"").market
+    return None
 
 
 def is_address(text: str) -> bool:

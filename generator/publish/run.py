@@ -10,6 +10,7 @@ from typing import Any
 from generator.config.settings import Config
 from generator.cost import estimate, prices
 from generator.metrics import Samples, sample
+from generator.models import replaced
 from generator.progress import Progress
 from generator.publish import decisions, guards, hold
 from generator.publish.apply import Tally
@@ -22,6 +23,7 @@ from generator.publish.record import Published
 from generator.stores.requests import body_of, explaining_outage
 from generator.stores.store import Store
 from generator.tree import files, generations
+from generator.tree.blocklist import BlockedList
 from generator.tree.folder import Output
 from generator.tree.manifest import Manifest
 from generator.tree.manifest_file import UnreadableManifestError
@@ -105,7 +107,7 @@ class Publication:
     config: Config
     shape: Mapping[str, Any]
     options: Options
-    blocked: frozenset[str] | None = None
+    blocked: BlockedList | None = None
 
     def plan(self, progress: Progress) -> "PlannedPublication":
         """Read folder and store, raise GuardError for what looks like an accident, and plan; then `carry_out`."""
@@ -115,20 +117,27 @@ class Publication:
         with explaining_outage(store):
             lease = self._opened_lease(built.built)
             # Only now: another site's blocked list is none of this one's business.
-            blocked = sync_blocked(self.folder, store).ids() if self.blocked is None else self.blocked
-            warnings = hold.refuse(store, lease, is_dry=self.options.extras.is_dry)
-            content = self._content(built, blocked)
-            self._refuse_accidents(content.built, lease, blocked)
+            blocked = self._blocked(lease.published)
+            warnings = hold.refuse(store, blocked.hold, is_dry=self.options.extras.is_dry)
+            content = self._content(built, blocked.ids())
+            self._refuse_accidents(content.built, lease, blocked.ids())
             content = self._without_past(content, lease.published)
             target = Target(store, lease, self.config)
             publisher = Publisher(target, content, progress, self.options.extras, blocked)
             publisher.prepare()
-            unblocked = decisions.unblocked_since(self.folder.read(files.REPORT), content.built, blocked)
+            unblocked = decisions.unblocked_since(self.folder.read(files.REPORT), content.built, blocked.ids())
             publisher.tally.warnings += (*warnings, *unblocked, *guards.ahead(content.built, lease.now))
             plan = publisher.plan()
             guards.refuse_altered(plan, content.built, content.folder)
         was_published = lease.published is not None and lease.published.built.complete
         return PlannedPublication(plan, publisher, store, was_published)
+
+    def _blocked(self, published: Published | None) -> BlockedList:
+        """The store's blocked list; with the hold of a record that a former program put there."""
+        is_read = self.blocked is not None and not (published and published.is_held)
+        blocked = self.blocked if self.blocked is not None and is_read else sync_blocked(self.folder, self.store)
+        former = published.hold if published else None
+        return replaced(blocked, hold=blocked.hold or former)
 
     def _content(self, built: BuiltFolder, blocked: frozenset[str]) -> BuiltFolder:
         """The folder without blocked markets."""

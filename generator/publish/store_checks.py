@@ -64,6 +64,11 @@ def ignored_conditions(store: Store) -> str | None:
         fault = "ignores"
     except UnsupportedError:
         fault = "does not support"
+    return unconditional(store, fault)
+
+
+def unconditional(store: Store, fault: str) -> str:
+    """The message for a store that ignores the conditions of puts, or does not support them."""
     return (
         f"{store.name}: {fault} conditional puts (If-Match, If-None-Match), so two publishers could overwrite each "
         "other's work unnoticed; use another store, or declare that there is only one publisher with "

@@ -5,7 +5,7 @@ out, including a takedown that was killed and runs again.
 """
 
 import tempfile
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -15,19 +15,19 @@ from generator import filesystem
 from generator.api import keys
 from generator.api.contract import API_VERSION
 from generator.config.settings import Config
-from generator.errors import OutputError, StoreError
+from generator.errors import OutputError, PublicMarketsError, StoreError
 from generator.progress import Progress
 from generator.publish import blocklist as store_blocklist
-from generator.publish import brief_record, guards, invalidation, known, record, store_checks, withdrawal
+from generator.publish import guards, invalidation, record, references, store_checks, withdrawal
 from generator.publish.apply import Tally
 from generator.publish.audit import stray_details
 from generator.publish.content import StoredSite
 from generator.publish.decisions import Change, Request
 from generator.publish.lease import OtherFormatError
 from generator.publish.protocol import Publisher, Target
-from generator.publish.record import DamagedShardError, Published
+from generator.publish.record import Published
 from generator.site.published import OtherVersionError
-from generator.stores.requests import body_of, explaining_outage, with_retries
+from generator.stores.requests import body_of, explaining_outage, parallel_map, with_retries
 from generator.stores.store import Store
 from generator.tree import blocklist, shrink
 from generator.tree.blocklist import BlockedList
@@ -44,35 +44,44 @@ _DETAILS_ONLY: Final = "the details of blocked markets were deleted, but lists m
 
 def block(store: Store, request: Request) -> None:
     """Block the ids of a request that ends here, as nobody knows what else it names."""
-    store_blocklist.merge(store, blocked_by_store(store, request).after)
+    after = blocked_by_store(store, request).after
+    store_blocklist.change(store, lambda stored: stored.merged(after), keeps_damaged=True)
 
 
 def blocked_by_store(store: Store, request: Request) -> Change:
     """The change of the store's blocked list that the request makes; nothing is written yet."""
     with explaining_outage(store):
-        return request.applied_to(store_blocklist.read(store))
+        return request.applied_to(store_blocklist.read(store, keeps_damaged=True))
 
 
 def from_store(
     target: Target, blocked: BlockedList, named: Collection[str], progress: Progress, notify: Notify
 ) -> Tally:
-    """Merge `blocked` into the store's list, and remove all its markets from the store, after any other publisher.
+    """Merge `blocked` into the store's list, and remove all its markets from the store.
 
-    The details of those that are `named` now go first, after a few requests however large the site is.
+    The details of those that are `named` now go at once, after a few requests however large the site is, and whoever is
+    at work; the rest after any other publisher.
     """
+    store = target.store
     with _opened(target, progress) as opened:
-        ids = store_blocklist.merge(target.store, blocked).ids()
+        after = store_blocklist.change(store, lambda stored: stored.merged(blocked), keeps_damaged=True)
+        gone = after.ids() & {*named}
+        if gone and not target.config.publish.single_writer:
+            store_blocklist.require_conditions(store, after)
+        opened.delete_details(gone)
         try:
             # A publisher at work reads the blocked list when it is done; if it hangs, its lease expires.
-            return retried_while_busy(
-                lambda: opened.take_down(ids, ids & {*named}), notify, "blocked in every later publish; waiting"
+            tally = retried_while_busy(
+                lambda: opened.take_down(after, gone), notify, "blocked in every later publish; waiting"
             )
         except OtherVersionError as error:
             raise OtherVersionError(error.version, f"{_DETAILS_ONLY}; ") from error
+        tally.faults += store_blocklist.faults(store, after)
+        return tally
 
 
 def withdraw_hidden(
-    store: Store, config: Config, blocked: frozenset[str], visible: frozenset[str] | None, progress: Progress
+    store: Store, config: Config, blocked: BlockedList, visible: frozenset[str] | None, progress: Progress
 ) -> Tally:
     """Remove what must not be public although there is no build: blocked markets, and those that are not `visible`.
 
@@ -102,49 +111,46 @@ class _PublishedSite:
         published = self._target.lease.read(is_brief=True)
         return published is not None and guards.is_other_site(published.built, self._target.config)
 
-    def take_down(self, blocked: frozenset[str], named: frozenset[str]) -> Tally:
-        """Publish the store's own state without blocked markets; the details of those that are `named` go first."""
+    def take_down(self, blocked: BlockedList, named: frozenset[str]) -> Tally:
+        """Publish the store's own state without blocked markets; `named` are those that are taken down now."""
         try:
-            publisher = self._without_details(named, blocked)
-            if publisher is None:
-                return self.withdraw(blocked)
+            return self.withdraw(blocked, named=named)
         except OtherFormatError as error:
-            self._delete_details(blocked)
+            self.delete_details(blocked.ids())
             raise StoreError(f"{error}; {_DETAILS_ONLY}, until that version takes the markets down") from error
-        published = publisher.first_intent.complete()
-        if published is None or self._target.lease.is_damaged:
-            return self._withdraw_unrecorded(blocked)
-        return _withdrawn(publisher, blocked)
 
-    def withdraw(self, blocked: frozenset[str], visible: frozenset[str] | None = None) -> Tally:
-        """Publish the store's own state without markets that are blocked or, if it is known, not visible."""
+    def withdraw(
+        self, blocked: BlockedList, visible: frozenset[str] | None = None, named: frozenset[str] = frozenset()
+    ) -> Tally:
+        """Publish the store's own state without markets that are blocked or, if it is known, not visible.
+
+        Raise BusyError while another publisher is at work.
+        """
         lease = self._target.lease
         published = lease.read(is_doubted=True)
         if published is None or lease.is_damaged:
-            return self._withdraw_unrecorded(blocked)
-        ids = blocked | _hidden(published.built, blocked, visible, self._target.config.guards.max_shrink)
-        if self._is_without(published, ids, blocked):
+            return self._withdraw_unrecorded(blocked.ids())
+        shrink_limit = self._target.config.guards.max_shrink
+        ids = blocked.ids() | _hidden(published.built, blocked.ids(), visible, shrink_limit)
+        if self._is_without(published, ids, blocked.ids()):
             return Tally()
-        return _withdrawn(self._publisher(published, blocked), ids)
-
-    def _without_details(self, ids: frozenset[str], blocked: frozenset[str]) -> Publisher | None:
-        """A publisher that has deleted the details of these markets, for which it read only the shards they are in.
-
-        None if none of them is published, or if the whole record must be read first.
-        """
-        published = self._target.lease.read(is_doubted=True, is_brief=True) if ids else None
-        # Which chunks a publisher that was cut short had still to delete, all other generations tell.
-        if published is None or published.due:
-            return None
+        lease.refuse_if_busy()
+        if published.work:
+            # Whoever was cut short may have put them since; to make the rest takes a while.
+            self.delete_details(named)
+        stored = StoredSite(
+            self._target.store, lease, self._folder, published.built, self._target.config.cursor.lifetime
+        )
+        publisher = Publisher(self._target, stored, self._progress, blocked=blocked)
         try:
-            built = brief_record.manifest_of(self._target.store, published, ids)
-        except DamagedShardError:  # or another publisher has replaced it
-            return None
-        if ids.isdisjoint(built.markets):
-            return None
-        publisher = self._publisher(published, blocked)
-        publisher.first_intent.delete(published, built, ids)
-        return publisher
+            publisher.withdraw(ids)
+            plan = publisher.plan()
+        except PublicMarketsError:
+            # Another publisher may have deleted what this run was reading.
+            lease.confirm_unchanged()
+            raise
+        publisher.publish(plan)
+        return publisher.tally
 
     def _is_without(self, published: Published, ids: frozenset[str], blocked: frozenset[str]) -> bool:
         """Whether nothing is left to do without these markets, nor for another run."""
@@ -153,21 +159,10 @@ class _PublishedSite:
         is_published = not ids.isdisjoint(published.built.markets)
         return is_settled and not is_published and not stray_details(self._target.store, published, blocked).keys
 
-    def _publisher(self, published: Published, blocked: frozenset[str]) -> Publisher:
-        """A publisher of the store's own state; raise BusyError while another is at work."""
-        lease, lifetime = self._target.lease, self._target.config.cursor.lifetime
-        lease.refuse_if_busy()
-        stored = StoredSite(self._target.store, lease, self._folder, published.built, lifetime)
-        return Publisher(self._target, stored, self._progress, blocked=blocked)
-
     def _withdraw_unrecorded(self, blocked: frozenset[str]) -> Tally:
         """Delete the details of blocked markets without a record; raise StoreError if other objects may show them."""
         store, lease = self._target.store, self._target.lease
-        self._delete_details(blocked)
-        # A former archive may show the markets, too.
-        if blocked and (left := with_retries(lambda: [*store.keys(keys.ARCHIVE_PREFIX)])):
-            with_retries(partial(store.delete, left))
-            store.flush()
+        self.delete_details(blocked)
         found = with_retries(partial(store_checks.foreign_object, store))
         if blocked and found:
             fault = lease.damage if lease.is_damaged and lease.damage else "missing or damaged"
@@ -177,27 +172,29 @@ class _PublishedSite:
             )
         return Tally()
 
-    def _delete_details(self, ids: frozenset[str]) -> None:
-        """Delete the details of these markets, which are where every version puts them."""
+    def delete_details(self, ids: Collection[str]) -> None:
+        """Delete the details of these markets, whoever is at work, and a former archive, which may show them, too.
+
+        Details are where every version puts them. Those by slug go first, as only the one by id tells the slug.
+        """
         store = self._target.store
-        details = [key for market_id in sorted(ids) for key in _details(partial(body_of, store), market_id)]
-        with_retries(partial(store.delete, details))
-        store.flush()
+        if not ids:
+            return
+        slugs = [*parallel_map(partial(_slug, partial(body_of, store)), sorted(ids), store.parallel)]
+        self._delete([keys.detail_by_slug(slug) for slug in slugs if slug])
+        self._delete([*map(keys.detail, sorted(ids))])
+        self._delete(with_retries(lambda: [*store.keys(keys.ARCHIVE_PREFIX)]))
+
+    def _delete(self, found: Sequence[str]) -> None:
+        if found:
+            with_retries(partial(self._target.store.delete, found))
+            self._target.store.flush()
 
 
-def _withdrawn(publisher: Publisher, ids: frozenset[str]) -> Tally:
-    """What the publisher did to publish the store's own state without these markets."""
-    publisher.withdraw(ids)
-    publisher.publish(publisher.plan())
-    return publisher.tally
-
-
-def _details(read: Callable[[str], bytes | None], market_id: str) -> Iterator[str]:
-    """The keys of a market's detail, as far as the detail itself tells them."""
-    yield keys.detail(market_id)
-    found = known.decoded(read(keys.detail(market_id)))
-    if found and found.slug is not None:
-        yield keys.detail_by_slug(found.slug)
+def _slug(read: Callable[[str], bytes | None], market_id: str) -> str | None:
+    """A market's slug, as far as its detail tells it."""
+    market = references.market_in(read(keys.detail(market_id)))
+    return market.slug if market else None
 
 
 def _hidden(
@@ -217,12 +214,13 @@ def _hidden(
 def from_folder(config: Config, request: Request, notify: Notify, stored: Change | None = None) -> Change:
     """Carry out the request on the folder, after any other run, and remove all blocked markets from it.
 
-    `stored` is the change of the store's list, which then belongs to the folder's, too.
+    `stored` is the change of the store's list, which then belongs to the folder's, too. Raise OutputError in the end if
+    a damaged list is still kept aside.
     """
     with locked_in_turn(config.output, notify) as folder:
-        copy = blocklist.load(folder)
+        copy = blocklist.opened(folder)
         change = request.enforced_on(copy, stored) if stored else request.applied_to(copy)
-        folder.save(blocklist.KEY, change.after.encoded())
+        blocklist.save(folder, change.after)
         try:
             for warning in withdrawal.from_folder(folder, change.after.ids(), config.cursor.lifetime):
                 notify(f"{config.output}: {warning}")
@@ -234,13 +232,19 @@ def from_folder(config: Config, request: Request, notify: Notify, stored: Change
             raise OutputError(f"{error.cause}; {_DETAILS_ONLY}; {error.remedy}") from error
         except OtherVersionError as error:
             raise OtherVersionError(error.version, f"{_DETAILS_ONLY}; ") from error
+        faults = [*blocklist.faults(change.after, folder.read, lambda name: str(folder.path(name)))]
     filesystem.sync(config.output)  # or what was deleted might come back after a power failure
+    notify(f"{config.output}: nothing is left of the blocked markets")
+    if faults:
+        raise OutputError(faults[0])
     return change
 
 
 def _delete_details_built(folder: Output, ids: frozenset[str]) -> None:
     """Delete the details of these markets, and what quotes them, from a folder whose manifest cannot be read."""
-    details = [key for market_id in sorted(ids) for key in _details(folder.read, market_id)]
-    for key in (*details, keys.ARCHIVE_PREFIX):
-        folder.discard_key(key)
+    for market_id in sorted(ids):
+        if slug := _slug(folder.read, market_id):
+            folder.discard_key(keys.detail_by_slug(slug))
+        folder.discard_key(keys.detail(market_id))
+    folder.discard_key(keys.ARCHIVE_PREFIX)
     withdrawal.delete_quotations(folder, ids)

@@ -118,7 +118,7 @@ class StoredState:
         def body(key: str) -> bytes | None:
             # Without a dump, details are read one by one, which may take longer than the lease.
             if lease:
-                lease.renew_if_needed()
+                lease.renew_if_held()
             return body_of(self.store, key)
 
         return PublishedState(
@@ -212,7 +212,7 @@ class _Renewing(Silent):
 
     def advance(self) -> None:
         """Renew the lease if need be."""
-        self._lease.renew_if_needed()
+        self._lease.renew_if_held()
 
 
 def from_store(

@@ -142,7 +142,7 @@ class Directory:
         is_free, is_record = condition is If.ALWAYS and keys.is_immutable(key), _is_record(key)
         if is_free and filesystem.holding(path, body):
             return
-        mode = filesystem.PRIVATE if key == keys.BLOCKED else filesystem.PUBLIC
+        mode = filesystem.PRIVATE if key.startswith(keys.BLOCKED_NAMES) else filesystem.PUBLIC
         aside = self._aside()
         try:
             aside.write(body, mode, is_durable=is_record)

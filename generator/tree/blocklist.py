@@ -1,28 +1,85 @@
-"""The blocked list: markets taken down by the operator, which no build shows until `takedown --undo`.
+"""The blocked list: markets taken down by the operator, which no build shows until `takedown --undo`; and the hold.
 
 It is kept in the store, outside what is served, and as a copy in the output folder. The latest decision on each market
-counts, so copies that were changed apart can be merged.
+counts, so copies that were changed apart can be merged. The hold belongs to one place: the target's counts, or the
+folder's where there is no target.
 """
 
 import operator
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import datetime, timedelta
+from hashlib import sha256
 from types import MappingProxyType
-from typing import Final
+from typing import Annotated, Final
 
-from pydantic import Field, ValidationError
+from pydantic import AfterValidator, Field, ValidationError
 
 from generator.api.forms import instant
-from generator.errors import OutputError
+from generator.errors import GuardError, OutputError
 from generator.models import replaced
 from generator.tree import files, stored
 from generator.tree.folder import Output
-from generator.tree.stored import StoredModel
+from generator.tree.stored import FormatError, Instant, StoredModel
 
 KEY: Final = files.BLOCKED
-FORMAT: Final = 1
+FORMAT: Final = 2
+#: The first format has no hold.
+_OLDEST_FORMAT: Final = 1
 _NO_NAMES: Final[Mapping[str, Iterable[str]]] = MappingProxyType({})
+_DIGEST_LENGTH: Final = 16
+
+#: The most characters of a hold's reason, and of who holds.
+LONGEST_LINE: Final = 200
+#: What ends a hold.
+RELEASE: Final = "`public-markets hold --release`"
+
+#: Reads a file or an object; None if there is none.
+Read = Callable[[str], bytes | None]
+
+
+def line(text: str) -> str:
+    """The text without blanks around it; raise ValueError unless it is one line that a terminal shows as it is."""
+    stripped = text.strip()
+    if not stripped:
+        raise ValueError("is empty")
+    if len(stripped) > LONGEST_LINE:
+        raise ValueError(f"has {len(stripped)} characters, {LONGEST_LINE} are allowed")
+    if not stripped.isprintable():
+        raise ValueError("must be one line of printable characters")
+    return stripped
+
+
+class Hold(StoredModel):
+    """The operator's stop on new builds: who set it, since when by the store's clock, and why."""
+
+    reason: Annotated[str, AfterValidator(line)]
+    who: Annotated[str, AfterValidator(line)]
+    since: Instant
+
+    def __str__(self) -> str:
+        return f"on hold since {self.since}, by {self.who}: {self.reason}"
+
+
+class DamagedListError(OutputError):
+    """The copy in the output folder is damaged."""
+
+
+class HeldError(GuardError):
+    """A target, or a folder without one, is on hold.
+
+    The database is not believed meanwhile, so only blocked markets are withdrawn, not those that it does not show.
+    """
+
+    def __init__(self, place: str, hold: Hold, *, has_target: bool) -> None:
+        super().__init__(f"{place}: {sentence(hold, has_target=has_target)}")
+        self.hold = hold
+
+
+def sentence(hold: Hold, *, has_target: bool) -> str:
+    """The hold, what it stops, and what ends it."""
+    stopped = "no build is published until" if has_target else "no build is made until"
+    return f"{hold}; {stopped} {RELEASE}"
 
 
 class Decision(StoredModel, extra="allow"):
@@ -49,17 +106,28 @@ class Decision(StoredModel, extra="allow"):
 
 
 class BlockedList(StoredModel, extra="allow"):
-    """The latest decision on every market that was ever taken down, by id.
+    """The latest decision on every market that was ever taken down, by id; and the `hold` of the place where it lies.
 
-    What other versions add without another format is kept: whoever wrote it, the list is obeyed.
+    `aside` names damaged lists that a takedown replaced: until they are restored or deleted, what they blocked is
+    unknown. What other versions add without another format is kept: whoever wrote it, the list is obeyed.
     """
 
     format: int = FORMAT
     markets: Mapping[str, Decision] = {}
+    hold: Hold | None = Field(default=None, exclude_if=operator.not_)
+    aside: tuple[str, ...] = Field(default=(), exclude_if=operator.not_)
 
     def ids(self) -> frozenset[str]:
         """The blocked markets."""
         return frozenset(market_id for market_id, decision in self.markets.items() if decision.is_blocked)
+
+    def undone_since(self, since: str) -> frozenset[str]:
+        """The markets whose takedown was undone later than that."""
+        return frozenset(
+            market_id
+            for market_id, decision in self.markets.items()
+            if not decision.is_blocked and decision.latest > since
+        )
 
     def decided(
         self, ids: Iterable[str], *, is_blocked: bool, now: str, names: Mapping[str, Iterable[str]] = _NO_NAMES
@@ -82,13 +150,33 @@ class BlockedList(StoredModel, extra="allow"):
         return Decision(at=at, is_blocked=is_blocked, names=names)
 
     def merged(self, other: "BlockedList") -> "BlockedList":
-        """Both copies merged; of two decisions at the same instant, the one that blocks wins."""
+        """The list with the other's decisions; of two at the same instant, the one that blocks wins."""
         decisions = dict(self.markets)
         for market_id, theirs in other.markets.items():
             candidates = sorted((decisions.get(market_id, theirs), theirs), key=lambda decision: decision.at)
             latest = max(candidates, key=lambda decision: (decision.latest, decision.is_blocked))
             decisions[market_id] = latest.named(name for decision in candidates for name in decision.names)
-        return BlockedList(markets=decisions, **{**(other.model_extra or {}), **(self.model_extra or {})})
+        extra = {**(other.model_extra or {}), **(self.model_extra or {})}
+        return BlockedList(markets=decisions, hold=self.hold, aside=self.aside, **extra)
+
+    def settled(self, read: Read) -> "BlockedList":
+        """The list with what lists that were kept aside say, if they were restored; those that were deleted are gone.
+
+        `read` reads the place where the list lies.
+        """
+        settled, left, names = self, list[str](), [*self.aside]
+        for name in names:
+            content = read(name)
+            if content is None:
+                continue
+            try:
+                restored = decode(content)
+            except ValueError:
+                left.append(name)
+                continue
+            settled = replaced(settled.merged(restored), hold=settled.hold or restored.hold)
+            names += (other for other in restored.aside if other not in names)
+        return replaced(settled, aside=tuple(left))
 
     def encoded(self) -> bytes:
         """The file's bytes: the same list gives the same bytes."""
@@ -97,19 +185,80 @@ class BlockedList(StoredModel, extra="allow"):
 
 
 def load(folder: Output) -> BlockedList:
-    """Read the copy in the output folder; raise OutputError if it is damaged."""
+    """Read the copy in the output folder; raise OutputError if it is damaged, or one that was is still kept aside."""
+    copy = _written(folder).settled(folder.read)
+    require_whole(folder, copy)
+    return copy
+
+
+def settle(folder: Output) -> BlockedList:
+    """The same, and write what lists say that were kept aside and have been restored."""
+    copy = load(folder)
+    save(folder, copy)
+    return copy
+
+
+def opened(folder: Output) -> BlockedList:
+    """Read the copy for a takedown, which no damage stops: a damaged list is kept aside, and the answer names it.
+
+    Raise OutputError for a list of another format.
+    """
+    content = folder.read(KEY) or b""
+    try:
+        return _written(folder).settled(folder.read)
+    except DamagedListError:
+        name = aside_name(content)
+        folder.save(name, content)
+        return BlockedList(aside=(name,))
+
+
+def save(folder: Output, wanted: BlockedList) -> None:
+    """Replace the copy in the output folder unless it says the same; delete lists kept aside that it names no more."""
+    written = BlockedList()
+    with suppress(DamagedListError):
+        if wanted == (written := _written(folder)):
+            return
+    folder.save(KEY, wanted.encoded())
+    for name in {*written.aside}.difference(wanted.aside):
+        folder.discard_key(name)
+
+
+def _written(folder: Output) -> BlockedList:
+    """The copy as it is written; raise DamagedListError if it is damaged, OutputError if it is of another format."""
     content = folder.read(KEY)
     try:
         return BlockedList() if content is None else decode(content)
     except ValueError as error:
-        raise OutputError(unreadable(str(folder.path(KEY)), error, content or b"")) from error
+        raised = OutputError if isinstance(error, FormatError) else DamagedListError
+        raise raised(unreadable(str(folder.path(KEY)), error, content or b"")) from error
+
+
+def require_whole(folder: Output, copy: BlockedList) -> None:
+    """Raise OutputError if a damaged list is still kept aside in the output folder."""
+    for fault in faults(copy, folder.read, lambda name: str(folder.path(name))):
+        raise OutputError(fault)
+
+
+def aside_name(content: bytes) -> str:
+    """The name under which a damaged list is kept aside."""
+    return f"{files.BLOCKED_ASIDE}{sha256(content).hexdigest()[:_DIGEST_LENGTH]}.json"
 
 
 def decode(content: bytes) -> BlockedList:
-    """Parse the list; raise ValueError if it is damaged or of another format."""
+    """Parse the list; raise FormatError if it is of another format, ValueError if it is damaged."""
     with suppress(ValidationError):  # one without a format is of the first
-        stored.require_format(content, FORMAT)
-    return BlockedList.model_validate_json(content)
+        stored.require_format(content, FORMAT, _OLDEST_FORMAT)
+    return replaced(BlockedList.model_validate_json(content), format=FORMAT)
+
+
+def faults(found: BlockedList, read: Read, place: Callable[[str], str]) -> Iterator[str]:
+    """What is wrong with each list that is kept aside, and what ends that; `place` names it for people."""
+    for name in found.aside:
+        content = read(name) or b""
+        try:
+            decode(content)
+        except ValueError as error:
+            yield unreadable(place(name), error, content)
 
 
 def unreadable(place: str, error: ValueError, content: bytes) -> str:

@@ -18,6 +18,7 @@ DUMP_PARTS: Final = "dumps.json"
 LAST_PUBLISH: Final = "published.json"
 #: The blocked list, which a store holds under the same name.
 BLOCKED: Final = keys.BLOCKED
+BLOCKED_ASIDE: Final = keys.BLOCKED_ASIDE
 #: The inspection page, and beside it, where Parquet is published, the history page.
 INSPECTION: Final = "index.html"
 HISTORY: Final = "history.html"
@@ -27,6 +28,7 @@ QUOTING: Final = (INSPECTION, HISTORY)
 PRIVATE: Final = frozenset({MANIFEST, REPORT, *QUOTING, BLOCKED, FINGERPRINTS, DUMP_PARTS})
 #: Folders of such files.
 PRIVATE_FOLDERS: Final = (SHARDS, FINGERPRINT_SHARDS)
+_PRIVATE_NAMES: Final = (*PRIVATE_FOLDERS, BLOCKED_ASIDE)
 DOCUMENTATION: Final = "api.html"
 #: Third-party programs, unmodified; the README beside each in templates/vendor states its version and license.
 RENDERER: Final = "vendor/rapidoc/rapidoc-min.js"
@@ -43,4 +45,4 @@ PAGES: Final = tuple(name for page, loaded in LOADED_BY.items() for name in (pag
 
 def is_private(name: str) -> bool:
     """Whether only the user who builds may read a file of the output folder."""
-    return name in PRIVATE or name.startswith(PRIVATE_FOLDERS)
+    return name in PRIVATE or name.startswith(_PRIVATE_NAMES)

@@ -65,6 +65,5 @@ def test_elsewhere_and_where_files_are_named_they_do(folder: Path, tmp_path: Pat
     assert told.stderr.startswith("error: config.yaml: no such file or directory")
 
 
-def test_a_hold_without_a_target_says_that_nothing_is_published(folder: Path) -> None:
-    said = "publish.target is not set, so nothing is published, and nothing is on hold\n"
-    assert run("hold", cwd=folder).stdout == said
+def test_without_a_target_it_is_the_output_folder_that_is_not_on_hold(folder: Path) -> None:
+    assert run("hold", cwd=folder).stdout == "output: is not on hold\n"

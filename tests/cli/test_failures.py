@@ -96,7 +96,7 @@ FAILURES: Final[dict[str, tuple[set[str], Callable[[PublishedSite], object], dic
         ASKS_STORE, _with_target("output/site", **NOWHERE), {}, "is in the output folder",
     ),
     "a missing target": (
-        {"hold", "publish", "rebuild"}, _with_target("", **NOWHERE), {}, "publish.target: is not set",
+        {"publish", "rebuild"}, _with_target("", **NOWHERE), {}, "publish.target: is not set",
     ),
     "an empty output folder": (
         {"serve", "publish"}, PublishedSite.forget_output, {}, "run `public-markets build`",

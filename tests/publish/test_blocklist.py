@@ -38,8 +38,8 @@ def test_a_damaged_list_is_an_error_and_is_not_overwritten(content: str, s3: S3S
 
 
 def test_a_list_of_another_format_is_refused(s3: S3Server) -> None:
-    s3.bucket.put(KEY, b'{"format": 2, "markets": {}}', {}, Conditions())
-    with pytest.raises(StoreError, match="format 2, this program knows 1"):
+    s3.bucket.put(KEY, b'{"format": 3, "markets": {}}', {}, Conditions())
+    with pytest.raises(StoreError, match="format 3, this program knows 2"):
         store_blocklist.read(open_bucket(s3, "obstore"))
 
 

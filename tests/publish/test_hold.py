@@ -3,22 +3,23 @@
 import json
 import re
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from generator.publish import hold as holds
 from generator.publish import record
-from generator.publish.hold import HeldError
 from generator.publish.lease import Lease
-from generator.publish.record import Hold, Published, Work
+from generator.publish.record import Published
 from generator.stores.store import Store
+from generator.tree import blocklist
+from generator.tree.blocklist import HeldError, Hold
 from tests.support.sites.builds import manifest_of
 from tests.support.sites.publishing import FX, PublishedSite, hour
 from tests.support.sites.rows import market_id
 from tests.support.stores.places import Place, place
 from tests.support.stores.s3.behaviour import APPLIED_BUT_FAILED
-from tests.support.stores.s3.wire import Request
 
 NAME = "s3://markets/api"
 LEASE = timedelta(minutes=5)
@@ -31,7 +32,7 @@ def hold(site: PublishedSite) -> Hold:
     """Put the site on hold, in front of a newer build in its folder."""
     site.edit(1, question="Wrong?")
     site.done("hold", REASON)
-    found = site.record().hold
+    found = site.hold()
     assert found
     return found
 
@@ -45,7 +46,7 @@ def sentence(found: Hold) -> str:
 
 def test_a_hold_says_who_holds_since_when_why_and_what_stays(published_site: PublishedSite) -> None:
     result = published_site.done("hold", f"  {REASON} ")
-    found = published_site.record().hold
+    found = published_site.hold()
     assert found
     assert found.reason == REASON
     assert re.fullmatch(r"\S+@\S+", found.who)
@@ -60,15 +61,21 @@ def test_a_hold_says_who_holds_since_when_why_and_what_stays(published_site: Pub
     }.items()  # fmt: skip
 
 
-def test_a_hold_takes_two_requests_and_changes_nothing_else(published_site: PublishedSite) -> None:
+def test_a_hold_takes_five_requests_and_a_release_two_and_they_change_nothing_else(
+    published_site: PublishedSite,
+) -> None:
     before, objects = published_site.record(), published_site.objects()
-    assert published_site.requests("hold", REASON) == ["GetObject manifest.json", "PutObject manifest.json"]
-    after = published_site.record()
-    assert published_site.objects() == objects
+    assert published_site.requests("hold", REASON) == [
+        "GetObject manifest.json",
+        *(of_list := ["GetObject blocked.json", "PutObject blocked.json"]),
+        "GetObject manifest.json", "PutObject manifest.json",
+    ]  # fmt: skip
+    fenced = before.model_copy(update={"sequence": before.sequence + 1, "is_held": True})
+    assert published_site.record() == fenced
     assert not any(REASON.encode() in body for body in published_site.objects().values())
-    assert after.model_copy(update={"hold": None, "sequence": before.sequence}) == before
-    assert published_site.requests("hold", "--release") == ["GetObject manifest.json", "PutObject manifest.json"]
-    assert published_site.record() == before.model_copy(update={"sequence": before.sequence + 2})
+    assert published_site.requests("hold", "--release") == of_list
+    assert published_site.record() == fenced
+    assert published_site.objects() == objects
 
 
 def test_the_same_hold_set_again_is_as_old_as_it_was(published_site: PublishedSite) -> None:
@@ -83,7 +90,7 @@ def test_a_release_says_what_it_ends_or_that_nothing_holds(published_site: Publi
     assert published_site.done("hold", "--release").stdout == (
         f"{NAME}: released, builds can be published again; it was {found}\n"
     )
-    assert published_site.record().hold is None
+    assert published_site.hold() is None
     assert published_site.done("hold").stdout == f"{NAME}: is not on hold\n"
 
 
@@ -112,7 +119,7 @@ def test_a_reason_is_one_short_printable_line(published_site: PublishedSite, rea
     result = published_site.run("hold", reason)
     assert result.exit_code == 2
     assert says in result.stderr
-    assert published_site.record().hold is None
+    assert published_site.hold() is None
 
 
 # ── what it stops, and what passes ────────────────────────────────────────────────────────────────────────────────
@@ -135,11 +142,11 @@ def test_a_run_is_refused_with_who_holds_since_when_and_why(
     found = hold(published_site)
     published_site.done("build", "--as-of", hour(1))
     assert published_site.refused(3, *command) == sentence(found)
-    assert published_site.record().hold == found
+    assert published_site.hold() == found
     published_site.done("hold", "--release")
     published_site.done(*command)
     published_site.check()
-    assert published_site.record().hold is None
+    assert published_site.hold() is None
 
 
 def test_a_dry_run_shows_what_a_release_would_publish(published_site: PublishedSite) -> None:
@@ -156,7 +163,7 @@ def test_a_takedown_passes_and_keeps_the_hold(published_site: PublishedSite) -> 
     published_site.done("takedown", market_id(FX), market_id(1))
     assert published_site.traces(1, output=False) == published_site.traces(FX, output=False) == []
     published_site.done("takedown", "--undo", market_id(1))
-    assert published_site.record().hold == found
+    assert published_site.hold() == found
     assert published_site.refused(3, "publish") == sentence(found)
 
 
@@ -175,66 +182,24 @@ def test_a_refused_rebuild_believes_the_blocked_list_and_not_the_database(publis
     assert published_site.traces(4) == []
     assert published_site.traces(2, output=False)
     assert published_site.traces(3, output=False)
-    assert published_site.record().hold == found
+    assert published_site.hold() == found
 
 
-# ── meeting another run ───────────────────────────────────────────────────────────────────────────────────────────
-
-
-def at_work(site: PublishedSite, deadline: datetime) -> Work:
-    """Have somebody on another machine at work until the deadline."""
-    work = Work(
-        owner="x", process="y", who="process 1 on elsewhere", since=hour(1), deadline=deadline.isoformat(), touched=()
-    )
-    site.put(record.KEY, site.record().model_copy(update={"work": work}).encoded())
-    return work
-
-
-def test_a_hold_waits_for_a_run_at_work(published_site: PublishedSite, monkeypatch: pytest.MonkeyPatch) -> None:
-    at_work(published_site, datetime.now(UTC) + timedelta(minutes=5))
-
-    def ends(_: float) -> None:
-        published_site.put(record.KEY, published_site.record().model_copy(update={"work": None}).encoded())
-
-    monkeypatch.setattr("time.sleep", ends)
-    result = published_site.done("hold", REASON)
-    assert "waiting: s3://markets/api: process 1 on elsewhere has been publishing since" in result.stderr
-    assert published_site.record().work is None
-    assert published_site.record().hold
-
-
-def test_a_hold_leaves_the_work_of_a_dead_publisher_in_the_record(published_site: PublishedSite) -> None:
-    work = at_work(published_site, datetime.now(UTC) - timedelta(minutes=5))
-    hold(published_site)
-    assert published_site.record().work == work
+def test_a_hold_belongs_to_its_place_and_is_never_merged(published_site: PublishedSite) -> None:
+    found = hold(published_site)
+    published_site.done("takedown", market_id(1))
     published_site.refused(3, "publish")
-    assert published_site.record().work is None
+    copy = Path("output", blocklist.KEY)
+    assert published_site.hold() == found
+    assert (blocklist.decode(copy.read_bytes()).hold, market_id(1) in copy.read_text("utf-8")) == (None, True)
     published_site.done("hold", "--release")
-    published_site.done("publish")
-    published_site.check()
-
-
-@pytest.mark.parametrize("command", ["publish", "rebuild"])
-def test_a_hold_that_comes_while_a_run_begins_stops_it(published_site: PublishedSite, command: str) -> None:
-    """It has read the record, and is about to put its intent."""
-    published_site.edit(1, question="Wrong?")
-    published_site.done("build", "--as-of", hour(1))
-    store = published_site.store()
-
-    def hold_first(request: Request) -> None:
-        if request.operation == "PutObject" and request.key.endswith(record.KEY):
-            published_site.server.before = None
-            holds.begin(store, REASON, "me@here", never)
-
-    published_site.server.before = hold_first
-    before = published_site.objects()
-    result = published_site.run(command)
-    assert result.exit_code == 3, result.output
-    found = published_site.record().hold
-    assert found
-    assert sentence(found) in result.stderr
-    assert published_site.objects() == before
-    assert published_site.record().work is None
+    target, published_site.target = published_site.target, ""
+    published_site.done("hold", "of the folder")
+    published_site.target = target
+    published_site.done("rebuild")
+    assert published_site.hold() is None
+    published_site.target = ""
+    assert "of the folder" in published_site.refused(3, "build")
 
 
 # ── each kind of target ───────────────────────────────────────────────────────────────────────────────────────────
@@ -250,14 +215,15 @@ def test_a_hold_is_set_and_ended_on_either_kind_of_target(target: Place) -> None
     begun.take(RECORD, ())
     begun.release(RECORD)
     before = json.loads(body(target.open()))
+    fenced = {**before, "sequence": before["sequence"] + 1, "isHeld": True}
     change = holds.begin(target.open(), REASON, "me@here", never)
     assert change.before is None
     assert change.after == holds.current(target.open()).after
-    assert change.as_of == RECORD.built.as_of
+    assert change.built == RECORD.built
     with pytest.raises(HeldError, match="by me@here: prices"), holds.explained(target.open()):
         begun.take(RECORD, ())
     assert holds.end(target.open(), never).before == change.after
-    assert json.loads(body(target.open())) == {**before, "sequence": before["sequence"] + 2}
+    assert json.loads(body(target.open())) == fenced
 
 
 def body(store: Store) -> bytes:
@@ -272,23 +238,13 @@ def never(line: str) -> None:
 
 @pytest.mark.usefixtures("impatient")
 def test_a_hold_without_an_answer_says_that_it_may_be_set(published_site: PublishedSite) -> None:
-    published_site.server.before = lambda request: APPLIED_BUT_FAILED if request.operation == "PutObject" else None
-    message = published_site.refused(5, "hold", REASON)
-    assert "no answer, so it is unknown whether manifest.json was replaced" in message
-    assert message.endswith("`public-markets hold` says whether the target is on hold")
-
-
-# ── a damaged record, and other versions ──────────────────────────────────────────────────────────────────────────
-
-
-def test_verifying_a_record_that_says_nothing_of_a_hold_any_more_says_so(published_site: PublishedSite) -> None:
-    hold(published_site)
-    published_site.put(record.KEY, b"{")
-    assert "damaged" in published_site.refused(1, "hold", "--release")
-    result = published_site.done("publish", "--verify")
-    assert f"{NAME}: the record cannot be read; if it had a hold, this run ends that" in result.stderr
-    assert published_site.record().hold is None
-    published_site.check()
+    for key in (blocklist.KEY, record.KEY):
+        published_site.server.before = lambda request, key=key: (
+            APPLIED_BUT_FAILED if request.operation == "PutObject" and request.key.endswith(key) else None
+        )
+        message = published_site.refused(5, "hold", f"{REASON}: {key}")
+        assert f"no answer, so it is unknown whether {key} was replaced" in message
+        assert message.endswith("`public-markets hold` says whether the target is on hold")
 
 
 # ── who says so ───────────────────────────────────────────────────────────────────────────────────────────────────
@@ -337,7 +293,7 @@ def test_metrics_say_who_holds_since_when_and_why(published_site: PublishedSite)
     published_site.done("rebuild", "--as-of", hour(1))
     assert metric(published_site) == [({}, 0)]
     published_site.done("hold", 'quotes " and \\ in it')
-    found = published_site.record().hold
+    found = published_site.hold()
     assert found
     for _ in range(2):
         published_site.refused(3, "rebuild", "--as-of", hour(2))
@@ -348,13 +304,10 @@ def test_metrics_say_who_holds_since_when_and_why(published_site: PublishedSite)
     assert metric(published_site) == [({}, 0)]
 
 
-def altered(site: PublishedSite, **fields: object) -> None:
-    site.put(record.KEY, json.dumps({**json.loads(site.stored()[record.KEY]), **fields}).encode())
-
-
 def test_a_hold_in_a_damaged_record_still_holds_and_can_be_released(published_site: PublishedSite) -> None:
     found = hold(published_site)
-    altered(published_site, etags="nonsense")
+    content = json.loads(published_site.stored()[record.KEY])
+    published_site.put(record.KEY, json.dumps({**content, "etags": "nonsense"}).encode())
     assert "damaged or not this program's" in published_site.refused(1, "publish")
     assert published_site.refused(3, "publish", "--verify") == sentence(found)
     assert str(found) in published_site.done("hold").stdout

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -141,6 +142,26 @@ def test_the_deletion_of_a_blocked_detail_is_announced_so_a_late_one_is_repaired
     published_site.remove(DETAIL)
     published_site.done("rebuild")
     assert DETAIL in published_site.objects()
+
+
+def test_a_detail_that_a_late_deletion_of_an_undone_takedown_removed_is_put_again(
+    published_site: PublishedSite,
+) -> None:
+    """No record names that deletion, as it is sent without a lease; and nothing else has changed.
+
+    The run that looks last is the first whose build is later than that hour, however late it comes.
+    """
+    published_site.done("takedown", market_id(MARKET))
+    undo(published_site)
+    published_site.remove(DETAIL)
+    published_site.done("publish")
+    published_site.check()
+    published_site.remove(DETAIL)
+    published_site.server.behaviour.clock_offset_s += 7_200
+    later = datetime.now(UTC) + timedelta(hours=2)
+    published_site.done("rebuild", "--as-of", later.isoformat())
+    published_site.check()
+    assert f"HeadObject {DETAIL}" not in published_site.requests("publish")
 
 
 def lose_a_page(site: PublishedSite) -> str:

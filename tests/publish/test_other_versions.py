@@ -175,6 +175,6 @@ def test_a_blocked_list_of_a_known_format_is_obeyed_and_what_others_added_is_kep
 
 def test_one_of_an_unknown_format_stops_every_publish(published_site: PublishedSite) -> None:
     published_site.done("takedown", market_id(1))
-    edited(published_site, lambda content: content.update(format=2))
+    edited(published_site, lambda content: content.update(format=3))
     for command in (("publish",), ("publish", "--verify"), ("rebuild",), ("build",), ("takedown", market_id(2))):
-        assert "blocked.json: format 2, this program knows 1" in published_site.refused(1, *command)
+        assert "blocked.json: format 3, this program knows 2" in published_site.refused(1, *command)

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from generator.errors import OutputError
-from generator.tree.blocklist import KEY, BlockedList, Decision, decode, load
-from generator.tree.folder import locked
+from generator.tree.blocklist import KEY, BlockedList, Decision, Hold, aside_name, decode, load, settle
+from generator.tree.folder import Output, locked
 
 T1, T2, T3 = (f"2026-01-31T12:00:0{second}.000Z" for second in (1, 2, 3))
 DECISIONS = st.one_of(
@@ -79,10 +79,20 @@ def test_it_is_read_back_as_it_was_written(blocked: BlockedList) -> None:
 
 
 def test_the_keys_of_the_file_are_a_stored_format() -> None:
-    stored = b'{"format":1,"markets":{"a":{"at":"2026-01-31T12:00:01.000Z","isBlocked":true}}}'
+    stored = b'{"format":2,"markets":{"a":{"at":"2026-01-31T12:00:01.000Z","isBlocked":true}}}'
     blocked = BlockedList(markets={"a": Decision(at=T1, is_blocked=True)})
     assert decode(stored) == blocked
     assert b"".join(blocked.encoded().split()) == stored
+    assert decode(stored.replace(b'"format":2', b'"format":1')) == blocked
+    held = blocked.model_copy(
+        update={"hold": Hold(reason="why", who="me", since=T1), "aside": ("blocked-0123456789abcdef.json",)}
+    )
+    beside = (
+        b',"hold":{"reason":"why","who":"me","since":"2026-01-31T12:00:01.000Z"},'
+        b'"aside":["blocked-0123456789abcdef.json"]}'
+    )
+    assert decode(stored[:-1] + beside) == held
+    assert b"".join(held.encoded().split()) == stored[:-1] + beside
 
 
 def test_a_folder_without_a_list_blocks_nothing(tmp_path: Path) -> None:
@@ -97,6 +107,23 @@ def test_a_damaged_list_in_a_folder_is_an_error(content: str, tmp_path: Path) ->
     (tmp_path / KEY).write_text(content, "utf-8")
     with locked(tmp_path) as folder, pytest.raises(OutputError, match="markets that were taken down would come back"):
         load(folder)
+
+
+def test_a_list_kept_aside_is_deleted_only_after_what_it_says_is_written(tmp_path: Path) -> None:
+    class DyingBefore(Output):
+        def discard_key(self, key: str) -> None:
+            raise KeyboardInterrupt(key)
+
+    root, staging = tmp_path / "output", tmp_path / "staging"
+    staging.mkdir()
+    with locked(root) as folder:
+        name = aside_name(b"{")
+        folder.save(KEY, BlockedList(aside=(name,)).encoded())
+        folder.save(name, decided(T1, "a").encoded())
+        with pytest.raises(KeyboardInterrupt, match=name):
+            settle(DyingBefore(root, staging))
+        assert decode(folder.read(KEY) or b"").ids() == {"a"}
+        assert settle(folder).ids() == {"a"}
 
 
 def test_what_another_version_added_is_kept_whichever_copies_are_merged() -> None:

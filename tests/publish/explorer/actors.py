@@ -98,6 +98,7 @@ MOVE: Final = Role("move", "publish", moved=True)
 #: Market 1 is edited in the new content, 2 is the same in both, 3 is new.
 TAKEDOWNS: Final = {number: Role(f"takedown{number}", "takedown", market=number) for number in (1, 2, 3)}
 UNDO: Final = Role("undo", "undo", market=1)
+UNDO_2: Final = Role("undo2", "undo", market=2)
 HOLD: Final = Role("hold", "hold", options=(("reason", "Wrong prices"),))
 ANOTHER_HOLD: Final = Role("hold too", "hold", options=(("reason", "Wrong names"),))
 RELEASE: Final = Role("release", "release", options=(("reason", None), ("release", True)))

@@ -19,7 +19,7 @@ pages do, the last stands for all.
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from tests.publish.explorer.actors import RELEASE, TAKEDOWNS, VERIFY, Role
 from tests.publish.explorer.directory import on_disk
@@ -27,6 +27,10 @@ from tests.publish.explorer.invariants import Moment, Watch, check_settled, is_h
 from tests.publish.explorer.scenarios import SCENARIOS, Scenario, made, recorded
 from tests.publish.explorer.scheduler import Actor, Fault, Game, Strike, arrive
 from tests.publish.explorer.world import Op, World, label
+
+#: When the next run begins; after an undo, also so late that no request of an earlier run can be under way.
+_SOON_S: Final = 1_000
+_LATER_S: Final = 8_000
 
 
 class Placement(NamedTuple):
@@ -129,16 +133,22 @@ class Explorer:
             if VERIFY in scenario.roles:
                 ways.append(replace(VERIFY, content=scenario.next))
             ways += [TAKEDOWNS[number] for number in sorted({role.hides for role in scenario.roles} & moment.gone)]
-            left = moment._replace(held=held)
+            soon, later = (
+                moment._replace(held=held, world=moment.world.later(seconds)) for seconds in (_SOON_S, _LATER_S)
+            )
+            runs = [(role, soon) for role in ways]
+            if any(role.command == "undo" for role in scenario.roles):
+                runs.append((ways[0], later))
             with recorded(layout):
-                self.nexts[key] = tuple(text for role in ways for text in _followed(scenario, left, layout, role, tell))
+                self.nexts[key] = tuple(
+                    text for role, left in runs for text in _followed(scenario, left, layout, role, tell)
+                )
         return self.nexts[key]
 
 
 def _followed(scenario: Scenario, left: Moment, layout: str, role: Role, tell: Callable[[str], None]) -> Iterator[str]:
     """What is broken while one more run of the role finishes, or after it."""
     world = left.world.copy()
-    world.clock_s += 1000
     watch = Watch(scenario, layout, world, tell, held=left.held, gone={*left.gone}, is_soiled=left.is_soiled)
     watch.freeze()
     was_held = is_held(world)

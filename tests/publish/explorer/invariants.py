@@ -154,13 +154,17 @@ def possible(contents: frozenset[str], hidden: frozenset[int], name: str, layout
 
 
 @lru_cache(maxsize=200_000)
-def untruths(site: Site, content: bytes) -> tuple[str, ...]:
-    """How a record that nobody works on differs from the store."""
+def untruths(site: Site, content: bytes, blocked_: frozenset[str] = frozenset()) -> tuple[str, ...]:
+    """How a record that nobody works on differs from the store, but for missing details of blocked markets."""
     published = record.decoded(content)
     if published.work:
         return ()
     objects, built_ = dict(site), published.built
-    wrong = [key for key, digest in built_.objects.items() if key not in objects or _digest(key, objects) != digest]
+    taken_down = built_.all_details(blocked_) - objects.keys()
+    wrong = [
+        key for key, digest in built_.objects.items()
+        if key not in taken_down and (key not in objects or _digest(key, objects) != digest)
+    ]  # fmt: skip
     lost = [
         key for (name, _), entry in built_.generations().items() for key in object_keys(name, entry)
         if key not in objects and not getattr(entry, "partial", False)
@@ -251,6 +255,8 @@ class Watch:
     held: Held = frozenset()
     #: What was public when builds were put on hold; None while they are not.
     frozen: frozenset[Seen] | None = None
+    #: The takedowns that change what is published, from the first object that they change under the lease.
+    withdrawing: list[Actor] = field(default_factory=list)
 
     def freeze(self) -> None:
         """From now on nothing else may become public if builds are on hold, and nobody releases them."""
@@ -278,9 +284,13 @@ class Watch:
     def wrote(self, actor: Actor, op: Op) -> None:
         self.tell(f"{actor.name}: {op}")
         if op.place.startswith(f"{API_VERSION}/"):
+            if actor.name.startswith("takedown") and Op("put", record.KEY) in actor.trace:
+                self.withdrawing.append(actor)
             self._check_readers()
         elif op.place == record.KEY:
             self._check_record()
+        elif op.place == blocklist.KEY:
+            self._check_hold()
         if self.keeps_trail:
             self.trail.append(self.moment(actor))
 
@@ -298,8 +308,10 @@ class Watch:
             self._say(f"{actor.name} publishes what is on hold")
         if actor.code not in self._codes(actor):
             self._say(f"{actor.name} ends with {actor.code}: {actor.error}")
+        if actor.name.startswith("takedown"):
+            self._check_details(actor)
         if actor.code == 0 and actor.name.startswith("takedown"):
-            self.gone.add(int(actor.name[len("takedown")]))
+            self.gone.add(hidden_by(actor))
         if actor.code in (0, 3) and not actor.name.startswith(_OF_HOLDS):
             self._check_gone(f"{actor.name} ended with {actor.code}", actor.blocked & blocked(self.world))
         self._check_readers()
@@ -323,6 +335,9 @@ class Watch:
         for sentence in broken if not self.is_soiled else ():
             self._say(sentence)
         self._check_gone("reported gone")
+        for actor in self.withdrawing:
+            if not actor.is_dead and not actor.is_over:
+                self._check_details(actor)
         if self.frozen is not None and not self.is_soiled and public(self.world.site()) - self.frozen:
             self._say("something became public in spite of the hold")
 
@@ -334,10 +349,21 @@ class Watch:
         if back and not self.is_soiled:
             self._say(f"market {min(back)} is public: {when}")
 
+    def _check_details(self, actor: Actor) -> None:
+        numbers = still_gone(self.scenario, self.world, frozenset({hidden_by(actor)}))
+        if not self.is_soiled and numbers & detailed(self.world.site()):
+            self._say(f"{actor.name} withdraws a market, or has ended, and there is a detail of it")
+
     def _check_record(self) -> None:
-        found = () if is_at_work(self.world) else untruths(self.world.site(), stored_record(self.world))
+        found = (
+            ()
+            if is_at_work(self.world)
+            else untruths(self.world.site(), stored_record(self.world), blocked(self.world))
+        )
         if found and not self.is_soiled and not self.scenario.damage:
             self._say(f"the record is released, but {found[0]}")
+
+    def _check_hold(self) -> None:
         if self.frozen is not None and not is_held(self.world):
             self._say("the hold was lost")
 
@@ -354,14 +380,27 @@ class Watch:
 
 
 def blocked(world: World) -> frozenset[str]:
-    content = world.objects.get(blocklist.KEY)
-    return blocklist.decode(content).ids() if content else frozenset()
+    return _blocked_list(world).ids()
 
 
 def is_held(world: World) -> bool:
     """Whether builds are on hold."""
-    content = world.objects.get(record.KEY)
-    return content is not None and record.decoded(content).hold is not None
+    return _blocked_list(world).hold is not None
+
+
+def _blocked_list(world: World) -> blocklist.BlockedList:
+    return blocklist.decode(world.objects.get(blocklist.KEY, b"{}"))
+
+
+def hidden_by(takedown: Actor) -> int:
+    """The market of a takedown, by number."""
+    return int(takedown.name[len("takedown")])
+
+
+@lru_cache(maxsize=200_000)
+def detailed(site: Site) -> frozenset[int]:
+    """The markets that have a detail, by id or by slug."""
+    return frozenset(chain(*(_shows(*item) for item in site if keys.is_detail(item[0]))))
 
 
 def stored_record(world: World) -> bytes:
@@ -388,7 +427,7 @@ def _whole_record(parts: Site) -> bytes:
 
 def forget() -> None:
     """Free what was remembered of worlds: those of other games are others."""
-    for remembered in (look, public, untruths, readers):
+    for remembered in (look, public, untruths, readers, detailed):
         remembered.cache_clear()
     _READ.forget()
 

@@ -27,6 +27,7 @@ from tests.publish.explorer.actors import (
     RELEASE,
     TAKEDOWNS,
     UNDO,
+    UNDO_2,
     VERIFY,
     Role,
 )
@@ -149,6 +150,7 @@ _ALL: Final = (
     Scenario("guarded-takedown1", (GUARDED, TAKEDOWNS[1]), before=(PUBLISH,), games=_PAGES),
     Scenario("takedown1-takedown2", (TAKEDOWNS[1], TAKEDOWNS[2]), games=(*_FIRST, ("searched", 0))),
     Scenario("takedown1-undo", (TAKEDOWNS[1], UNDO)),
+    Scenario("takedown2-undo", (TAKEDOWNS[2], UNDO_2), games=_PAGES),
     Scenario("publish-undo", (PUBLISH, UNDO), before=(TAKEDOWNS[1],), games=_PAGES),
     Scenario("verify-takedown1", (VERIFY, TAKEDOWNS[1]), games=_PAGES),
     Scenario("verify-publish", (VERIFY, OTHER), next="other", games=(("pages", 0),)),

@@ -96,6 +96,12 @@ class World:
         folders = {root: dict(files) for root, files in self.folders.items()}
         return World(dict(self.objects), folders, self.clock_s, _site=self._site)
 
+    def later(self, seconds: float) -> "World":
+        """The same, some time later."""
+        world = self.copy()
+        world.clock_s += seconds
+        return world
+
     def now(self) -> datetime:
         return START + timedelta(seconds=self.clock_s)
 

@@ -315,4 +315,4 @@ def test_a_takedown_without_a_record_ends_when_details_are_off_the_disk(scene: S
     blocked = BlockedList().decided([market_id(6)], is_blocked=True, now=NOW)
     with pytest.raises(StoreError, match="the details of blocked markets were deleted"):
         takedown.from_store(Target.of(store, site.config), blocked, blocked.ids(), SILENT, lambda _: None)
-    assert store.calls == ["delete", "flush"]
+    assert store.calls == ["delete", "flush", "flush"]

@@ -1,6 +1,5 @@
 """Shared by the tests of publishing: a published site, copied for each test, its commands and readers."""
 
-import json
 import os
 import shutil
 import sqlite3
@@ -21,6 +20,7 @@ from generator.publish import record
 from generator.publish.record import Published
 from generator.stores.store import Store
 from generator.tree import blocklist
+from generator.tree.blocklist import BlockedList, Decision, Hold
 from generator.tree.generations import object_keys
 from tests.support import limits
 from tests.support.faults import Reader, fast_folder
@@ -141,11 +141,18 @@ class PublishedSite:
 
     def block(self, number: int) -> None:
         """Block a market long ago, by a takedown on another machine that was killed right after that."""
-        decisions = {"format": 1, "markets": {market_id(number): {"at": LONG_AGO, "isBlocked": True}}}
-        self.put(blocklist.KEY, json.dumps(decisions).encode())
+        decisions = {market_id(number): Decision(at=LONG_AGO, is_blocked=True)}
+        self.put(blocklist.KEY, BlockedList(markets=decisions, hold=self.hold()).encoded())
+
+    def blocked_list(self) -> BlockedList:
+        return blocklist.decode(self.stored().get(blocklist.KEY, b"{}"))
 
     def blocked_ids(self) -> frozenset[str]:
-        return blocklist.decode(self.stored()[blocklist.KEY]).ids()
+        return self.blocked_list().ids()
+
+    def hold(self) -> Hold | None:
+        """The hold, which is beside the blocked markets."""
+        return self.blocked_list().hold
 
     def put(self, key: str, body: bytes, headers: Mapping[str, str] | None = None) -> None:
         """Change an object directly, without a publisher."""

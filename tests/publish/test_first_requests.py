@@ -1,34 +1,37 @@
-"""A takedown deletes the details of its markets after a few requests, however large the site is."""
+"""A takedown deletes the details of its markets after a few requests, however large the site is, whoever is at work."""
 
 import json
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from generator.api import keys
+from generator.api.forms import instant
 from generator.config.settings import Config
 from generator.errors import StoreError
 from generator.models import replaced
 from generator.progress import SILENT
-from generator.publish import known, record, references, takedown
-from generator.publish.decisions import Request
+from generator.publish import decisions, known, record, references, takedown
 from generator.publish.protocol import Target
-from generator.publish.record import Published
+from generator.publish.record import Published, Work
 from generator.publish.run import Options, Publication
 from generator.source.address import shape
 from generator.stores.directory import Directory
 from generator.stores.store import BeforeEach, Condition, If, Stored, nothing
-from generator.tree import manifest, shards
+from generator.tree import blocklist, manifest, shards
 from generator.tree.blocklist import BlockedList
 from generator.tree.files import SHARDS
 from generator.tree.folder import locked
 from tests.publish.faults import sites
 from tests.publish.faults.scene import publish_site
 from tests.support.sites.builds import NOW, build_now, make_config
+from tests.support.sites.publishing import PREFIX, PublishedSite, hour
 from tests.support.sites.rows import insert_market, market_id
 from tests.support.stores.records import sharded
+from tests.support.stores.s3.wire import Request
 
 #: The requests before the details of a market are gone must be fewer.
 LIMIT = 10
@@ -66,7 +69,9 @@ class Watched(Directory):
             self.early.append(request)
 
 
-def take_down(store: Watched, config: Config, name: str, *details: str) -> list[str]:
+def take_down(
+    store: Watched, config: Config, name: str, *details: str, notify: Callable[[str], None] = lambda _: None
+) -> list[str]:
     """Take a market down as the command does, elsewhere; returns the requests before these details are gone."""
     assert all(Path(store.name, key).exists() for key in details)
     store.watched, store.early, store.deletions = details, [], []
@@ -74,8 +79,8 @@ def take_down(store: Watched, config: Config, name: str, *details: str) -> list[
     by_itself = references.id_in(name, config)
     ids, names = ([by_itself], []) if by_itself else ([], [name])
     found = known.known(target.config, target, ids, names, BlockedList())
-    request = Request((by_itself or found.id_of(name, config),), is_blocked=True, at=NOW)
-    takedown.from_store(target, takedown.blocked_by_store(store, request).after, request.ids, SILENT, lambda _: None)
+    request = decisions.Request((by_itself or found.id_of(name, config),), is_blocked=True, at=NOW)
+    takedown.from_store(target, takedown.blocked_by_store(store, request).after, request.ids, SILENT, notify)
     return store.early
 
 
@@ -127,6 +132,80 @@ def test_a_market_named_by_its_address_with_a_slug_is_looked_up_in_its_detail(sl
     with sharded():
         requests = take_down(store, config, slug_address(config, "slug-3"), *details(3))
     assert 0 < len(requests) < LIMIT
+
+
+def test_details_go_while_another_publisher_is_at_work_and_the_one_by_slug_first(
+    slugged: tuple[Watched, Config],
+) -> None:
+    """Only the one by id tells the slug, to a takedown that was killed in between and is repeated."""
+    store, config = slugged
+    root = root_of(store)
+    now, soon = instant(store.now()), instant(store.now() + timedelta(minutes=5))
+    work = Work(owner="x", process="y", who="process 1 on elsewhere", since=now, deadline=soon, touched=())
+    store.put(record.KEY, replaced(root, work=work).encoded(), If.ALWAYS)
+    lists, told = {*store.keys(f"{keys.MARKETS}/lists/")}, list[str]()
+
+    def ends(line: str) -> None:
+        told.append(line)
+        assert store.deletions == [[key] for key in reversed(details(3))]
+        assert {*store.keys(f"{keys.MARKETS}/lists/")} == lists
+        store.put(record.KEY, root.encoded(), If.ALWAYS)
+
+    with sharded():
+        take_down(store, config, market_id(3), *details(3), notify=ends)
+    assert len(told) == 1
+    assert told[0].startswith("blocked in every later publish; waiting: ")
+    assert market_id(3) not in root_of(store).built.markets
+    assert root_of(store).work is None
+
+
+def test_a_publisher_at_work_does_not_put_a_detail_again_that_a_takedown_deleted(
+    published_site: PublishedSite,
+) -> None:
+    """It finds it absent, reads the blocked list, and takes that for no damage: the store is not listed."""
+    published_site.edit(1, question="Edited?")
+    published_site.done("build", "--as-of", hour(1))
+    detail, puts, listed = keys.detail(market_id(1)), list[str](), list[str]()
+
+    def is_taken_down(request: Request) -> None:
+        listed.append(request.query.get("prefix", ""))
+        if request.operation == "PutObject" and request.key.endswith(detail):
+            if not puts:
+                published_site.block(1)
+                published_site.remove(detail)
+            puts.append(request.key)
+
+    published_site.server.before = is_taken_down
+    published_site.done("publish")
+    assert len(puts) == 1, "the condition of the only one fails"
+    assert not [prefix for prefix in listed if prefix.startswith(f"{PREFIX}v1/")]
+    assert published_site.traces(1) == []
+    published_site.check()
+
+
+def test_a_detail_that_was_not_put_as_its_market_was_blocked_is_put_once_that_is_undone(
+    published_site: PublishedSite,
+) -> None:
+    """The takedown and its undo both happen while a publisher is at work, which finds the detail absent in between."""
+    published_site.edit(1, question="Edited?")
+    published_site.done("build", "--as-of", hour(1))
+    detail, steps = keys.detail(market_id(1)), list[str]()
+
+    def is_taken_down_and_undone(request: Request) -> None:
+        if request.operation == "PutObject" and request.key.endswith(detail) and not steps:
+            steps.append("blocked")
+            published_site.block(1)
+            published_site.remove(detail)
+        elif request.operation == "PutObject" and request.key.endswith(record.KEY) and steps == ["blocked"]:
+            steps.append("undone")
+            now = instant(published_site.store().now())
+            undone = published_site.blocked_list().decided([market_id(1)], is_blocked=False, now=now)
+            published_site.put(blocklist.KEY, undone.encoded())
+
+    published_site.server.before = is_taken_down_and_undone
+    published_site.done("publish")
+    assert steps == ["blocked", "undone"]
+    published_site.check()
 
 
 def test_another_market_in_the_detail_of_a_slug_does_not_mislead(slugged: tuple[Watched, Config]) -> None:
