@@ -16,10 +16,10 @@ _SPAN: Final = re.compile(r"`` (.+?) ``|`([^`]+)`")
 #: Sentences in the form of messages that refuse nothing and warn of nothing, and ends of others.
 RESULTS: Final = {
     "browsers keep copies until … at most", "more … not shown: add words",
-    "all relations and columns found", "all … of the record are whole", "can be read; nothing is published there yet",
+    "all relations and columns found", "can be read; nothing is published there yet",
     "can be written, and honours conditional puts", "detail_version: markets has no such column",
     "detail_version: … of … have one", "dry run, nothing was changed", "exists already; delete it to create a new one",
-    "nothing is left of the blocked markets", "is not on hold",
+    "nothing is left of the blocked markets", "is not on hold", "the record's state is whole",
     "released, builds can be made again", "released, builds can be published again", "text/html; charset",
     "make ids unique; a join", "text/javascript; charset", "text/plain; charset", "this replaces an earlier hold",
 }  # fmt: skip

@@ -4,7 +4,7 @@ What there is under which keys, `generator.site.families` says. Keys are relativ
 bucket's prefix. Beside `v1/`, in a store as in the output folder, lie private objects:
 
     blocked.json                                                        the blocked list
-    shards/<name>                                                       what a large record or manifest says of markets
+    state/<name>                                                        what a large record or manifest says of markets
 """
 
 import hashlib
@@ -21,7 +21,7 @@ BLOCKED: Final = "blocked.json"
 #: How the names of damaged blocked lists begin that a takedown kept aside.
 BLOCKED_ASIDE: Final = "blocked-"
 BLOCKED_NAMES: Final = (BLOCKED, BLOCKED_ASIDE)
-SHARDS: Final = "shards/"
+STATES: Final = "state/"
 
 MARKETS: Final = f"{API_VERSION}/public/markets"
 LISTS: Final = f"{MARKETS}/lists"

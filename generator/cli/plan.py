@@ -29,6 +29,7 @@ from generator.publish.guards import refuse_costly
 from generator.site.catalog import Catalog
 from generator.source.address import display_url
 from generator.source.reader import open_reader
+from generator.stores.store import MOST_LISTED
 from generator.tree import chunks, dry_folder, files, pages
 from generator.tree.layouts import LAYOUTS
 from generator.wording import counted, span
@@ -115,6 +116,8 @@ def _rows(measured: DryRun, cost: Cost, terms: Terms) -> Iterator[tuple[str, ...
         f"objects in the store, retired ones kept for {counted(minutes, 'minute', 'g')}",
         *(f"{layout.stored_objects:,}" for layout in layouts),
     )
+    lists = (-(-layout.stored_objects // MOST_LISTED) for layout in layouts)
+    yield ("LIST requests for all of the store", *(f"{number:,}" for number in lists))
     yield ("bytes in the store", *(f"{layout.stored_bytes:,}" for layout in layouts))
     yield ("PUT requests per publish", *(f"{layout.puts_per_publish:,}" for layout in layouts))
     yield (

@@ -1,6 +1,7 @@
 """`takedown`: removes markets from everything published, and blocks them in later builds."""
 
 import sys
+from contextlib import suppress
 from dataclasses import replace
 
 import click
@@ -18,6 +19,7 @@ from generator.publish import copies, known, references, takedown
 from generator.publish.decisions import Change, Known, Request, Shown
 from generator.publish.protocol import Target
 from generator.stores.requests import with_retries
+from generator.stores.store import UnavailableError
 from generator.tree.blocklist import BlockedList
 from generator.wording import are, counted
 
@@ -76,7 +78,10 @@ def _understood(
 def _request(target: Target | None, ids: tuple[str, ...], found: Known, *, is_blocked: bool) -> Request:
     names = {market_id: found.digests(market_id) for market_id in ids}
     # Publishers judge by the store's clock how lately it was decided.
-    at = with_retries(target.store.now) if target else now()
+    at = now()
+    if target:
+        with suppress(StoreError, UnavailableError):  # which whoever writes the list will be told
+            at = with_retries(target.store.now)
     return Request(ids, is_blocked=is_blocked, at=forms.instant(at), names=names)
 
 
@@ -124,8 +129,9 @@ def _take_down(settings: Config, target: Target | None, request: Request, found:
 
 
 def _take_down_everywhere(target: Target, settings: Config, request: Request) -> Change:
-    change = takedown.blocked_by_store(target.store, request)
+    change: Change | None = None
     try:
+        change = takedown.blocked_by_store(target.store, request)
         _take_down_published(target, change.after, request.ids)
     except Exception:
         # Whatever is wrong with the store, the folder must not publish the markets again.

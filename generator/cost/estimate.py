@@ -19,14 +19,16 @@ from generator.cost import sizes
 from generator.cost.prices import Place, PriceList
 from generator.cost.sizes import Change, Site
 from generator.models import replaced
-from generator.tree import shards
+from generator.tree import state
 from generator.tree.layouts import LAYOUTS
 from generator.tree.stored import StoredModel
 
 #: A twelfth of a year of 365 days.
 MINUTES_PER_MONTH: Final = 43_800
-#: A publish that changes something writes the store's record three times: intent, commit, release.
+#: A publish that changes something writes the store's record three times: intent, commit, release. A large one has an
+#: intent and a state besides.
 RECORD_PUTS: Final = 3
+_STATE_PUTS: Final = 2
 #: The lists of all public markets.
 _OF_ALL: Final = frozenset(keys.list_name("all", sort) for sort in SORTS)
 _MINUTES_PER_DAY: Final = 1_440
@@ -145,13 +147,13 @@ def of_change(layout: str, site: Site, change: Change, known: PriceList) -> Chan
     new = sizes.new_part(site, change, layout)
     objects = new.objects + change.objects
     size = new.bytes + change.objects * site.bytes // max(1, site.objects)
-    puts = objects + _record_puts(site, change)
+    puts = objects + _record_puts(site)
     return ChangeCost(objects, size, {place.name: _usd(puts, 0, place) for place in known.places})
 
 
 def changed_objects(site: Site, change: Change) -> dict[str, int]:
     """The number of objects a change replaces, by layout."""
-    return {layout: round(_load(layout, site, change).puts - _record_puts(site, change)) for layout in LAYOUTS}
+    return {layout: round(_load(layout, site, change).puts - _record_puts(site)) for layout in LAYOUTS}
 
 
 def of_report(content: bytes | None) -> Cost | None:
@@ -162,16 +164,15 @@ def of_report(content: bytes | None) -> Cost | None:
         return None
 
 
-def _record_puts(site: Site, change: Change) -> int:
-    """The puts of the record: its root, and the shards of what changed."""
+def _record_puts(site: Site) -> int:
     markets = max((size.count for size in site.lists if size.name in _OF_ALL), default=0)
-    return RECORD_PUTS + shards.changed(markets, change.objects)
+    return RECORD_PUTS + (_STATE_PUTS if markets >= state.LEAST else 0)
 
 
 def _load(layout: str, site: Site, change: Change) -> Load:
     new = sizes.new_part(site, change, layout)
     return Load(
-        puts=new.objects + change.objects + _record_puts(site, change),
+        puts=new.objects + change.objects + _record_puts(site),
         retired_objects=new.immutable,
         retired_bytes=new.immutable_bytes,
         step_bytes=change.step_bytes,

@@ -136,7 +136,11 @@ class Applier:
         body = self.folder.body(step.key)
         if manifest.digest(step.key, body) != built.objects[step.key]:
             raise self._altered(step.key)
-        return step.key, self._put_over(step.key, body, self._expected(step)), len(body)
+        condition = self._expected(step)
+        is_gone = condition is If.ABSENT and keys.is_detail(step.key) and self._known(step.key) is not None
+        if is_gone and self._is_blocked(body):
+            return step.key, None, len(body)
+        return step.key, self._put_over(step.key, body, condition), len(body)
 
     def _put_over(self, key: str, body: bytes, condition: Condition) -> str | None:
         """Put a mutable object, whatever is in its place; returns its ETag, None if a takedown has deleted it."""
@@ -158,9 +162,11 @@ class Applier:
         return market is not None and market.id in blocklist.read(self.store).ids()
 
     def _expected(self, step: Step) -> Condition:
-        published = self.lease.published
-        known = published.etags.get(step.key) if published else None
-        return self._found(step.key) if step.reason is Reason.UNFINISHED else known or If.ABSENT
+        return self._found(step.key) if step.reason is Reason.UNFINISHED else self._known(step.key) or If.ABSENT
+
+    def _known(self, key: str) -> str | None:
+        """The ETag by the record."""
+        return self.lease.published.etags.get(key) if self.lease.published else None
 
     def _found(self, key: str) -> Condition:
         return with_retries(lambda: self.store.head(key)) or If.ABSENT

@@ -1,124 +1,205 @@
-"""Audits the store: compares objects in it with the record.
+"""Compares the store with its record, by a listing: streamed, so memory does not grow with what is listed.
 
-`audit` lists everything, so it costs; it cannot see altered headers, which no listing shows. The others look only where
-a request of an earlier publisher may have taken effect late.
+A listing tells the ETags of mutable objects and the sizes of immutable ones. Only `--verify` also reads bodies; nothing
+here sees altered headers.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+import heapq
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
+from contextlib import nullcontext
+from dataclasses import dataclass
 from functools import partial
+from itertools import chain, groupby
+from operator import attrgetter
+from threading import Lock
+from typing import Final, NamedTuple, TypeAlias
+from zlib import crc32
 
 from generator.api import keys
 from generator.api.contract import API_VERSION
+from generator.errors import StoreError
 from generator.publish.plan import Doubts
 from generator.publish.record import Published
 from generator.stores.requests import body_of, etags_of, parallel_map, with_retries
-from generator.stores.store import Listed, Store
+from generator.stores.store import MOST_LISTED, Listed, Store, nothing
 from generator.tree import generations
 from generator.tree.folder import Output
 from generator.tree.generations import object_keys
 from generator.tree.manifest import Current, Manifest, Retired
 
+#: What is published.
+EVERYTHING: Final = (f"{API_VERSION}/",)
+_DETAILS: Final = (f"{keys.DETAILS}/", f"{keys.SLUGS}/")
+#: The most requests in which a run in doubt lists everything.
+MOST_LISTS: Final = 1_000
+#: Of a larger site, a run lists one part in so many, by the minute.
+_TURNS: Final = 12
+_MINUTES: Final = 60
+_KEY: Final = attrgetter("key")
 
-def audit(store: Store, published: Published | None, built: Manifest, folder: Output) -> Doubts:
-    """Find what differs from the record: altered, missing and unknown objects, damaged generations."""
-    found = {listed.key: listed for listed in with_retries(lambda: list(store.list(f"{API_VERSION}/")))}
-    recorded = published.built.generations() if published else {}
-    broken = {pair for pair, entry in recorded.items() if not _is_whole(store, folder, pair, entry, found)}
-    etags = published.etags if published else {}
-    altered = {key for key, etag in etags.items() if key not in found or found[key].etag != etag}
-    # What was built but is not recorded will be uploaded in full, so what is stored of it is not unknown. Generations
-    # that only the folder retains are unknown: no takedown would find them.
-    due = published.due_generations() if published else {}
-    known = {
-        key
-        for pair, entry in (due | recorded | built.current_generations()).items()
-        for key in object_keys(pair[0], entry)
-    }
-    doubted = frozenset(altered | (found.keys() - etags.keys() - known))
-    # Nobody knows what objects show that are not those of the record.
-    is_shown = not doubted.isdisjoint(found)
-    return Doubts(doubted, frozenset(broken), show_withdrawn=is_shown)
+_Pair: TypeAlias = tuple[str, str]
 
 
-def late(store: Store, published: Published, built: Manifest, undone: Collection[str]) -> Doubts:
-    """Find what requests of earlier publishers have put or deleted since.
+class _Wanted(NamedTuple):
+    """What may be stored: a mutable object that must have this ETag, an immutable one that must be there, or neither.
 
-    `undone` are markets (ids) whose takedown was undone so lately that it may have deleted their details since the last
-    publish, or may still do so.
+    `pair` is its generation, unless several may share it.
     """
-    details = published.built.all_details(undone) & published.built.objects.keys()
-    suspects = details.union(*(entry.touched for entry in published.abandoned)) - published.unfinished()
-    found = etags_of(store, suspects)
-    altered = {key for key, etag in found.items() if etag != published.etags.get(key)}
-    # A publisher that was about to put one, and found its market blocked, left no ETag of it.
-    altered |= {key for key in details if key in found and found[key] is None}
-    known = published.due_generations() | published.built.generations() | built.current_generations()
-    gone = {
-        entry.pair: entry.as_current()
-        for abandoned in published.abandoned
-        for entry in abandoned.generations
-        if entry.pair not in known
-    }
-    chunks = generations.chunk_keys(gone) - generations.chunk_keys(known)
-    strays, vanished = _unanswered(store, published, built)
-    strays |= _of_archive(store, published, built)
-    doubted = altered | strays | _existing(store, chunks) | _objects_of(store, gone)
-    vanished |= _vanished(store, published)
-    broken = _broken_by(vanished, published.built)
-    return Doubts(frozenset(doubted), frozenset(broken), frozenset(vanished), show_withdrawn=bool(doubted))
+
+    key: str
+    etag: str | None = None
+    must_be: bool = False
+    pair: _Pair | None = None
 
 
-def _of_archive(store: Store, published: Published, built: Manifest) -> set[str]:
-    """What a former program left of its archive, and files of dumps that only this named, until it is replaced."""
-    if not published.built.may_have_archive:
-        return set()
-    is_known = _belonging(published.due_generations() | published.built.generations() | built.current_generations())
-    found = with_retries(lambda: [*store.keys(f"{keys.list_prefix(keys.DUMPS)}/")])
-    return {key for key in found if key not in published.etags and key not in built.objects and not is_known(key)}
+#: What is wanted, and what was found under the same key.
+_Row: TypeAlias = tuple[_Wanted | None, Listed | None]
 
 
-def _unanswered(store: Store, published: Published, built: Manifest) -> tuple[set[str], set[str]]:
-    """Immutable objects that requests without an answer put late although nothing names them, or deleted late."""
-    etags = etags_of(store, {key for abandoned in published.abandoned for key in abandoned.immutable})
-    if not etags:
-        return set(), set()
-    live = {pair: entry for pair, entry in published.built.generations().items() if not _is_partial(entry)}
-    is_known = _belonging(published.due_generations() | published.built.generations() | built.current_generations())
-    is_live = _belonging(live)
-    strays = {key for key, etag in etags.items() if etag is not None and not is_known(key)}
-    return strays, {key for key, etag in etags.items() if etag is None and is_live(key)}
+def parts(published: Published, now: str) -> tuple[str, ...]:
+    """The prefixes that a run in doubt lists: everything, unless the site is large and others will come to the rest.
+
+    Then these are the details and the lists that were being written, and some of the others by turns. The first run
+    after the doubt lists everything.
+    """
+    built = published.built
+    objects = len(published.etags) + generations.total(built.generations())
+    is_over = bool(published.doubted_until) and now > published.doubted_until
+    if is_over or objects <= MOST_LISTS * MOST_LISTED:
+        return EVERYTHING
+    turn = int(now[14:16]) * _TURNS // _MINUTES
+    written = {entry.list for entry in built.retired if entry.partial}
+    families = {name for name, _ in built.generations()}
+    chosen = written | {name for name in families if crc32(name.encode()) % _TURNS == turn}
+    return tuple(sorted({*_DETAILS, *(f"{keys.list_prefix(name)}/" for name in chosen)}))
 
 
-def _belonging(known: Mapping[tuple[str, str], Current]) -> Callable[[str], bool]:
-    """Whether the object of a key belongs to one of these generations."""
-    folders, chunks = {keys.generation_prefix(*pair) for pair in known}, generations.chunk_keys(known)
-    # A page is two folders below its generation, an index one.
-    return lambda key: key in chunks or not folders.isdisjoint((key.rsplit("/", 2)[0], key.rsplit("/", 1)[0]))
+@dataclass(frozen=True)
+class Audit:
+    """A comparison of the `prefixes` of a store with its record, and with what is `built` to be published next.
+
+    If there is a `folder`, immutable objects are compared with its files. `before_each` is called now and then.
+    """
+
+    store: Store
+    published: Published
+    built: Manifest
+    prefixes: tuple[str, ...] = EVERYTHING
+    folder: Output | None = None
+    before_each: Callable[[], object] = nothing
+
+    def doubts(self) -> Doubts:
+        """Find what differs from the record: altered, missing and unknown objects, damaged generations."""
+        return with_retries(self._doubts)
+
+    def _doubts(self) -> Doubts:
+        doubted, missing, is_shown = set[str](), set[str](), False
+        sizes, whole = Counter[_Pair | str](), self._whole()
+        for wanted, found in self._rows(whole):
+            if wanted and wanted.must_be:
+                if found:
+                    sizes[wanted.pair or wanted.key] += found.size
+                else:
+                    missing.add(wanted.key)
+            elif found and (wanted is None or wanted.etag not in (None, found.etag)):
+                doubted.add(found.key)
+                is_shown = True  # nobody knows what objects show that are not those of the record
+            elif wanted and wanted.etag is not None and not found:
+                doubted.add(wanted.key)
+        broken = _broken_by(missing, self.published.built)
+        for pair, entry in whole.items():
+            size = sizes[pair] + sum(sizes[keys.chunk(pair[0], name)] for name in entry.chunks)
+            if size != entry.bytes and missing.isdisjoint(object_keys(pair[0], entry)):
+                broken.add(pair)
+        return Doubts(frozenset(doubted), frozenset(broken), frozenset(missing), show_withdrawn=is_shown)
+
+    def _rows(self, whole: Mapping[_Pair, Current]) -> Iterator[_Row]:
+        """What is wanted and found, by key; with a folder, immutable objects that differ from its files are missing."""
+        streams: Iterable[_Wanted | Listed] = heapq.merge(*self._wanted(whole), self._listed(), key=_KEY)
+        rows = (_row(items) for _, items in groupby(streams, key=_KEY))
+        if self.folder is None:
+            return rows
+        return parallel_map(partial(self._checked, self.folder, Lock()), rows, self.store.parallel)
+
+    def _listed(self) -> Iterator[Listed]:
+        last = ""
+        for number, found in enumerate(chain.from_iterable(map(self.store.list, self.prefixes))):
+            if number % MOST_LISTED == 0:
+                self.before_each()
+            if found.key <= last:
+                raise StoreError(
+                    f"{self.store.name}: lists {found.key} after {last}, and this program needs listings in order of "
+                    "keys; use another store"
+                )
+            last = found.key
+            yield found
+
+    def _whole(self) -> dict[_Pair, Current]:
+        """The generations that must be whole."""
+        return {
+            pair: entry for pair, entry in self.published.built.generations().items()
+            if not (isinstance(entry, Retired) and entry.partial) and _folder(pair).startswith(self.prefixes)
+        }  # fmt: skip
+
+    def _wanted(self, whole: Mapping[_Pair, Current]) -> Iterator[Iterable[_Wanted]]:
+        """Streams of what may be stored, each in order of keys."""
+        published, chunks = self.published, generations.chunk_keys(whole)
+        # What was built but is not recorded will be uploaded in full, so what is stored of it is not unknown.
+        # Generations that only the folder retains are unknown: no takedown would find them.
+        known = published.due_generations() | published.built.generations() | self.built.current_generations()
+        # A detail without an ETag was left out because its market was blocked when it was about to be put.
+        recorded = {**dict.fromkeys(published.built.objects, ""), **published.etags}
+        etags = {**recorded, **dict.fromkeys(published.unfinished())}
+        yield self._sorted(_Wanted(key, etag) for key, etag in etags.items())
+        yield self._sorted(_Wanted(key, must_be=key in chunks) for key in generations.chunk_keys(known))
+        # No generation has its folder in another's, so their own objects come one generation after the other.
+        yield chain.from_iterable(
+            self._sorted(_Wanted(key, must_be=pair in whole, pair=pair) for key in object_keys(pair[0], entry))
+            for pair, entry in ((pair, known[pair].with_chunks(())) for pair in sorted(known, key=_folder))
+        )
+
+    def _sorted(self, wanted: Iterable[_Wanted]) -> list[_Wanted]:
+        return sorted((one for one in wanted if one.key.startswith(self.prefixes)), key=_KEY)
+
+    def _checked(self, folder: Output, alone: Lock, row: _Row) -> _Row:
+        wanted, found = row
+        if not (wanted and wanted.must_be and found):
+            return row
+        with alone if keys.is_download(found.key) else nullcontext():  # large: few fit into memory together
+            return row if self._is_as_built(folder, found) else (wanted, None)
+
+    def _is_as_built(self, folder: Output, listed: Listed) -> bool:
+        body = folder.read(listed.key)
+        if body is None:
+            return True  # retired before this folder was made: the total size of its objects must do
+        etag = self.store.etag_of(body)
+        if etag is not None and listed.etag:
+            return etag == listed.etag
+        return body_of(self.store, listed.key) == body
 
 
-def _is_partial(entry: Current) -> bool:
-    return isinstance(entry, Retired) and entry.partial
+def _folder(pair: _Pair) -> str:
+    return f"{keys.generation_prefix(*pair)}/"
 
 
-def _vanished(store: Store, published: Published) -> set[str]:
-    """Published immutable objects that a publisher which was cut short deleted: they had been due before."""
-    deleted = {
-        key for abandoned in published.abandoned for entry in abandoned.due for key in object_keys(entry.list, entry)
-    }
-    if not deleted:
-        return set()
-    whole = {pair: entry for pair, entry in published.built.generations().items() if not _is_partial(entry)}
-    live = {key for pair, entry in whole.items() for key in object_keys(pair[0], entry)}
-    return {key for key, etag in etags_of(store, deleted & live).items() if etag is None}
+def _row(items: Iterable[_Wanted | Listed]) -> _Row:
+    found, wanted = None, None
+    for item in items:
+        if isinstance(item, Listed):
+            found = item
+        else:
+            wanted = item
+    return wanted, found
 
 
-def _broken_by(missing: AbstractSet[str], built: Manifest) -> set[tuple[str, str]]:
+def _broken_by(missing: AbstractSet[str], built: Manifest) -> set[_Pair]:
     """The generations that are not whole until they are put again; current ones bring back what others share."""
     if not missing:
         return set()
 
-    def having(known: Mapping[tuple[str, str], Current], lost: AbstractSet[str]) -> set[tuple[str, str]]:
+    def having(known: Mapping[_Pair, Current], lost: AbstractSet[str]) -> set[_Pair]:
         return {pair for pair, entry in known.items() if not lost.isdisjoint(object_keys(pair[0], entry))}
 
     current = built.current_generations()
@@ -129,38 +210,6 @@ def _broken_by(missing: AbstractSet[str], built: Manifest) -> set[tuple[str, str
 
 def stray_details(store: Store, published: Published, ids: Collection[str]) -> Doubts:
     """Find details of these markets that the store holds, although the record knows of none."""
-    found = _existing(store, published.built.all_details(ids) - published.built.objects.keys())
-    return Doubts(frozenset(found), show_withdrawn=bool(found))
-
-
-def _objects_of(store: Store, generations: Iterable[tuple[str, str]]) -> set[str]:
-    """The objects of these generations that exist, except chunks: few, so listing costs less than deleting all."""
-
-    def listed(pair: tuple[str, str]) -> list[str]:
-        prefix = f"{keys.generation_prefix(*pair)}/"
-        return with_retries(lambda: list(store.keys(prefix)))
-
-    return {key for found in parallel_map(listed, generations, store.parallel) for key in found}
-
-
-def _existing(store: Store, object_keys: Collection[str]) -> set[str]:
-    return {key for key, etag in etags_of(store, object_keys).items() if etag is not None}
-
-
-def _is_whole(store: Store, folder: Output, pair: tuple[str, str], entry: Current, found: Mapping[str, Listed]) -> bool:
-    wanted = [*object_keys(pair[0], entry)]
-    stored = [found[key] for key in wanted if key in found]
-    if len(stored) != len(wanted) or sum(listed.size for listed in stored) != entry.bytes:
-        return False
-    threads = 1 if generations.of(*pair).has_large_files else store.parallel
-    return all(parallel_map(partial(_is_as_built, store, folder), stored, threads))
-
-
-def _is_as_built(store: Store, folder: Output, listed: Listed) -> bool:
-    body = folder.read(listed.key)
-    if body is None:
-        return True  # retired before this folder was made: the total size of its objects must do
-    etag = store.etag_of(body)
-    if etag is not None:
-        return etag == listed.etag
-    return body_of(store, listed.key) == body
+    unknown = published.built.all_details(ids) - published.built.objects.keys()
+    found = frozenset(key for key, etag in etags_of(store, unknown).items() if etag is not None)
+    return Doubts(found, show_withdrawn=bool(found))

@@ -20,7 +20,7 @@ from generator.publish.lease import Lease
 from generator.publish.record import Published
 from generator.stores.requests import with_retries
 from generator.stores.store import Store, UnavailableError
-from generator.tree.files import SHARDS
+from generator.tree.files import STATES
 
 #: Between two looks at the lease while waiting for the second CDN invalidation.
 _WAIT_STEP_S: Final = 1.0
@@ -108,8 +108,8 @@ class Copies:
 
     def _purge_versions(self) -> bool:
         try:
-            # Of shards also if the record has none: it may have had some until this withdrawal.
-            for prefix in (f"{API_VERSION}/", SHARDS):
+            # Of states also if the record has none: it may have had some until this withdrawal.
+            for prefix in (f"{API_VERSION}/", STATES):
                 with_retries(partial(self._store.purge_versions, prefix, self._lease.renew_if_needed))
         except StoreError as error:
             self._failures.append(f"{error}, then run publish again")

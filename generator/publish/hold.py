@@ -21,9 +21,9 @@ from generator.metrics import Samples, sample
 from generator.models import replaced
 from generator.publish import blocklist, lease, record
 from generator.publish.lease import refuse_running
-from generator.publish.record import Published
+from generator.publish.record import DamagedStateError, Published
 from generator.stores.requests import explaining_outage, put_until_answered, with_retries
-from generator.stores.store import ConditionFailedError, Store, UnavailableError
+from generator.stores.store import ConditionFailedError, Store, UnavailableError, UnreachableError
 from generator.tree import blocklist as folder_blocklist
 from generator.tree import files
 from generator.tree.blocklist import RELEASE, BlockedList, HeldError, Hold
@@ -73,6 +73,9 @@ def begin(store: Store, reason: str, who: str, notify: Notify) -> HoldChange:
                 f"{store.name}: nothing is published there, so there is nothing to put on hold; as long as nobody runs "
                 "`public-markets publish` or `rebuild`, nothing will be"
             )
+        if published.built.state == record.FORMER_STATE:
+            # To replace it would take it from that program, and this one does not read it.
+            raise DamagedStateError(store.name, record.KEY, is_missing=False, is_former=True)
         former = published.hold
         before, after = _changed(store, lambda held: _again(held or former, reason, who, instant(store.now())))
         fenced = retried_while_busy(lambda: _fenced(store), notify, "waiting")
@@ -83,9 +86,14 @@ def end(store: Store, notify: Notify) -> HoldChange:
     """Let builds be published again."""
     with explaining_outage(store):
         before, _ = _changed(store, lambda _: None)
-        published = None if before else _root(store)[0]
+        published = None
+        try:
+            published, _ = _root(store)
+        except StoreError:
+            if before is None:
+                raise
         if published and published.hold:
-            before = published.hold
+            before = before or published.hold
             retried_while_busy(lambda: _fenced(store), notify, "waiting")
         return HoldChange(before)
 
@@ -132,6 +140,8 @@ def _root(store: Store) -> tuple[Published | None, str | None]:
 def _explaining_silence(store: Store, key: str) -> Iterator[None]:
     try:
         yield
+    except UnreachableError:
+        raise
     except UnavailableError as error:
         raise OutcomeUnknownError(
             f"{store.name}: no answer, so it is unknown whether {key} was replaced ({error}); "
@@ -145,12 +155,19 @@ def _explaining_silence(store: Store, key: str) -> Iterator[None]:
 def current_here(root: Path) -> HoldChange:
     """The hold of a folder as it is; raise OutputError if it cannot be read."""
     with read_only(root) as folder:
-        hold = folder_blocklist.load(folder).hold
-        return HoldChange(hold, hold, folder.manifest(is_light=True))
+        hold, built = folder_blocklist.load(folder).hold, None
+        try:
+            built = folder.manifest(is_light=True)
+        except OutputError:
+            if hold is None:
+                raise
+        return HoldChange(hold, hold, built)
 
 
 def begin_here(root: Path, reason: str, who: str, now: str, notify: Notify) -> HoldChange:
     """Put a folder on hold, after a run at work; raise OutputError if it holds no build."""
+    if not root.exists():
+        raise OutputError(f"{root}: holds no build yet, so there is nothing to put on hold")
     with locked_in_turn(root, notify) as folder:
         copy = folder_blocklist.settle(folder)
         hold = _again(copy.hold, reason, who, now)

@@ -13,17 +13,15 @@ from generator.api.forms import is_uuid
 from generator.config.settings import Config
 from generator.errors import OutputError, PublicMarketsError, StoreError
 from generator.publish import blocklist as store_blocklist
-from generator.publish import brief_record, record, references, store_checks
+from generator.publish import record, references, store_checks
 from generator.publish.decisions import Known, Named, Shown
 from generator.publish.protocol import Target
-from generator.publish.record import DamagedShardError
 from generator.stores.requests import body_of, explaining_outage, with_retries
 from generator.stores.store import Store, UnavailableError
 from generator.tree import blocklist
 from generator.tree.blocklist import BlockedList
 from generator.tree.files import MANIFEST
 from generator.tree.folder import read_only
-from generator.tree.manifest import Manifest
 
 
 def known(
@@ -48,11 +46,8 @@ def known(
             with explaining_outage(store):
                 for name in names:
                     unrecorded.update(_shown(store, config, name))
-                gone = {found for name in names for found in references.ids_taken_down(name, config, [], taken_down)}
-                wanted = {*ids, *unrecorded, *gone}
-                published = _looked_up(target, wanted, names, manifests[0].built if manifests else None)
-                if published:
-                    manifests.insert(0, Named(store.name, f"the record of {store.name}", published))
+                if published := target.lease.read():
+                    manifests.insert(0, Named(store.name, f"the record of {store.name}", published.built))
                 elif names:
                     require_empty(store)
         except Exception as error:  # noqa: BLE001 - raised below unless nobody need know
@@ -61,24 +56,6 @@ def known(
     if failure and not all(found.meant(name, config) for name in names):
         raise failure
     return found
-
-
-def _looked_up(target: Target, ids: Collection[str], names: Collection[str], built: Manifest | None) -> Manifest | None:
-    """What the record says of these markets; of a large one, the rest is read only if that is not enough.
-
-    `built` is the manifest of the folder.
-    """
-    root = target.lease.read(built, is_brief=True)
-    if root is None:
-        return None
-    # What looks like a slug may be another market's key, or the beginning of its id; an address is not.
-    if all(map(references.is_address, names)):
-        with suppress(DamagedShardError):  # or another publisher has replaced it
-            found = brief_record.manifest_of(target.store, root, ids)
-            if all(references.ids_meant(name, target.config, found) for name in names):
-                return found
-    published = target.lease.read(built)
-    return published.built if published else None
 
 
 def _shown(store: Store, config: Config, name: str) -> Iterator[tuple[str, Shown]]:
@@ -124,7 +101,7 @@ def blocked(config: Config, target: Target | None) -> BlockedList:
     """The markets that the store or the folder has blocked."""
     found = BlockedList()
     with suppress(OutputError), read_only(config.output) as folder:
-        found = blocklist.load(folder)
+        found = blocklist.left(folder)
     if target:
         with explaining_outage(target.store):
             found = found.merged(store_blocklist.read(target.store, keeps_damaged=True))

@@ -6,7 +6,6 @@ A publisher that cannot be sure that its lease still holds stops by itself, befo
 import os
 import secrets
 import socket
-from collections.abc import Set as AbstractSet
 from datetime import datetime, timedelta
 from threading import RLock
 from typing import Final
@@ -16,13 +15,13 @@ from generator.api.forms import instant
 from generator.config.settings import LONGEST_LEASE
 from generator.errors import BusyError, OutcomeUnknownError, StoreError
 from generator.models import replaced
-from generator.publish import damaged_record, record
-from generator.publish.record import DamagedShardError, Published, Work
-from generator.publish.record_shards import StoredShards
+from generator.publish import record
+from generator.publish.record import DamagedStateError, Published, Work
+from generator.publish.states import StoredStates
 from generator.stores import clock
 from generator.stores.requests import put_until_answered, with_retries
-from generator.stores.store import ConditionFailedError, If, Remembering, Store, Stored, UnavailableError
-from generator.tree.manifest import Manifest
+from generator.stores.store import ConditionFailedError, If, Store, Stored, UnavailableError, Watched
+from generator.tree.folder import Output
 from generator.tree.stored import FormatError, cause
 
 #: The store's clock has a resolution of one second.
@@ -45,11 +44,11 @@ class OtherFormatError(StoreError):
 class Lease:
     """The store's record as last read or written (`published`), the store's time then (`now`), and the hold on it."""
 
-    def __init__(self, store: Store, duration: timedelta) -> None:
-        self._store = Remembering(store)
+    def __init__(self, store: Store, duration: timedelta, folder: Output | None = None) -> None:
+        self._store = Watched(store)
         self._owner = secrets.token_hex(16)
         self._duration = duration
-        self._shards = StoredShards(self._store, self._owner, self)
+        self._states = StoredStates(self._store, self._require_valid_if_held, folder)
         # Uploading threads confirm the lease, the main thread renews it.
         self._lock = RLock()
         self._etag: str | None = None
@@ -59,29 +58,21 @@ class Lease:
         self._since = ""
         #: The record's root, as this run put it last.
         self._root: Published | None = None
-        #: Whether `published` is a root whose shards were not read.
-        self._is_brief = False
-        #: What need not be read of the record.
-        self._known: Manifest | None = None
-        #: Who was at work when the record was read, whether its shards could be read or not.
+        #: Who was at work when the record was read, whether its state could be read or not.
         self._found: Work | None = None
         self.published: Published | None = None
         #: Whether the record could not be read, or only a part of it, which `published` is then; and why, if known.
         self.is_damaged = False
         self.damage = ""
+        #: Whether a former program wrote the record, of which this one reads only the root.
+        self.is_former = False
         self.now = ""
 
-    def read(
-        self, known: Manifest | None = None, *, is_doubted: bool = False, is_brief: bool = False
-    ) -> Published | None:
+    def read(self, *, is_doubted: bool = False, is_brief: bool = False) -> Published | None:
         """Read the record; None if there is none. If it is damaged and `is_doubted` accepts that, read what is left.
 
-        What a large record says of single markets is not read where the `known` manifest, or else the record as it was
-        read last, says the same, and left out if the answer may be brief.
+        If the answer may be brief, it is only the root.
         """
-        if known is None and self.published is not None and not self._is_brief:
-            known = self.published.built
-        self._known = known = known or self._known
         while True:
             self._held_since, self._root = clock.elapsed(), None
             stored = with_retries(lambda: self._store.get(record.KEY))
@@ -90,16 +81,17 @@ class Lease:
             root = self._decoded(stored, is_doubted=is_doubted)
             self._found = root.work if root else None
             self.is_damaged = stored is not None and root is None
-            self._is_brief = is_brief and root is not None and bool(root.named_shards())
+            self.is_former = root is not None and root.built.state == record.FORMER_STATE
             try:
-                self.published = root if root is None or self._is_brief else self._shards.read(root, known)
-            except DamagedShardError:
+                self.published = root if root is None or is_brief else self._states.read(root, is_doubted=is_doubted)
+            except DamagedStateError as error:
                 if with_retries(lambda: self._store.head(record.KEY)) != self._etag:
-                    continue  # another publisher has replaced the record, and its shards
+                    continue  # another publisher has replaced the record, and deleted its state
                 if not is_doubted or root is None:
                     raise
-                self.published, self.is_damaged = damaged_record.rest(self._store, root), True
-            self._sequence = self.published.sequence if self.published else 0
+                self.published, self.is_damaged, self.damage = self._states.rest(root), True, str(error)
+            lost = self._states.last_number() if is_doubted and root is None else 0
+            self._sequence = root.sequence if root else lost
             return self.published
 
     def _decoded(self, stored: Stored | None, *, is_doubted: bool) -> Published | None:
@@ -146,18 +138,22 @@ class Lease:
         )
 
     @property
-    def is_sharded(self) -> bool:
-        """Whether the record has shards, some of which may be stale."""
-        return self._shards.exist
+    def is_unanswered(self) -> bool:
+        """Whether a put of the record, or a put or deletion of a state, got no answer."""
+        return self._store.is_unanswered
+
+    def sweep(self) -> None:
+        """Delete states that the record no longer names (see `StoredStates.sweep`)."""
+        self._states.sweep(self.now, self.renew_if_needed)
 
     @property
-    def unanswered(self) -> AbstractSet[str]:
-        """The keys of shards, and of the record, that were put or deleted without an answer."""
-        return self._store.unanswered
+    def has_states(self) -> bool:
+        """Whether the record has a state, or may have had one."""
+        return self._states.exist
 
-    def sweep_shards(self, *, is_thorough: bool) -> None:
-        """Delete the shards that the record no longer names; if `is_thorough`, also those that no record ever named."""
-        self._shards.sweep(self.renew_if_needed, is_thorough=is_thorough)
+    def look_for_states(self, *, purges: bool) -> None:
+        """Delete states that the record never named (see `StoredStates.look`)."""
+        self._states.look(self._sequence, self.renew_if_held, purges=purges)
 
     def require_valid(self) -> None:
         """Raise BusyError if the lease is so old that this publisher must stop writing."""
@@ -165,6 +161,10 @@ class Lease:
             raise BusyError(
                 f"{self._store.name}: this run could not renew its lease in time, so another may be at work; run again"
             )
+
+    def _require_valid_if_held(self) -> None:
+        if self._root and self._root.work:
+            self.require_valid()
 
     def renew_if_needed(self) -> None:
         """Renew the lease once a good part of it has passed; raise BusyError if this publisher must stop writing."""
@@ -187,11 +187,12 @@ class Lease:
             self._renew()
 
     def _renew(self) -> None:
-        """Put the record as it is, with a later deadline; its shards may be in flight."""
+        """Put the record as it is, with a later deadline."""
         if self._root and self._root.work:
             self._put_root(self._root, self._root.work.touched)
             if self.published and self.published.work and self.published.work.owner == self._owner:
-                self.published = replaced(self.published, work=self._root.work)
+                work = replaced(self.published.work, deadline=self._root.work.deadline)
+                self.published = replaced(self.published, work=work, sequence=self._sequence)
 
     def _is_old(self) -> bool:
         return clock.elapsed() > self._held_since + self._duration.total_seconds() * _RENEW
@@ -208,17 +209,16 @@ class Lease:
             raise self._overtaken()
 
     def _put(self, wanted: Published, touched: tuple[str, ...] | None) -> None:
-        """Put the record, after the shards that it names; `touched` is None if nobody is to be at work."""
-        work = self.published.work if self.published else None
-        if (work is None or work.owner != self._owner) and (intent := self._shards.intent(wanted, self.published)):
-            self._put_root(intent, touched)
-        root = self._put_root(self._shards.written(wanted, self._sequence + 1), touched)
-        self.published = replaced(wanted, work=root.work, sequence=root.sequence)
+        """Put the record, after the state that it names; `touched` is None if nobody is to be at work."""
+        root, said = self._states.written(wanted, self.published, touched or (), self._sequence + 1, self.now)
+        root = self._put_root(root, None if touched is None else said)
+        work = replaced(root.work, touched=touched) if root.work and touched is not None else None
+        self.published = replaced(wanted, work=work, sequence=root.sequence)
 
     def _put_root(self, root: Published, touched: tuple[str, ...] | None) -> Published:
-        """Put the record's root, once all shards that it names are stored; return it as it was put.
+        """Put the record's root, once the state that it names is stored; return it as it was put.
 
-        It gets the next sequence number, and a deadline that counts from now: putting the shards may have taken long.
+        It gets the next sequence number, and a deadline that counts from now: putting the state may have taken long.
         """
         asked = clock.elapsed()
         self._sequence += 1
@@ -241,7 +241,7 @@ class Lease:
 
 
 def root(store: Store) -> tuple[Published | None, str | None]:
-    """The record's root and its ETag, without its shards; raise StoreError if it cannot be read."""
+    """The record's root and its ETag, without its state; raise StoreError if it cannot be read."""
     stored = store.get(record.KEY)
     if stored is None:
         return None, None

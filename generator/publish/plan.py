@@ -91,8 +91,8 @@ class GenerationStep:
 class Plan:
     """Everything a publish will do, in groups carried out one after the other; `final` is the resulting manifest.
 
-    `due` generations are deleted last; those of them into which nothing leads already, the `leftovers`, also first, or
-    runs that are always cut short would fill the store. `purges` says that cached copies must be invalidated.
+    `due` generations are deleted last; those of them that earlier runs had left to delete, the `leftovers`, first: into
+    them nothing leads already. `purges` says that cached copies must be invalidated.
     """
 
     final: Manifest
@@ -147,8 +147,8 @@ class Plan:
 class Doubts:
     """What an audit of the store found: altered or unknown mutable objects, damaged generations.
 
-    `missing` are the keys of immutable objects that are gone. `show_withdrawn`: what was found may have shown
-    markets that are not public, and caches may have copies.
+    `missing` are the keys of immutable objects that are gone or altered. `show_withdrawn`: what was found may have
+    shown markets that are not public, and caches may have copies.
     """
 
     keys: frozenset[str] = frozenset()
@@ -171,8 +171,7 @@ NO_DOUBTS: Final = Doubts()
 class Rules:
     """Retired generations are due `lifetime` before `now`, or at once if `purges`; `doubts` are uploaded again.
 
-    `has_cdn` says that the settings name a CDN, which can be invalidated. `unreached` are generations of runs that were
-    cut short into which no first page leads.
+    `has_cdn` says that the settings name a CDN, which can be invalidated.
     """
 
     now: str
@@ -180,7 +179,6 @@ class Rules:
     purges: bool = False
     doubts: Doubts = NO_DOUBTS
     has_cdn: bool = False
-    unreached: frozenset[tuple[str, str]] = frozenset()
 
 
 def plan(built: Manifest, record: Published, rules: Rules) -> Plan:
@@ -193,7 +191,6 @@ def plan(built: Manifest, record: Published, rules: Rules) -> Plan:
     details = before.all_details(withdrawn)
     deletions = [*_deletions(built, before, uncertain, details)]
     due = tuple(_due(final, record, rules, manifest.withdrawn_lists(before, built, withdrawn)))
-    unlinked = record.due_generations().keys() | rules.unreached
     first = details | {step.key for step in deletions if keys.is_detail(step.key) and step.key not in before.objects}
     return Plan(
         final=final,
@@ -203,7 +200,7 @@ def plan(built: Manifest, record: Published, rules: Rules) -> Plan:
         deletions=tuple(step for step in deletions if step.key not in first),
         due=due,
         purges=_purges(withdrawn, record, rules),
-        leftovers=tuple(_leftovers(due, unlinked, final, record)),
+        leftovers=tuple(_leftovers(due, final, record)),
     )
 
 
@@ -214,8 +211,8 @@ def _purges(withdrawn: Collection[str], record: Published, rules: Rules) -> bool
 
 def _final(built: Manifest, before: Manifest, rules: Rules) -> Manifest:
     settled = manifest.settle(before, built, built.markets, rules.lifetime, rules.now)
-    broken = rules.doubts.generations | rules.unreached
-    retained = tuple(entry for entry in settled.retired if not rules.purges and entry.pair not in broken)
+    kept = () if rules.purges else settled.retired
+    retained = tuple(entry for entry in kept if entry.pair not in rules.doubts.generations)
     return replaced(settled, retired=retained)
 
 
@@ -263,15 +260,12 @@ def _due(final: Manifest, record: Published, rules: Rules, withdrawn: Collection
             other_chunks |= generations.chunk_keys({pair: entry})  # deleted once, by the first generation that has them
 
 
-def _leftovers(
-    due: Iterable[GenerationStep], pairs: Collection[tuple[str, str]], final: Manifest, record: Published
-) -> Iterator[GenerationStep]:
-    """The steps for these generations alone: chunks that others have, which may be due as well, are left."""
-    known = record.due_generations() | record.built.generations()
-    others = {pair: entry for pair, entry in known.items() if pair not in pairs}
-    other_chunks = generations.chunk_keys(others | final.generations())
+def _leftovers(due: Iterable[GenerationStep], final: Manifest, record: Published) -> Iterator[GenerationStep]:
+    """The steps for what was due before: chunks that others have, which may be due as well, are left."""
+    before = record.due_generations()
+    other_chunks = generations.chunk_keys(record.built.generations() | final.generations())
     for step in due:
-        if step.pair in pairs:
+        if step.pair in before:
             yield _step(step.list_name, step.entry, step.reason, other_chunks)
             other_chunks |= generations.chunk_keys({step.pair: step.entry})
 

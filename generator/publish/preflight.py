@@ -44,7 +44,7 @@ def findings(config: Config, clock: Clock) -> Iterator[Finding]:
     # If the record cannot be read, no other check can pass.
     yield from store.record()
     for check in (
-        store.shards(), store.clock(), store.conditions(), store.exposure(), store.versions(), store.copies()
+        store.state(), store.clock(), store.conditions(), store.exposure(), store.versions(), store.copies()
     ):  # fmt: skip
         yield from tried(check)
 
@@ -146,12 +146,11 @@ class _StoreCheck:
             )
         self._ask(lambda: blocklist.require_whole(self._store, blocked))
 
-    def shards(self) -> Iterator[Finding]:
-        """Whether the record's shards are whole, and the indexes that say what it leaves out; reads all of them."""
-        shards = len(self._published.named_shards()) if self._published else 0
-        if shards:
+    def state(self) -> Iterator[Finding]:
+        """Whether the record's state is whole."""
+        if self._published and self._published.is_root:
             Lease(self._store, self._config.publish.lease).read()
-            yield fine(f"{self._store.name}: all {counted(shards, 'shard', ',')} of the record are whole")
+            yield fine(f"{self._store.name}: the record's state is whole")
 
     def _unpublished(self) -> Iterator[Finding]:
         name = self._store.name

@@ -1,11 +1,12 @@
 """The publish protocol: readers always see a complete state, and nothing is lost when a run is cut short.
 
     intend    the record names everything about to be written, and who writes until when
-    look      the blocked list as it is now, with the hold: somebody may have written it since it was read; a later
-              takedown or hold finds the lease
+    look      the blocked list as it is now, with the hold: a takedown may have ended since it was read, a build may
+              have been put on hold; a later takedown or hold finds the lease
     apply     details of withdrawn markets are deleted; generations, details, documents, dump, lists, `build.json` put
     commit    the record says what is published now
-    check     the blocked list again: a takedown may wait for the lease, or have been killed while it waited
+    check     the blocked list again: a takedown, which deletes details at once, may wait for the lease with the rest,
+              or have been killed while it waited; in doubt, a listing of the store, too
     sweep     generations that are due are deleted, cached copies invalidated
     release   the record says that nobody is at work
     notify    followers are told, by a command
@@ -24,20 +25,20 @@ from generator.config.settings import Config
 from generator.errors import DamageError, PublicMarketsError
 from generator.models import replaced
 from generator.progress import Progress
-from generator.publish import begun, blocklist, commands, etags, invalidation, record, store_checks
+from generator.publish import audit, blocklist, commands, invalidation, record, store_checks
 from generator.publish import plan as planning
 from generator.publish.apply import Applier, Tally
-from generator.publish.audit import audit, late, stray_details
-from generator.publish.begun import Begun
+from generator.publish.audit import Audit, stray_details
 from generator.publish.content import Content
 from generator.publish.copies import Copies
-from generator.publish.late_requests import LateRequests
+from generator.publish.doubt import Doubt
 from generator.publish.lease import Lease
 from generator.publish.plan import NO_DOUBTS, Doubts, GenerationStep, Plan, Rules
 from generator.publish.record import Published
-from generator.stores.store import Remembering, Store
+from generator.stores.store import Store, Watched
 from generator.tree import generations, last_publish, manifest
 from generator.tree.blocklist import BlockedList, HeldError
+from generator.tree.folder import Output
 from generator.tree.manifest import Retired
 
 
@@ -80,15 +81,13 @@ class Publisher:
         extras: Extras = _NO_EXTRAS,
         blocked: BlockedList = _NOBODY,
     ) -> None:
-        self._store, self._lease, self._config = Remembering(target.store), target.lease, target.config
+        self._store, self._lease, self._config = Watched(target.store), target.lease, target.config
         self._extras = extras
         self._progress = progress
         self._doubts = NO_DOUBTS
         self._probed_at = self._planned_at = ""
         self._blocked = blocked  # as last read
-        self._late_requests = LateRequests(self._store, self._lease)
-        #: The generations of killed runs, as they were when this run began.
-        self._begun = Begun()
+        self._doubt = Doubt(self._store, self._lease)
         self._is_audited = False
         #: Whether readers see something new, of which nobody was told.
         self._is_news = False
@@ -112,17 +111,15 @@ class Publisher:
 
     def plan(self) -> Plan:
         """Compare the content with the record, and with the store itself when verifying."""
-        is_anything_late = any(entry.is_anything for entry in self._record().abandoned)
-        found = self._audit() if self._extras.is_verifying or is_anything_late else self._late()
-        self._late_requests.plan_for(found)
-        self._doubt(found)
-        self._begun = begun.find(self._store, self._record(), self._lease.now, self._config.cursor.lifetime)
+        found = self._audit() if self._extras.is_verifying else self._look()
+        self._doubt.is_new(found)
+        self._recover(found)
         plan = self._plan()
         if plan.is_empty(self._record()):
             # Any other plan deletes the details of all blocked markets, which takes one request.
             stray = stray_details(self._store, self._record(), self._blocked.ids())
             if stray != self._doubts:
-                self._doubt(stray)
+                self._recover(stray)
                 plan = self._plan()
         self.tally.retained = generations.total(plan.final.generations()) - generations.total(
             plan.final.current_generations()
@@ -140,27 +137,34 @@ class Publisher:
             self._extras.purges_retired,
             self._doubts,
             has_cdn=invalidation.is_configured(self._config),
-            unreached=self._begun.unreached,
         )
         return planning.plan(built, self._record(), rules)
 
     def _audit(self) -> Doubts:
+        """Compare all of the store with the record; when verifying, with the folder, too."""
         self._is_audited = True
-        published = self._lease.published
-        found = audit(self._store, published, self.content.built, self.content.folder)
-        if self._extras.is_verifying and published and published.are_copies_long and self._config.publish.is_unpurged:
+        published, is_verifying = self._lease.published, self._extras.is_verifying
+        found = self._compared(folder=self.content.folder if is_verifying else None)
+        if is_verifying and published and published.are_copies_long and self._config.publish.is_unpurged:
             # Their headers are wrong, which no listing shows.
             return replace(found, generations=frozenset(published.built.generations()))
         return found
 
-    def _late(self) -> Doubts:
+    def _look(self) -> Doubts:
+        """Compare the store with the record if requests of other runs may have taken effect since."""
         # A takedown deletes details without a lease. If it was killed then, or if such a request took effect late, no
         # record says so; if the takedown was undone, a publish of later data has looked after that.
-        published = self._record()
-        since = min(map(datetime.fromisoformat, (self._lease.now, published.built.as_of))) - record.IN_FLIGHT
-        return late(self._store, published, self.content.built, self._blocked.undone_since(instant(since)))
+        published, now = self._record(), datetime.fromisoformat(self._lease.now)
+        since = min(now, datetime.fromisoformat(published.built.as_of)) - record.IN_FLIGHT
+        undone = self._blocked.undone_between(instant(since), instant(now + record.IN_FLIGHT))
+        is_doubted = self._doubt.is_on or undone
+        return self._compared(audit.parts(published, self._lease.now)) if is_doubted else NO_DOUBTS
 
-    def _doubt(self, doubts: Doubts) -> None:
+    def _compared(self, prefixes: tuple[str, ...] = audit.EVERYTHING, folder: Output | None = None) -> Doubts:
+        renew = self._lease.renew_if_held
+        return Audit(self._store, self._record(), self.content.built, prefixes, folder, renew).doubts()
+
+    def _recover(self, doubts: Doubts) -> None:
         self._doubts = doubts
         if doubts != NO_DOUBTS:
             self.content = self.content.recovered(doubts)
@@ -180,6 +184,8 @@ class Publisher:
 
     def _publish(self, plan: Plan) -> None:
         if self._is_done(plan):
+            if self._extras.is_verifying:
+                self._lease.look_for_states(purges=False)
             return
         # A run that was cut short after its commit told nobody.
         self._is_news = self._record().work is not None
@@ -201,7 +207,7 @@ class Publisher:
             self._notify()  # what failed came after the commit
             raise
         self._notify()
-        self._late_requests.require_settled()
+        self._doubt.require_settled()
 
     def _notify(self) -> None:
         if self._is_news and not self._extras.is_dry:
@@ -210,7 +216,7 @@ class Publisher:
     def _is_done(self, plan: Plan) -> bool:
         published = self._lease.published
         # A new probe must be recorded, or every run would probe again.
-        is_settled = published is not None and published.is_settled() and not self._probed_at
+        is_settled = published is not None and published.is_settled(self._lease.now) and not self._probed_at
         return is_settled and plan.is_empty(self._record())
 
     def _plan_without_blocked(self, plan: Plan, *, is_begun: bool) -> Plan | None:
@@ -254,26 +260,22 @@ class Publisher:
         final = plan.final
         intended = manifest.intend(before.built, final.current, final.markets, self._lease.now, final)
         uploading = {step.pair for step in plan.generations}
-        leftovers = {step.pair for step in plan.leftovers}
-        moved = [entry for entry in intended.retired if entry.pair in leftovers]
-        retired = self._begun.dated((entry for entry in intended.retired if entry not in moved), self._lease.now)
-        intended = replaced(intended, retired=retired)
-        due = tuple(entry for entry in (*before.due, *moved) if entry.pair not in uploading)
+        due = tuple(entry for entry in before.due if entry.pair not in uploading)
         probed_at = self._probed_at or before.probed_at
-        self._late_requests.take_over(before)
         is_long = bool(plan.generations) and invalidation.is_configured(self._config)
         update = {
             "built": intended,
             "due": due,
             "probed_at": probed_at,
-            "abandoned": self._late_requests.abandoned(),
+            "doubted_until": self._doubt.until(),
             "are_copies_long": before.are_copies_long or is_long,
             "is_held": before.is_held and not self.content.is_build,
         }
         self._lease.take(replaced(before, **update), self._touched(plan))
+        self._lease.sweep()
 
     def _commit(self, plan: Plan, before: Published, put: Mapping[str, str]) -> None:
-        published = self._record()
+        published, touched = self._record(), frozenset(plan.touched())
         built = plan.final
         if not built.is_clock_set:
             # Until now, walks have begun in what this run replaced.
@@ -281,18 +283,16 @@ class Publisher:
         committed = replaced(
             published,
             built=built,
-            etags=etags.updated(before.etags, put, frozenset(plan.touched()) - put.keys()),
+            etags={key: etag for key, etag in {**before.etags, **put}.items() if key in put or key not in touched},
             due=tuple(_as_due(step, self._lease.now) for step in plan.due),
             are_caches_stale=plan.purges or published.are_caches_stale,
             are_versions_kept=plan.purges,
             are_copies_long=published.are_copies_long
             and not (plan.puts_all_generations and self._config.publish.is_unpurged),
-            abandoned=self._late_requests.abandoned(),
+            doubted_until=self._doubt.until(),
         )
         self._is_news |= plan.is_news
-        self._begun = Begun()
-        has_shards = self._lease.is_sharded or self._late_requests.may_have_put_shards
-        has_more = plan.due or plan.purges or has_shards
+        has_more = plan.due or plan.purges or self._may_have_lost_states()
         if plan.shows_markets or has_more:
             self._lease.take(committed, ())
         else:
@@ -307,12 +307,10 @@ class Publisher:
         if self.tally.found_altered and not self._is_audited:
             # Somebody altered objects, so the record may be wrong about others, too.
             self._doubts = self._audit()
-        elif self._record().work and (doubts := self._late()) != NO_DOUBTS:
-            if self._late_requests.were_planned_for(doubts):
-                self._late_requests.give_up(doubts)
+        elif self._record().work and (doubts := self._look()) != NO_DOUBTS:
+            if not self._doubt.is_new(doubts):
                 return None
-            self._late_requests.plan_for(doubts)
-            self._doubt(doubts)
+            self._recover(doubts)
         else:
             return None
         return self._plan()
@@ -333,15 +331,19 @@ class Publisher:
         """Every mutable object that the plan puts or deletes, and those details."""
         return (*plan.touched(), *sorted(self._blocked_details(plan).difference(plan.touched())))
 
+    def _may_have_lost_states(self) -> bool:
+        """Whether somebody may have put a state that no record names."""
+        return self._doubt.is_on or self._extras.is_verifying or bool(self._doubt.until())
+
     def _finish(self, plan: Plan) -> None:
         published = self._record()
         if published.work is None:
             return
         self._applier.sweep(plan)
-        may_find_shards = plan.purges or self._late_requests.may_have_put_shards
-        self._lease.sweep_shards(is_thorough=self._extras.is_verifying or may_find_shards)
+        if plan.purges or self._lease.has_states or self._may_have_lost_states():
+            self._lease.look_for_states(purges=plan.purges)
         self._store.flush()  # or what was deleted might come back after a power failure, unknown to the record
-        swept = replaced(published, due=(), abandoned=self._late_requests.abandoned())
+        swept = replaced(published, due=(), doubted_until=self._doubt.until())
         copies = Copies(self._store, self._lease, self._config, has_readers=not self._extras.is_dry)
         try:
             if plan.purges:

@@ -5,20 +5,20 @@ left behind, the next one finds in the record.
 """
 
 import operator
-from collections.abc import Collection, Iterable, Mapping
-from datetime import datetime, timedelta
-from typing import Final, Literal
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import timedelta
+from itertools import chain
+from typing import Final, Literal, Self, TypeVar
 
 from pydantic import Field
+from pydantic_core import from_json
 
-from generator.api import keys
-from generator.api.contract import API_VERSION
-from generator.api.forms import instant
 from generator.errors import StoreError
 from generator.models import replaced
-from generator.tree import generations, manifest, stored
+from generator.tree import manifest, stored
 from generator.tree.blocklist import Hold
-from generator.tree.manifest import Current, Manifest, Retired, RetiredGenerations
+from generator.tree.manifest import Current, Manifest, Retired, RetiredGenerations, SiteKeyOf, Slugs
 from generator.tree.stored import Instant, StoredModel
 
 KEY: Final = "manifest.json"
@@ -28,9 +28,10 @@ FORMAT: Final = 2
 #: a quarter of an hour, and no proxy holds a request for longer than this.
 IN_FLIGHT: Final = timedelta(hours=1)
 
-#: The most keys of requests without an answer that the record names, some 100 bytes each: those of one deletion.
-MOST_NAMED: Final = 1_000
-
+#: Stands for the parts of a former program's large record, which this one does not read.
+FORMER_STATE: Final = "former"
+#: What only the root of a former program's large record says, or says in another way.
+_FORMER: Final = frozenset({"retirements", "staleShards", "due"})
 #: What to do about a record that cannot be parsed.
 _REMEDY: Final = (
     "if the target is right, `public-markets publish --verify` checks every object and writes the record anew"
@@ -38,11 +39,17 @@ _REMEDY: Final = (
 _MOVING: Final = "`public-markets rebuild --verify` brings it over"
 
 
-class DamagedShardError(StoreError):
-    """A shard that the record names is missing or altered, or an index that says what the record leaves out."""
+#: The first and the last position of chunks that the current generation has, too. No name is like this: each has a
+#: digest of 32 hexadecimal digits in it.
+_RANGE: Final = re.compile(r"([0-9]{1,9})-([0-9]{1,9})")
+Value = TypeVar("Value")
 
-    def __init__(self, store: str, key: str, *, is_missing: bool) -> None:
-        found = "missing" if is_missing else "altered"
+
+class DamagedStateError(StoreError):
+    """A state or an intent that the record names is missing or altered, or the record is a former program's."""
+
+    def __init__(self, store: str, key: str, *, is_missing: bool, is_former: bool = False) -> None:
+        found = "missing" if is_missing else "written by an earlier version" if is_former else "altered"
         super().__init__(
             f"{store}: {key}: {found}; it is part of the record, which `public-markets rebuild --verify` writes anew"
         )
@@ -63,44 +70,96 @@ class Work(StoredModel):
     touched: tuple[str, ...]
 
 
-class Abandoned(StoredModel):
-    """What requests of an earlier publisher may still do: they may take effect `until` then (RFC 3339, UTC).
+class Intent(StoredModel):
+    """What a large record says of unfinished work: how it differs from the state, and the objects it touches.
 
-    Of one that was cut short, `touched` are the mutable objects that it meant to put or delete, `generations` those it
-    may not have completed. `due` are those it may delete; their chunks are only the ones that no other generation had.
-
-    Of one that ended well, `touched` and `immutable` are the objects of its requests that got no answer. If there are
-    more than the record can name, `is_anything`: then they are looked for in the whole store.
+    `retired` are the generations that the state has otherwise or not at all, `gone` those (list and name) that it has
+    and the record does not. `markets`, `slugs` and `site_keys` are the rows that differ.
     """
 
-    until: Instant
-    touched: tuple[str, ...]
-    generations: RetiredGenerations
+    touched: tuple[str, ...] = Field(default=(), exclude_if=operator.not_)
+    retired: RetiredGenerations = Field(default=(), exclude_if=operator.not_)
+    gone: tuple[tuple[str, str], ...] = Field(default=(), exclude_if=operator.not_)
+    markets: Mapping[str, tuple[str, ...]] = Field(default_factory=dict, exclude_if=operator.not_)
+    slugs: Slugs = Field(default_factory=dict, exclude_if=operator.not_)
+    site_keys: SiteKeyOf = Field(default_factory=dict, exclude_if=operator.not_)
     due: RetiredGenerations = Field(default=(), exclude_if=operator.not_)
-    immutable: tuple[str, ...] = Field(default=(), exclude_if=operator.not_)
-    is_anything: bool = Field(default=False, exclude_if=operator.not_)
 
-    def beside(self, later: "Abandoned") -> "Abandoned | None":
-        """What this says beside an entry that holds for longer; None if that says it all."""
-        if self.until > later.until:
-            return self
-        touched, immutable = frozenset(later.touched), frozenset(later.immutable)
-        update = {
-            "touched": tuple(key for key in self.touched if key not in touched),
-            "immutable": tuple(key for key in self.immutable if key not in immutable),
-            "generations": _others(self.generations, later.generations),
-            "due": _others(self.due, later.due),
-            "is_anything": self.is_anything and not later.is_anything,
-        }
-        return replaced(self, **update) if any(update.values()) else None
+    @classmethod
+    def of(cls, before: Manifest, wanted: "Published", touched: tuple[str, ...]) -> Self:
+        """How a record differs from one with this state."""
+        built = wanted.built
+        known, names = {entry.pair: entry for entry in before.retired}, {entry.pair for entry in built.retired}
+        return cls(
+            touched=touched,
+            retired=_packed((entry for entry in built.retired if known.get(entry.pair) != entry), before),
+            gone=tuple(pair for pair in known if pair not in names),
+            markets=_differing(before.markets, built.markets),
+            slugs=_differing(before.slugs, built.slugs),
+            site_keys=_differing(before.site_keys, built.site_keys),
+            due=_packed(wanted.due, before),
+        )
+
+    def applied_to(self, published: "Published") -> "Published":
+        """The record with this intent; `published` has the state."""
+        built = published.built
+        left_out = {entry.pair for entry in self.retired}.union(self.gone)
+        built = replaced(
+            built,
+            retired=(
+                *(entry for entry in built.retired if entry.pair not in left_out),
+                *_unpacked(self.retired, built),
+            ),
+            markets=_updated(built.markets, self.markets),
+            slugs=_updated(built.slugs, self.slugs),
+            site_keys=_updated(built.site_keys, self.site_keys),
+        )
+        work = replaced(published.work, touched=self.touched) if published.work else None
+        due = _unpacked(self.due, published.built)
+        return replaced(published, built=built, work=work, due=due, intent=None)
 
 
-def _others(entries: Iterable[Retired], known: Iterable[Retired]) -> tuple[Retired, ...]:
-    """The entries that are not among the known ones, or have more chunks."""
-    chunks = {entry.pair: {*entry.chunks} for entry in known}
+def _packed(entries: Iterable[Retired], built: Manifest) -> tuple[Retired, ...]:
+    """The entries with `first-last` for chunks that stand at these positions of their list's current generation."""
+    places = {
+        name: {chunk: place for place, chunk in enumerate(current.chunks)} for name, current in built.current.items()
+    }
+
+    def ranges(entry: Retired) -> Iterator[str]:
+        run: list[int] = []
+        for chunk in entry.chunks:
+            place = places.get(entry.list, {}).get(chunk)
+            if run and place != run[-1] + 1:
+                yield f"{run[0]}-{run[-1]}"
+                run = []
+            if place is None:
+                yield chunk
+            else:
+                run.append(place)
+        if run:
+            yield f"{run[0]}-{run[-1]}"
+
+    return tuple(entry.with_chunks(tuple(ranges(entry))) for entry in entries)
+
+
+def _unpacked(entries: Iterable[Retired], built: Manifest) -> tuple[Retired, ...]:
+    """The entries with the chunks that ranges stand for."""
+
+    def names(entry: Retired, part: str) -> Sequence[str]:
+        found, current = _RANGE.fullmatch(part), built.current.get(entry.list)
+        return current.chunks[int(found[1]) : int(found[2]) + 1] if found and current else (part,)
+
     return tuple(
-        entry for entry in entries if entry.pair not in chunks or not chunks[entry.pair].issuperset(entry.chunks)
+        entry.with_chunks(tuple(chain.from_iterable(names(entry, part) for part in entry.chunks))) for entry in entries
     )
+
+
+def _differing(before: Mapping[str, Value], now: Mapping[str, Value]) -> dict[str, Value]:
+    return {key: value for key, value in now.items() if before.get(key) != value}
+
+
+def _updated(before: Mapping[str, Value], more: Mapping[str, Value]) -> Mapping[str, Value]:
+    return dict(sorted({**before, **more}.items())) if more else before
 
 
 class Published(StoredModel):
@@ -110,12 +169,15 @@ class Published(StoredModel):
     store's ETags of the mutable objects. `due` are generations that are no longer retained and still to be deleted.
     After a withdrawal, `are_caches_stale` until a CDN was invalidated, by whichever run first knows one, and
     `are_versions_kept` until the old versions of objects were deleted. `are_copies_long`: immutable objects were put
-    while a CDN was known, so caches may keep them for a year. `probed_at` is when the store last proved that
-    it honours conditional puts. `abandoned` is what requests of earlier publishers may still do. `stale_shards` are
-    those that the record no longer names and that are still to be deleted. `retirements` says, for each shard of
-    retired generations, when these were retired; `built` has the retired generations that are in no shard. `is_held`
-    says that a hold was set since the last build was published, so the blocked list must be read after the record. A
-    former program kept the `hold` here.
+    while a CDN was known, so caches may keep them for a year. `probed_at` is when the store last proved that it honours
+    conditional puts. `doubted_until` then (RFC 3339, UTC), requests of publishers that were cut short, or got no
+    answer, may take effect; it is forgotten by the first run that lists the store after it. `is_held` says that a hold
+    was set since the last build was published, so the blocked list must be read after the record. A former program kept
+    the `hold` here.
+
+    Of a large record, only the root is replaced: `built` is then the header of the manifest, whose `state` names the
+    object that says the rest, with the ETags; `previous` is the one before, `stale` those before it, each with the
+    instant from which on nothing named it. `intent` is, or names the object that says, what a publisher does.
     """
 
     format: int = FORMAT
@@ -126,11 +188,12 @@ class Published(StoredModel):
     due: RetiredGenerations = ()
     are_caches_stale: bool = False
     probed_at: Instant | Literal[""] = ""
-    abandoned: tuple[Abandoned, ...] = Field(default=(), exclude_if=operator.not_)
+    doubted_until: Instant | Literal[""] = Field(default="", exclude_if=operator.not_)
     are_versions_kept: bool = Field(default=False, exclude_if=operator.not_)
     are_copies_long: bool = Field(default=False, exclude_if=operator.not_)
-    stale_shards: tuple[str, ...] = Field(default=(), exclude_if=operator.not_)
-    retirements: Mapping[str, Instant] = Field(default_factory=dict, exclude_if=operator.not_)
+    intent: Intent | str | None = Field(default=None, exclude_if=operator.not_)
+    previous: str = Field(default="", exclude_if=operator.not_)
+    stale: Mapping[str, Instant] = Field(default_factory=dict, exclude_if=operator.not_)
     is_held: bool = Field(default=False, exclude_if=operator.not_)
     hold: Hold | None = Field(default=None, exclude_if=operator.not_)
 
@@ -138,9 +201,15 @@ class Published(StoredModel):
         """The object's bytes."""
         return self.model_dump_json(by_alias=True).encode() + b"\n"
 
-    def named_shards(self) -> frozenset[str]:
-        """The names of all shards that this root names."""
-        return frozenset((*self.built.shard_names, *self.retirements)) - {""}
+    @property
+    def is_root(self) -> bool:
+        """Whether this is the root of a large record, which names the rest."""
+        return bool(self.built.state or self.built.market_count)
+
+    def named(self) -> frozenset[str]:
+        """The names of the objects that this root names."""
+        intent = self.intent if isinstance(self.intent, str) else ""
+        return frozenset((self.built.state, self.previous, intent)) - {""}
 
     def due_generations(self) -> dict[tuple[str, str], Current]:
         """The generations that are due, by list and name."""
@@ -150,15 +219,14 @@ class Published(StoredModel):
         """The mutable objects of unknown content: a publisher that is at work or was interrupted may replace them."""
         return frozenset(self.work.touched) if self.work else frozenset()
 
-    def incomplete(self, now: str) -> tuple[Retired, ...]:
-        """The generations that runs cut short had begun so long ago that no request of theirs is under way."""
-        if self.work is None or self.built.complete:
-            return ()
-        return tuple(entry for entry in self.built.retired if entry.partial and entry.is_due(now, IN_FLIGHT))
+    @property
+    def is_doubted(self) -> bool:
+        """Whether the store may hold what the record does not say: of a publisher cut short, or a former program."""
+        return bool(self.doubted_until) or self.work is not None or self.built.may_have_archive
 
-    def is_settled(self) -> bool:
-        """Whether nobody is at work, or left work behind."""
-        return self.work is None and not self.abandoned
+    def is_settled(self, now: str) -> bool:
+        """Whether nobody is at work or left work behind, and no run need note that a doubt has ended."""
+        return self.work is None and now <= (self.doubted_until or now)
 
     def holds_copies(self, *, has_cdn: bool) -> bool:
         """Whether copies of withdrawn markets may remain that a run can end; `has_cdn` says that it knows a CDN.
@@ -167,46 +235,22 @@ class Published(StoredModel):
         """
         return self.are_versions_kept or (self.are_caches_stale and has_cdn)
 
-    def abandoned_at(self, now: str, *, is_sharded: bool = False) -> Abandoned | None:
-        """What the publisher at work will have abandoned if another takes over `now`; None if it was done.
-
-        Of a record that `is_sharded`, it may still put shards.
-        """
-        if self.work is None:
-            return None
-        is_committed = self.built.complete and not self.work.touched
-        if is_committed and not self.due and not is_sharded:
-            return None
-        begun = () if self.built.complete else (entry for entry in self.built.retired if entry.partial)
-        kept = generations.chunk_keys(self.built.generations())
-        return Abandoned(
-            until=instant(datetime.fromisoformat(now) + IN_FLIGHT),
-            touched=self.work.touched,
-            generations=tuple(begun),
-            due=tuple(generations.without_chunks(entry.list, entry, kept) for entry in self.due),
-        )
-
-
-def unanswered(asked: Collection[str], now: str) -> Abandoned | None:
-    """What requests to these keys may still do that got no answer until `now`; None if there were none."""
-    if not asked:
-        return None
-    found = sorted(key for key in asked if key.startswith(f"{API_VERSION}/"))
-    named = found if len(found) <= MOST_NAMED else []
-    immutable = tuple(filter(keys.is_immutable, named))
-    return Abandoned(
-        until=instant(datetime.fromisoformat(now) + IN_FLIGHT),
-        touched=tuple(key for key in named if not keys.is_immutable(key)),
-        generations=(),
-        immutable=immutable,
-        is_anything=len(named) < len(found),
-    )
-
 
 def decoded(content: bytes) -> Published:
-    """Parse the record without its shards; raise ValueError if it is damaged, foreign or of another format."""
+    """Parse the record without its state; raise ValueError if it is damaged, foreign or of another format."""
     stored.require_format(content, FORMAT, manifest.OLDEST_FORMAT)
-    return replaced(Published.model_validate_json(content), format=FORMAT)
+    said = from_json(content)
+    if isinstance(said, dict) and isinstance(built := said.get("built"), dict) and "shardNames" in built:
+        # The root of a former program's large record: it says whose site this is, and how large and old it is.
+        said = {name: value for name, value in said.items() if name not in _FORMER}
+        said["built"] = {name: value for name, value in built.items() if name != "shardNames"}
+        said["built"] |= {"retired": [], "state": FORMER_STATE}
+    if isinstance(said, dict) and isinstance(late := said.get("abandoned"), list):
+        # A former program named what requests may still do, each until then.
+        untils = [str(entry.get("until")) for entry in late if isinstance(entry, dict)]
+        said = {name: value for name, value in said.items() if name != "abandoned"}
+        said["doubtedUntil"] = max(untils, default="")
+    return replaced(Published.model_validate(said), format=FORMAT)
 
 
 def fault(error: ValueError, content: bytes) -> str:

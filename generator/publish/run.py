@@ -115,7 +115,7 @@ class Publication:
         built = BuiltFolder.opened(self.folder, self.shape, self.config.cursor.lifetime)
         guards.refuse_demo(built.built, self.config, self.options.lifted)
         with explaining_outage(store):
-            lease = self._opened_lease(built.built)
+            lease = self._opened_lease()
             # Only now: another site's blocked list is none of this one's business.
             blocked = self._blocked(lease.published)
             warnings = hold.refuse(store, blocked.hold, is_dry=self.options.extras.is_dry)
@@ -156,11 +156,10 @@ class Publication:
         cost = estimate.of_report(self.folder.read(files.REPORT))
         guards.refuse_costly(cost, self.config, prices.load(self.config), frozenset(built.markets))
 
-    def _opened_lease(self, built: Manifest) -> Lease:
+    def _opened_lease(self) -> Lease:
         """The store's record, read; raise OtherSiteError if it is another site's."""
-        lease = Lease(self.store, self.config.publish.lease)
-        is_verifying = self.options.extras.is_verifying
-        published = lease.read(None if is_verifying else built, is_doubted=is_verifying)
+        lease = Lease(self.store, self.config.publish.lease, self.folder)
+        published = lease.read(is_doubted=self.options.extras.is_verifying)
         guards.refuse_other_site(published, self.config, self.options.lifted)
         return lease
 

@@ -26,6 +26,7 @@ from generator.publish.decisions import Change, Request
 from generator.publish.lease import OtherFormatError
 from generator.publish.protocol import Publisher, Target
 from generator.publish.record import Published
+from generator.site.families import fixed_keys
 from generator.site.published import OtherVersionError
 from generator.stores.requests import body_of, explaining_outage, parallel_map, with_retries
 from generator.stores.store import Store
@@ -35,9 +36,13 @@ from generator.tree.folder import Output, locked
 from generator.tree.in_turn import Notify, locked_in_turn, retried_while_busy
 from generator.tree.manifest import Manifest
 from generator.tree.manifest_file import UnreadableManifestError
+from generator.wording import counted
 
 #: How far a takedown gets where nobody can tell what else is published.
 _DETAILS_ONLY: Final = "the details of blocked markets were deleted, but lists may still show them"
+
+#: Objects below these do not name the markets that they show, or are compressed.
+_UNREADABLE: Final = tuple(f"{keys.list_prefix(name)}/" for name in keys.INDEXED)
 
 # In the store
 
@@ -129,6 +134,8 @@ class _PublishedSite:
         lease = self._target.lease
         published = lease.read(is_doubted=True)
         if published is None or lease.is_damaged:
+            if published and named and not lease.is_former:
+                self._delete_unproven(blocked.ids())
             return self._withdraw_unrecorded(blocked.ids())
         shrink_limit = self._target.config.guards.max_shrink
         ids = blocked.ids() | _hidden(published.built, blocked.ids(), visible, shrink_limit)
@@ -155,7 +162,7 @@ class _PublishedSite:
     def _is_without(self, published: Published, ids: frozenset[str], blocked: frozenset[str]) -> bool:
         """Whether nothing is left to do without these markets, nor for another run."""
         has_cdn = invalidation.is_configured(self._target.config)
-        is_settled = published.is_settled() and not published.holds_copies(has_cdn=has_cdn)
+        is_settled = not published.is_doubted and not published.holds_copies(has_cdn=has_cdn)
         is_published = not ids.isdisjoint(published.built.markets)
         return is_settled and not is_published and not stray_details(self._target.store, published, blocked).keys
 
@@ -165,12 +172,33 @@ class _PublishedSite:
         self.delete_details(blocked)
         found = with_retries(partial(store_checks.foreign_object, store))
         if blocked and found:
+            if lease.published:
+                raise StoreError(f"{lease.damage}; {_DETAILS_ONLY}")
             fault = lease.damage if lease.is_damaged and lease.damage else "missing or damaged"
             raise StoreError(
                 f"{store.name}: holds {API_VERSION}/ but {record.KEY} is {fault}, so nobody knows what is "
                 f"published; {_DETAILS_ONLY}; run `public-markets rebuild --verify`, which writes the record anew"
             )
         return Tally()
+
+    def _delete_unproven(self, ids: frozenset[str]) -> None:
+        """Delete whatever is not provably without these markets, as no state says what shows them; raise StoreError.
+
+        Raise BusyError while another publisher is at work.
+        """
+        store, lease = self._target.store, self._target.lease
+        lease.refuse_if_busy()
+        self.delete_details(ids)
+        published = with_retries(lambda: [*store.keys(f"{API_VERSION}/")])
+        unproven = zip(published, parallel_map(partial(_may_show, store, ids), published, store.parallel), strict=True)
+        gone = [key for key, may_show in unproven if may_show]
+        # Whoever made the record anew meanwhile has put objects that it names.
+        with_retries(partial(store.delete, gone, lease.confirm_unchanged))
+        store.flush()
+        raise StoreError(
+            f"{lease.damage}; until then, {counted(len(gone), 'object')} are missing, each of which may have shown a "
+            "blocked market"
+        )
 
     def delete_details(self, ids: Collection[str]) -> None:
         """Delete the details of these markets, whoever is at work, and a former archive, which may show them, too.
@@ -189,6 +217,16 @@ class _PublishedSite:
         if found:
             with_retries(partial(self._target.store.delete, found))
             self._target.store.flush()
+
+
+def _may_show(store: Store, ids: Collection[str], key: str) -> bool:
+    """Whether an object may show one of these markets, whose own details are gone."""
+    if keys.market_id(key) is not None or key in {*fixed_keys(), keys.BUILD}:
+        return False
+    if key.startswith(_UNREADABLE):
+        return True
+    body = body_of(store, key) or b""
+    return any(market_id.encode() in body for market_id in ids)
 
 
 def _slug(read: Callable[[str], bytes | None], market_id: str) -> str | None:

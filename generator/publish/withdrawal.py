@@ -56,7 +56,7 @@ def delete_quotations(folder: Output, gone: Collection[str]) -> None:
 
     `gone` are the markets (ids) that are taken down, which the report counts among those left out.
     """
-    for page in files.QUOTING:
+    for page in (*files.QUOTING, files.LAST_STATE):
         folder.discard_key(page)
     content = folder.read(files.REPORT)
     if content is not None and (counts := _counts(content, gone)) != content:

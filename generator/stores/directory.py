@@ -175,11 +175,13 @@ class Directory:
                     self._delete(keys[start : start + _DELETED_AT_ONCE])
 
     def list(self, prefix: str) -> Iterator[Listed]:
-        """Read every object whose key begins with `prefix`."""
+        """List every object whose key begins with `prefix`; immutable ones, the many, are not read for an ETag."""
         for key in self.keys(prefix):
-            # An object may be deleted while the folder is listed.
-            if (found := self.get(key)) is not None:
-                yield Listed(key, len(found.body), found.etag)
+            with suppress(FileNotFoundError):  # an object may be deleted while the folder is listed
+                if keys.is_immutable(key):
+                    yield Listed(key, Path(self._path(key)).stat().st_size, "")
+                elif (found := self.get(key)) is not None:
+                    yield Listed(key, len(found.body), found.etag)
 
     def keys(self, prefix: str) -> Iterator[str]:
         """List the files of objects."""
@@ -319,4 +321,4 @@ def _read(path: str) -> bytes | None:
 
 def _is_record(key: str) -> bool:
     """Whether later runs work from this object. All others are flushed together before the record names them."""
-    return not key.startswith((f"{API_VERSION}/", keys.SHARDS))
+    return not key.startswith((f"{API_VERSION}/", keys.STATES))

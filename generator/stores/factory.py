@@ -54,11 +54,11 @@ def require_directory(config: Config) -> None:
             f"publish.target: {directory} is in the output folder; choose a directory elsewhere, or let the web server "
             "serve the output folder itself, without publishing"
         )
-    for place in (API_VERSION, keys.SHARDS):
+    for place in (API_VERSION, keys.STATES):
         if output.is_relative_to(directory.resolve() / place):
             # `--verify` would delete the folder as unknown objects.
             raise ConfigError(
-                f"output: {config.output} is in {directory / place}, which is for published objects and shards only; "
+                f"output: {config.output} is in {directory / place}, which is for published objects and states only; "
                 "choose another output folder, or another publish.target"
             )
     _require_deliberate(directory, target)

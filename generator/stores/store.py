@@ -22,6 +22,8 @@ class If(Enum):
 
 #: The most objects that one request deletes (S3 API, DeleteObjects).
 MOST_DELETED: Final = 1_000
+#: The most objects that one request lists (S3 API, ListObjectsV2).
+MOST_LISTED: Final = 1_000
 #: When a put may take effect; a string stands for: only while this is the object's ETag.
 Condition: TypeAlias = If | str
 #: Called before each request of a method that makes many, in any thread; an error it raises ends the method.
@@ -58,7 +60,7 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """An entry of a listing; `size` in bytes."""
+    """An entry of a listing; `size` in bytes. The ETag is empty where it would take reading the object."""
 
     key: str
     size: int
@@ -204,29 +206,29 @@ class SingleWriter(Wrapper):
         return self._store.put(key, body, If.ALWAYS)
 
 
-class Remembering(Wrapper):
-    """Remembers in `unanswered` the keys of puts and deletions without an answer: these may still take effect."""
+class Watched(Wrapper):
+    """Notes whether a put or deletion got no answer: it may still take effect, also after it was made again."""
 
     def __init__(self, store: Store) -> None:
         super().__init__(store)
-        self.unanswered = set[str]()
+        self.is_unanswered = False
 
     def put(self, key: str, body: bytes, condition: Condition) -> str:
         """Write an object."""
-        with self._remembering((key,)):
+        with self._watching():
             return self._store.put(key, body, condition)
 
     def delete(self, keys: Sequence[str], before_each: BeforeEach = nothing) -> None:
         """Delete objects."""
-        with self._remembering(keys):
+        with self._watching():
             self._store.delete(keys, before_each)
 
     @contextmanager
-    def _remembering(self, keys: Sequence[str]) -> Iterator[None]:
+    def _watching(self) -> Iterator[None]:
         try:
             yield
         except UnreachableError:  # nothing was sent
             raise
         except UnavailableError:
-            self.unanswered.update(keys)
+            self.is_unanswered = True
             raise

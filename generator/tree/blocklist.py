@@ -121,12 +121,12 @@ class BlockedList(StoredModel, extra="allow"):
         """The blocked markets."""
         return frozenset(market_id for market_id, decision in self.markets.items() if decision.is_blocked)
 
-    def undone_since(self, since: str) -> frozenset[str]:
-        """The markets whose takedown was undone later than that."""
+    def undone_between(self, since: str, until: str) -> frozenset[str]:
+        """The markets whose takedown was undone between these instants; later ones are by a clock that was ahead."""
         return frozenset(
             market_id
             for market_id, decision in self.markets.items()
-            if not decision.is_blocked and decision.latest > since
+            if not decision.is_blocked and since < decision.latest <= until
         )
 
     def decided(
@@ -196,6 +196,14 @@ def settle(folder: Output) -> BlockedList:
     copy = load(folder)
     save(folder, copy)
     return copy
+
+
+def left(folder: Output) -> BlockedList:
+    """What can be read of the copy; raise OutputError for a list of another format."""
+    try:
+        return _written(folder).settled(folder.read)
+    except DamagedListError:
+        return BlockedList()
 
 
 def opened(folder: Output) -> BlockedList:

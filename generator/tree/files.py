@@ -5,8 +5,12 @@ from typing import Final
 from generator.api import keys
 
 MANIFEST: Final = "manifest.json"
-#: What a large manifest, or record, says of single markets lies below, in shards.
-SHARDS: Final = keys.SHARDS
+#: A copy of the state of a large record, as it was last published from here.
+LAST_STATE: Final = "published.state"
+#: The states of large manifests lie below.
+STATES: Final = keys.STATES
+#: Where former programs kept parts of large manifests and records.
+FORMER_STATES: Final = "shards/"
 REPORT: Final = "report.json"
 #: What the details were made of: digests of what the database says of each, which are not public either.
 FINGERPRINTS: Final = "details.json"
@@ -25,9 +29,9 @@ HISTORY: Final = "history.html"
 #: The pages that quote markets: a takedown deletes them first.
 QUOTING: Final = (INSPECTION, HISTORY)
 #: Files that name what is not public, or no longer: only the user who builds may read them.
-PRIVATE: Final = frozenset({MANIFEST, REPORT, *QUOTING, BLOCKED, FINGERPRINTS, DUMP_PARTS})
+PRIVATE: Final = frozenset({MANIFEST, LAST_STATE, REPORT, *QUOTING, BLOCKED, FINGERPRINTS, DUMP_PARTS})
 #: Folders of such files.
-PRIVATE_FOLDERS: Final = (SHARDS, FINGERPRINT_SHARDS)
+PRIVATE_FOLDERS: Final = (STATES, FORMER_STATES, FINGERPRINT_SHARDS)
 _PRIVATE_NAMES: Final = (*PRIVATE_FOLDERS, BLOCKED_ASIDE)
 DOCUMENTATION: Final = "api.html"
 #: Third-party programs, unmodified; the README beside each in templates/vendor states its version and license.

@@ -7,7 +7,9 @@ shards named by their content, so that a build writes only those that changed; i
 
 import hashlib
 import operator
-from collections.abc import Container, Iterable, Iterator, Mapping
+import re
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any, Final, NamedTuple
 from zlib import crc32
 
@@ -16,13 +18,21 @@ from pydantic_core import from_json, to_json
 
 from generator.api import keys
 from generator.models import replaced
-from generator.tree import files, row_shards
+from generator.tree import files
 from generator.tree.folder import Output
 from generator.tree.manifest import Manifest
 from generator.tree.stored import StoredModel
 
 #: The builds in which each file is looked at once.
 TURNS: Final = 12
+
+#: Files of fewer details stay whole.
+LEAST: Final = 1_000
+#: One market in so many begins a shard: a change writes about 10 KB then, and there are not too many files.
+_MEAN: Final = 128
+#: Hexadecimal digits of a shard's name.
+_NAME_LENGTH: Final = 24
+_NAME: Final = re.compile(rf"[0-9a-f]{{{_NAME_LENGTH}}}", re.ASCII)
 
 
 class Made(NamedTuple):
@@ -123,7 +133,7 @@ def load(folder: Output) -> Fingerprints | None:
     details = dict[str, Made]()
     for name in found.shards:
         body = folder.read(_key(name))
-        if body is None or row_shards.name_of(body) != name:
+        if body is None or _name_of(body) != name:
             return None
         try:
             details.update(_joined(body))
@@ -142,7 +152,7 @@ def save(folder: Output, made: Fingerprints) -> None:
     elif content != folder.read(files.FINGERPRINTS):
         folder.save(files.FINGERPRINTS, content)
     for stale in set(folder.names(files.FINGERPRINT_SHARDS)) - {*names}:
-        if row_shards.is_name(stale):
+        if _NAME.fullmatch(stale):
             folder.discard_key(_key(stale))
 
 
@@ -154,18 +164,29 @@ def keep_only(folder: Output, markets: Container[str]) -> None:
 
 def _is_large(folder: Output, made: Fingerprints) -> bool:
     is_split = folder.has(files.FINGERPRINT_SHARDS)
-    return bool(made.details) and row_shards.are_worth_it(len(made.details), is_split=is_split)
+    return bool(made.details) and len(made.details) >= (LEAST // 2 if is_split else LEAST)
 
 
 def _put_shards(folder: Output, details: Mapping[str, Made]) -> Iterator[str]:
     """Put the shards that are not in place; yield the names of all."""
     # Not flushed to the disk: a shard that a crash damages no longer matches its name, and then nothing is known.
-    for ids in row_shards.grouped(sorted(details)):
+    for ids in _grouped(sorted(details)):
         body = to_json({"ids": ids, "made": [*zip(*(details[market_id] for market_id in ids), strict=True)]})
-        name = row_shards.name_of(body)
+        name = _name_of(body)
         if folder.put(_key(name), body):
             folder.move(_key(name))
         yield name
+
+
+def _grouped(ids: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Sorted ids in groups: adding or removing one changes a group or two, however many there are."""
+    borders = [place for place, market_id in enumerate(ids) if place and not crc32(market_id.encode()) % _MEAN]
+    return (ids[first:last] for first, last in pairwise([0, *borders, len(ids)] if ids else []))
+
+
+def _name_of(body: bytes) -> str:
+    """The name of a shard: shards of equal names are equal."""
+    return hashlib.sha256(body).hexdigest()[:_NAME_LENGTH]
 
 
 def _joined(body: bytes) -> Iterator[tuple[str, Made]]:

@@ -82,7 +82,7 @@ class Output:
 
         Raises OutputError if it cannot be read, or if something lies where this program keeps its own.
         """
-        self._ours.require_place_of_shards()
+        self._ours.require_places()
         found = manifest_file.read(self._root, self.read, is_light=is_light)
         if found is None:
             self._ours.require_manifest()

@@ -5,7 +5,7 @@ What the manifest does not name does not exist: any other generation on disk is 
 
 import hashlib
 import operator
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from functools import cache
 from typing import Annotated, Any, Final, Literal, Self, TypeAlias
@@ -89,23 +89,6 @@ RetiredGenerations: TypeAlias = Annotated[
 ]
 
 
-class RowShards(StoredModel):
-    """The shards with the rows of a folder's large manifest, by name, in order (see `tree.row_shards`).
-
-    While a build replaces files, `intended` names the shards of the state that it will leave; their memberships, slugs
-    and keys count besides those of `names`. `chunks` names the shard of each generation's chunks, by list and
-    generation.
-    """
-
-    names: tuple[str, ...] = ()
-    intended: tuple[str, ...] = Field(default=(), exclude_if=operator.not_)
-    chunks: Mapping[str, str] = Field(default_factory=dict, exclude_if=operator.not_)
-
-    def all(self) -> frozenset[str]:
-        """The names of all shards."""
-        return frozenset((*self.names, *self.intended, *self.chunks.values()))
-
-
 class Manifest(StoredModel):
     """One state of the output folder. `complete` is false while a build replaces files.
 
@@ -120,8 +103,9 @@ class Manifest(StoredModel):
     `site_keys` are those of markets on the operator's site. Nothing published says them but the links that are made of
     them; a takedown makes these again.
 
-    A large manifest is stored without `objects`, `markets`, `slugs` and `site_keys`. In a store they are in the shards
-    named by `shard_names` (see `shards`), and `market_count` counts them; in a folder, in those of `row_shards`.
+    Of a large manifest, only the header is stored (see `tree.state`): `state` names the file or object that says the
+    rest but the times of `retirements`, and `market_count` counts its markets. In a folder, while a build that began at
+    `begun_at` replaces files, `intended` names the state that it will leave (see `intend`).
     """
 
     format: int = FORMAT
@@ -139,9 +123,11 @@ class Manifest(StoredModel):
     markets: Memberships
     slugs: Slugs = Field(default_factory=dict)
     site_keys: SiteKeyOf = Field(default_factory=dict, exclude_if=operator.not_)
-    shard_names: tuple[str, ...] = Field(default=(), exclude_if=operator.not_)
+    state: str = Field(default="", exclude_if=operator.not_)
+    retirements: tuple[Instant, ...] = Field(default=(), exclude_if=operator.not_)
+    intended: str = Field(default="", exclude_if=operator.not_)
+    begun_at: Instant | Literal[""] = Field(default="", exclude_if=operator.not_)
     market_count: int = Field(default=0, exclude_if=operator.not_)
-    row_shards: RowShards | None = Field(default=None, exclude_if=operator.not_)
 
     @property
     def is_first(self) -> bool:
@@ -149,7 +135,8 @@ class Manifest(StoredModel):
 
         A takedown after that removes markets, and puts no list: which these would have been, nothing tells.
         """
-        return not self.lists()
+        # Of a record whose state is lost, only the number of its markets is known.
+        return not self.lists() and not (self.complete and self.market_count)
 
     @property
     def may_have_archive(self) -> bool:
@@ -182,14 +169,6 @@ class Manifest(StoredModel):
         """Every generation that exists, by family and name."""
         retired: dict[tuple[str, str], Current] = {generation.pair: generation for generation in self.retired}
         return retired | self.current_generations()
-
-    def with_chunks(self, names: Callable[[str, Current], tuple[str, ...]]) -> "Manifest":
-        """The manifest with other chunk names: for each generation, what `names` returns for its list and itself."""
-        update = {
-            "current": {name: current.with_chunks(names(name, current)) for name, current in self.current.items()},
-            "retired": tuple(entry.with_chunks(names(entry.list, entry)) for entry in self.retired),
-        }
-        return replaced(self, **update)
 
     def encoded(self) -> bytes:
         """The file's bytes: the same state gives the same bytes."""
@@ -281,11 +260,12 @@ def is_clock_set(previous: Manifest, built: Manifest) -> bool:
 
 
 def retired_at(built: Manifest, planned: str, now: str) -> Manifest:
-    """The manifest with `now` as the time of all retirements that were `planned` for another."""
+    """The manifest, or the header of one, with `now` as the time of all retirements that were `planned` for another."""
     retired = tuple(
         replaced(entry, retired_at=now) if entry.retired_at == planned else entry for entry in built.retired
     )
-    return replaced(built, retired=retired)
+    times = tuple(now if time == planned else time for time in built.retirements)
+    return replaced(built, retired=retired, retirements=times)
 
 
 def _retirements(previous: Manifest, built: Manifest, memberships: Memberships, now: str) -> Iterator[Retired]:

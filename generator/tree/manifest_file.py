@@ -1,4 +1,4 @@
-"""Reads the manifest of an output folder: one file, or a root and the shards that it names."""
+"""Reads the manifest of an output folder: one file, or a header and the state that it names."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -6,12 +6,11 @@ from functools import partial
 from pathlib import Path
 from typing import Final, TypeAlias
 
-from pydantic import BaseModel, Field
-
 from generator import filesystem
 from generator.errors import OutputError
-from generator.tree import files, manifest, row_shards, stored
-from generator.tree.manifest import Manifest, RowShards
+from generator.models import replaced
+from generator.tree import files, manifest, state, stored
+from generator.tree.manifest import Manifest
 from generator.tree.stored import FormatError
 
 #: Reads a file's bytes by its name; None if there is none.
@@ -21,8 +20,6 @@ ReadFile: TypeAlias = Callable[[str], bytes | None]
 _REMEDY: Final = f"move the folder away and build again; keep its {files.BLOCKED}"
 _ANEW: Final = "make the folder anew with `public-markets build --full`"
 _MOVING: Final = "`public-markets rebuild --verify` brings it over (`build --full` where there is no target)"
-#: What another version's shards may raise although they are whole.
-_OTHER_SHAPE: Final = (ValueError, TypeError, LookupError)
 
 
 class UnreadableManifestError(OutputError):
@@ -36,12 +33,6 @@ class UnreadableManifestError(OutputError):
         self.cause, self.remedy = cause, remedy
 
 
-class _Root(BaseModel):
-    """What a manifest's file says of shards."""
-
-    row_shards: RowShards | None = Field(default=None, alias="rowShards")
-
-
 def read(folder: Path, get: ReadFile | None = None, *, is_light: bool = False) -> Manifest | None:
     """The manifest in a folder; None if there is none. `is_light`: digests of details may be missing.
 
@@ -51,19 +42,19 @@ def read(folder: Path, get: ReadFile | None = None, *, is_light: bool = False) -
     get = get or partial(_bytes, folder)
     while content := get(files.MANIFEST):
         root = decoded(folder, content)
-        if root.row_shards is None:
+        if not root.state and not root.intended:
             return root
         try:
-            return _joined(folder, get, root, root.row_shards, is_light=is_light)
+            return _joined(folder, get, root, is_light=is_light)
         except OutputError:
-            # A build that ended meanwhile has deleted the shards of the manifest that it replaced.
+            # A build that ended meanwhile has deleted the state of the manifest that it replaced.
             if get(files.MANIFEST) == content:
                 raise
     return None if content is None else decoded(folder, content)
 
 
 def decoded(folder: Path, content: bytes) -> Manifest:
-    """The manifest in the bytes of its file, without what shards say; raise OutputError if it cannot be read."""
+    """The manifest in the bytes of its file, without what its state says; raise OutputError if it cannot be read."""
     path = folder / files.MANIFEST
     try:
         stored.require_format(content, manifest.FORMAT, manifest.OLDEST_FORMAT)
@@ -77,26 +68,27 @@ def decoded(folder: Path, content: bytes) -> Manifest:
         raise UnreadableManifestError(f"{path}: {stored.cause(error, content)}", remedy) from error
 
 
-def shards_named(content: bytes) -> RowShards:
-    """The shards that a manifest names; `content` is that of a file that was decoded before; it is not validated."""
-    return _Root.model_validate_json(content).row_shards or RowShards()
-
-
-def _joined(folder: Path, get: ReadFile, root: Manifest, named: RowShards, *, is_light: bool) -> Manifest:
-    """The manifest with what its shards say."""
-    bodies = {name: _body(folder, get, name) for name in named.all()}
+def _joined(folder: Path, get: ReadFile, root: Manifest, *, is_light: bool) -> Manifest:
+    """The manifest with what its state says and, while a build replaces files, with what it will leave."""
+    bodies = {name: _body(folder, get, name) for name in (root.state, root.intended) if name}
     try:
-        return row_shards.joined(root, bodies, is_light=is_light and root.complete)
-    except _OTHER_SHAPE as error:
-        cause = f"{folder / files.SHARDS}: written by another version"
+        built = replaced(root, intended="", begun_at="")
+        if root.state:
+            built, _ = state.decoded(built, bodies[root.state], is_light=is_light and root.complete)
+        if not root.intended:
+            return built
+        after, _ = state.decoded(root, bodies[root.intended], is_light=True, is_intended=True)
+        return manifest.intend(built, after.current, after.markets, root.begun_at, after)
+    except state.UNREADABLE as error:
+        cause = f"{folder / files.STATES}: written by another version"
         raise UnreadableManifestError(cause, f"{_MOVING}, or run that version") from error
 
 
 def _body(folder: Path, get: ReadFile, name: str) -> bytes:
-    body = get(f"{files.SHARDS}{name}")
-    if body is None or row_shards.name_of(body) != name:
+    body = get(f"{files.STATES}{name}")
+    if body is None or not state.is_intact(name, body):
         problem = "missing" if body is None else "altered"
-        path = folder / files.SHARDS / name
+        path = folder / files.STATES / name
         raise UnreadableManifestError(f"{path}: {problem}, and part of {files.MANIFEST}", _REMEDY)
     return body
 

@@ -28,9 +28,9 @@ class Ownership:
                 f"not create it; move it away, or {ELSEWHERE}"
             )
 
-    def require_place_of_shards(self) -> None:
-        """Raise OutputError if anything but a folder lies where shards belong."""
-        for place in (self._root / files.SHARDS, self._root / files.FINGERPRINT_SHARDS):
+    def require_places(self) -> None:
+        """Raise OutputError if anything but a folder lies where this program keeps its own."""
+        for place in (self._root / files.STATES, self._root / files.FINGERPRINT_SHARDS):
             if place.exists() and not place.is_dir():
                 raise OutputError(
                     f"{place}: is not a folder, but this program needs a folder of that name; move it away, or "

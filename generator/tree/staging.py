@@ -164,8 +164,9 @@ def place(folder: Output, before: Manifest | None, rendered: Rendered, lifetime:
     deleted = clear(folder, final) if is_anew else 0
     if is_new:
         # Until now, walks have begun in what this build replaced.
-        final = manifest.retired_at(final, begun, now())
-        folder.save(files.MANIFEST, saving.encoded(final))
+        ended = now()
+        final = manifest.retired_at(final, begun, ended)
+        folder.save(files.MANIFEST, saving.dated(begun, ended))
     saving.sweep()
     # Before the first build there was no `v1/`, so all that is in it was moved there just now.
     return Placed(final, clear(folder, final) if before else deleted)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from generator.tree.shards import LEAST
+from generator.tree.state import LEAST
 from tests.bench import change, record
 from tests.bench.__main__ import PARTS
 from tests.bench.runner import Options, opened
@@ -57,7 +57,7 @@ def test_the_record_is_measured_for_every_kind_of_publish(tmp_path: Path) -> Non
     found = record.measured(LEAST, config)
     idle = [found["nothing changed"].bytes, found["nothing changed, after a day"].bytes]
     assert all(each["GET"] > 0 and "PUT" not in each for each in idle)
-    # A folder that was lost knows no chunk names, so their indexes are read.
+    # A folder that was lost has no copy of the state.
     lost, kept = (found[f"{record.CHANGED} changed{rest}"].requests for rest in (", folder lost", ""))
     assert lost["GET"] > kept["GET"] > 0
     assert lost["PUT"] == kept["PUT"]

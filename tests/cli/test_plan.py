@@ -25,6 +25,7 @@ bytes
 objects changed since 2024-01-31T12:00:00.000Z                   1        1
 of these, in the dump and change feed                            0        0
 objects in the store, retired ones kept for 360 minutes      4,653      563
+LIST requests for all of the store                               5        1
 bytes
 PUT requests per publish                                     3,235      125
 PUT requests per month, with a publish every 60 minutes  2,361,550   91,250

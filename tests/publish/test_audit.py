@@ -2,14 +2,21 @@
 
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from generator.api import keys
+from generator.errors import StoreError
+from generator.publish.audit import Audit, parts
+from generator.publish.record import Published
+from generator.stores.store import Listed, Wrapper
 from generator.tree.generations import object_keys
-from tests.support.sites.builds import files, lasting
+from generator.tree.manifest import Current, Retired
+from tests.support.sites.builds import NOW, files, lasting, manifest_of
 from tests.support.sites.publishing import PublishedSite, hour, walk
 from tests.support.sites.rows import market_id
 from tests.support.sites.searchable_site import in_one_layout, words_in
@@ -190,13 +197,73 @@ def test_a_directory_is_repaired_too(published_site: PublishedSite) -> None:
     shutil.rmtree(Path("www", keys.LISTS, "open"))
     Path("www", DETAIL).write_bytes(b"{}")
     Path("www/v1/notes.txt").write_bytes(b"hello")
+    altered = Path("www", page(published_site, list_name="all/popular"))
+    altered.write_bytes(altered.read_bytes()[::-1])
     published_site.done("publish", "--verify")
     assert files(Path("www")) == good
+    assert ": 0 objects uploaded" in published_site.done("publish", "--verify").stdout
 
 
 def test_a_verifying_run_probes_conditional_puts_again(published_site: PublishedSite) -> None:
     published_site.server.behaviour.ignores_conditions = True
     assert "ignores conditional puts" in published_site.refused(1, "publish", "--verify")
+
+
+# Listings in doubt
+
+
+def test_a_listing_is_held_neither_in_parts_nor_whole(published_site: PublishedSite) -> None:
+    """It is read while it is compared, and the lease renewed meanwhile."""
+    listed, renewed = list[str](), list[int]()
+
+    class Listing(Wrapper):
+        def list(self, prefix: str) -> Iterator[Listed]:
+            for found in self._store.list(prefix):
+                for number in range(1_500 if found.key == DETAIL else 1):
+                    listed.append(found.key)
+                    yield replace(found, key=found.key + "~" * number)
+
+    record = published_site.record()
+    found = Audit(
+        Listing(published_site.store()), record, record.built, before_each=lambda: renewed.append(len(listed))
+    ).doubts()
+    assert len(found.keys) == 1_499
+    assert renewed[0] <= 1
+    assert renewed[1:] == [1_001, *range(2_001, len(listed) + 1, 1_000)]
+
+
+def test_only_the_listed_parts_are_judged(published_site: PublishedSite) -> None:
+    add_strangers(published_site)
+    remove_detail(published_site)
+    remove_first_pages(published_site)
+    published_site.remove(lost := page(published_site))
+    record = published_site.record()
+    ask = partial(Audit, published_site.store(), record, record.built)
+    everything = ask().doubts()
+    assert {DETAIL, FIRST_PAGE, "v1/notes.txt"} < everything.keys
+    assert everything.missing == {lost}
+    assert everything.generations == {("open/new", record.built.current["open/new"].generation)}
+    details = ask((f"{keys.DETAILS}/", f"{keys.SLUGS}/")).doubts()
+    assert details.keys == {DETAIL, keys.detail(market_id(4_711))}
+    assert not details.missing | details.generations
+    assert ask((f"{keys.list_prefix('open/new')}/",)).doubts().missing == {lost}
+
+
+def test_a_large_site_is_listed_by_turns_but_for_details_and_what_was_being_written() -> None:
+    names = [f"open/new.{number}" for number in range(60)]
+    large = Retired(list="open/new", generation="p1", count=30_000_000, bytes=3, retired_at=NOW, partial=True)
+    current = {name: Current(generation="p0", count=1, bytes=1) for name in names}
+    record = Published(sequence=1, built=manifest_of(current=current, retired=(large,)), etags={})
+    turns = [parts(record, f"2026-01-31T12:{minute:02}:00.000Z") for minute in range(0, 60, 5)]
+    always = {f"{keys.DETAILS}/", f"{keys.SLUGS}/", f"{keys.list_prefix('open/new')}/"}
+    assert always == set.intersection(*map(set, turns))
+    assert {f"{keys.list_prefix(name)}/" for name in names} | always == set.union(*map(set, turns))
+    assert max(map(len, turns)) < 30
+    doubted = record.model_copy(update={"doubted_until": "2026-01-31T12:00:00.000Z"})
+    assert len(parts(doubted, "2026-01-31T12:00:00.000Z")) > 1
+    assert parts(doubted, "2026-01-31T12:00:01.000Z") == ("v1/",), "the first run after the doubt"
+    small = record.model_copy(update={"built": manifest_of(current=current)})
+    assert parts(small, NOW) == ("v1/",)
 
 
 # The search index
@@ -210,3 +277,17 @@ def test_purging_deletes_the_words_of_an_edited_text(searched: PublishedSite) ->
     searched.done("publish", "--purge-retired")
     assert not words_in(searched, b"zyva")
     searched.check()
+
+
+def test_a_listing_in_no_order_stops_the_run_before_it_takes_anything_for_unknown(
+    published_site: PublishedSite,
+) -> None:
+    """Directory buckets of S3 list in no order."""
+
+    class Shuffled(Wrapper):
+        def list(self, prefix: str) -> Iterator[Listed]:
+            yield from reversed([*self._store.list(prefix)])
+
+    record = published_site.record()
+    with pytest.raises(StoreError, match="needs listings in order of keys"):
+        Audit(Shuffled(published_site.store()), record, record.built).doubts()

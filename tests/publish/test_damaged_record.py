@@ -7,14 +7,14 @@ from typing import Any, Final
 import pytest
 
 from generator.errors import GuardError, StoreError
-from generator.publish import record
+from generator.publish import record, states
 from generator.publish.guards import LiftedGuards
 from generator.publish.lease import Lease
 from generator.stores.store import If
 from tests.publish.faults.scene import Scene, check_whole, record_of
 from tests.support.sites.publishing import PublishedSite
 from tests.support.sites.rows import market_id
-from tests.support.stores.records import named_shards, sharded
+from tests.support.stores.records import named_states, split
 
 #: Work and memories of publishers that were cut short.
 WORK: Final = {
@@ -26,8 +26,8 @@ LATE: Final = {"until": "2100-01-01T00:00:00.000Z", "touched": ["v1/llms.txt"], 
 
 @pytest.fixture
 def scene(scene: Scene) -> Iterator[Scene]:
-    """A scene whose sites have a record in shards."""
-    with sharded():
+    """A scene whose sites have a large record."""
+    with split():
         yield scene
 
 
@@ -40,11 +40,9 @@ def put_root(scene: Scene, root: dict[str, Any]) -> None:
     scene.store(scene.config("a")).put(record.KEY, json.dumps(root).encode(), If.ALWAYS)
 
 
-def lose_a_shard(scene: Scene) -> None:
-    """Lose a shard with markets."""
-    lost = [key for key in sorted(named_shards({key: found.body for key, found in scene.objects().items()}))
-            if b'["open"]' in scene.objects()[key].body]  # fmt: skip
-    scene.store(scene.config("a")).delete(lost[:1])
+def lose_the_state(scene: Scene) -> None:
+    """Lose the state, and the copy in the folder."""
+    scene.store(scene.config("a")).delete([states.key(root_of(scene)["built"]["state"])])
     with pytest.raises(StoreError, match="missing; it is part of the record"):
         Lease(scene.store(scene.config("a")), scene.config("a").publish.lease).read()
 
@@ -54,10 +52,12 @@ DAMAGES: Final[dict[str, Callable[[dict[str, Any]], object]]] = {
     "as-of": lambda root: root["built"].update(asOf="yesterday"),
     "as-of without a time zone": lambda root: root["built"].update(asOf="2026-01-31T12:00:00"),
     "layout": lambda root: root["built"].update(layout="x"),
-    "one shard": lambda root: root["built"].update(shardNames=["x"]),
-    "no shards": lambda root: root["built"].update(shardNames=[""]),
-    "shards": lambda root: root["built"].update(shardNames=[f"../{name}" for name in root["built"]["shardNames"]]),
-    "retirement": lambda root: root["retirements"].update(dict.fromkeys(root["retirements"], "x")),
+    "another state": lambda root: root["built"].update(state="x"),
+    "no state": lambda root: root["built"].pop("state"),
+    "state elsewhere": lambda root: root["built"].update(state=f"../{root['built']['state']}"),
+    "retirement": lambda root: root["built"].update(retirements=["x"]),
+    "retirements": lambda root: root["built"].pop("retirements"),
+    "intent": lambda root: root.update(intent="x"),
     "work": lambda root: root.update(work={**WORK, "deadline": "x"}),
     "late": lambda root: root.update(abandoned=[{**LATE, "until": "x"}]),
     "probe": lambda root: root.update(probedAt="x"),
@@ -82,10 +82,10 @@ def test_whatever_cannot_be_read_is_damage_that_verifying_gets_through(
     check_whole(scene.objects(), again)
 
 
-def test_verifying_with_a_lost_shard_still_refuses_an_older_build(scene: Scene) -> None:
+def test_verifying_with_a_lost_state_still_refuses_an_older_build(scene: Scene) -> None:
     older = scene.site("b", 0)
     scene.publish(scene.site("a", 1))
-    lose_a_shard(scene)
+    lose_the_state(scene)
     with pytest.raises(GuardError, match="older than what is published"):
         scene.publish(older, lifted=LiftedGuards(shrink=True), is_verifying=True)
     scene.publish(older, is_verifying=True)
@@ -93,11 +93,11 @@ def test_verifying_with_a_lost_shard_still_refuses_an_older_build(scene: Scene) 
 
 
 @pytest.mark.campaign(short=0)
-@pytest.mark.parametrize("share", [1, 2], ids=["all lost", "half lost"])
-def test_verifying_with_lost_shards_still_refuses_a_much_smaller_build(scene: Scene, share: int) -> None:
+@pytest.mark.parametrize("share", [1, 2], ids=["all lost", "some lost"])
+def test_verifying_with_lost_states_still_refuses_a_much_smaller_build(scene: Scene, share: int) -> None:
     scene.publish(scene.site("a", 0))
-    shards = sorted(named_shards({key: found.body for key, found in scene.objects().items()}))
-    scene.store(scene.config("a")).delete(shards[::share])
+    found = sorted(named_states({key: found.body for key, found in scene.objects().items()}), reverse=True)
+    scene.store(scene.config("a")).delete(found[::share])
     smaller = scene.site("b", 1, **dict.fromkeys(["m1", "m2", "m3", "m4", "m5", "m6"]))
     with pytest.raises(GuardError, match=r"6 of 9 markets would disappear"):
         scene.publish(smaller, lifted=LiftedGuards(), is_verifying=True)
@@ -106,15 +106,15 @@ def test_verifying_with_lost_shards_still_refuses_a_much_smaller_build(scene: Sc
     check_whole(scene.objects(), whole)
 
 
-def test_verifying_with_a_lost_shard_remembers_what_killed_publishers_may_still_do(scene: Scene) -> None:
+def test_verifying_with_a_lost_state_remembers_what_killed_publishers_may_still_do(scene: Scene) -> None:
     site = scene.site("a", 0)
     scene.publish(site)
-    put_root(scene, {**root_of(scene), "abandoned": [LATE]})
-    lose_a_shard(scene)
+    put_root(scene, {**root_of(scene), "doubtedUntil": LATE["until"]})
+    lose_the_state(scene)
     scene.publish(site, is_verifying=True)
     published = record_of(scene.objects())
     assert published
-    assert [entry.touched for entry in published.abandoned] == [("v1/llms.txt",)]
+    assert published.is_doubted
 
 
 @pytest.mark.campaign(short=1)

@@ -14,23 +14,23 @@ from generator.config.settings import Config
 from generator.errors import StoreError
 from generator.models import replaced
 from generator.progress import SILENT
-from generator.publish import decisions, known, record, references, takedown
+from generator.publish import decisions, known, record, references, states, takedown
 from generator.publish.protocol import Target
 from generator.publish.record import Published, Work
 from generator.publish.run import Options, Publication
 from generator.source.address import shape
 from generator.stores.directory import Directory
 from generator.stores.store import BeforeEach, Condition, If, Stored, nothing
-from generator.tree import blocklist, manifest, shards
+from generator.tree import blocklist, manifest
 from generator.tree.blocklist import BlockedList
-from generator.tree.files import SHARDS
+from generator.tree.files import STATES
 from generator.tree.folder import locked
 from tests.publish.faults import sites
 from tests.publish.faults.scene import publish_site
 from tests.support.sites.builds import NOW, build_now, make_config
 from tests.support.sites.publishing import PREFIX, PublishedSite, hour
 from tests.support.sites.rows import insert_market, market_id
-from tests.support.stores.records import sharded
+from tests.support.stores.records import split
 from tests.support.stores.s3.wire import Request
 
 #: The requests before the details of a market are gone must be fewer.
@@ -92,7 +92,7 @@ def test_a_former_archive_goes_with_the_details_of_a_market(tmp_path: Path) -> N
     """One more request finds it: it is listed. Its files go before the record is released, and then nobody looks."""
     config = make_config(tmp_path, layout="chunks")
     store, left = Watched(tmp_path / "store"), [f"{keys.ARCHIVE_PREFIX}{name}.json" for name in ("2026-01-30", "index")]
-    with sharded():
+    with split():
         publish_site(sites.make(config, {number: {} for number in range(1, 51)}, 0), store)
         root = json.loads(Path(store.name, record.KEY).read_bytes())
         former = {**root, "format": 1, "built": {**root["built"], "format": 1}}
@@ -108,13 +108,13 @@ def test_a_former_archive_goes_with_the_details_of_a_market(tmp_path: Path) -> N
 
 @pytest.fixture
 def slugged(tmp_path: Path, database: sqlite3.Connection) -> tuple[Watched, Config]:
-    """A published site whose markets are found by slug, too; its record is in shards."""
+    """A published site whose markets are found by slug, too; its record is large."""
     for number in range(1, 9):
         insert_market(database, number, slug=f"Slug-{number}")
     config = make_config(tmp_path, variant="extended", layout="chunks")
     build_now(config)
     store = Watched(tmp_path / "store")
-    with locked(config.output) as folder, sharded():
+    with locked(config.output) as folder, split():
         Publication(folder, store, config, shape(config), Options()).plan(SILENT).carry_out()
     return store, config
 
@@ -129,7 +129,7 @@ def details(number: int) -> tuple[str, ...]:
 
 def test_a_market_named_by_its_address_with_a_slug_is_looked_up_in_its_detail(slugged: tuple[Watched, Config]) -> None:
     store, config = slugged
-    with sharded():
+    with split():
         requests = take_down(store, config, slug_address(config, "slug-3"), *details(3))
     assert 0 < len(requests) < LIMIT
 
@@ -151,7 +151,7 @@ def test_details_go_while_another_publisher_is_at_work_and_the_one_by_slug_first
         assert {*store.keys(f"{keys.MARKETS}/lists/")} == lists
         store.put(record.KEY, root.encoded(), If.ALWAYS)
 
-    with sharded():
+    with split():
         take_down(store, config, market_id(3), *details(3), notify=ends)
     assert len(told) == 1
     assert told[0].startswith("blocked in every later publish; waiting: ")
@@ -212,36 +212,33 @@ def test_another_market_in_the_detail_of_a_slug_does_not_mislead(slugged: tuple[
     """Then the whole record is asked."""
     store, config = slugged
     store.put(details(3)[1], Path(store.name, details(4)[1]).read_bytes(), If.ALWAYS)
-    with sharded():
+    with split():
         take_down(store, config, slug_address(config, "slug-3"), *details(3))
     assert [Path(store.name, key).exists() for key in (*details(3), *details(4))] == [False, False, True, True]
 
 
-def test_a_takedown_that_finds_the_record_damaged_after_the_deletion_lets_go_of_it(
+def test_a_takedown_that_finds_the_record_damaged_deletes_the_details_and_takes_no_lease(
     slugged: tuple[Watched, Config],
 ) -> None:
-    """A run on another machine that makes the record anew need not wait for the lease."""
+    """A run on another machine that makes the record anew need not wait for it."""
     store, config = slugged
-    root = root_of(store)
-    of_market = root.built.shard_names[shards.place(market_id(3), len(root.built.shard_names) - 1)]
-    others = sorted(root.named_shards() - {of_market})
-    store.delete([f"{SHARDS}{others[0]}"])
-    with sharded(), pytest.raises(StoreError, match="the details of blocked markets were deleted"):
+    store.delete([states.key(root_of(store).built.state)])
+    with split(), pytest.raises(StoreError, match=r"missing; .* rebuild --verify` writes anew"):
         take_down(store, config, market_id(3), *details(3))
     assert 0 < len(store.early) < LIMIT
     assert root_of(store).work is None
 
 
 def test_as_few_requests_come_before_the_deletion_on_a_large_site_as_on_a_small_one(tmp_path: Path) -> None:
-    requests, numbers = [], []
+    requests, sizes = [], []
     for size in (50, 1_000):
         config = make_config(tmp_path, output=tmp_path / str(size), layout="chunks")
         store = Watched(tmp_path / f"store of {size}")
-        with sharded():
+        with split():
             publish_site(sites.make(config, {number: {} for number in range(1, size + 1)}, 0), store)
-            numbers.append(len([*store.keys(SHARDS)]))
+            sizes.append(sum(listed.size for listed in store.list(STATES)))
             requests.append(take_down(store, config, market_id(6), keys.detail(market_id(6))))
-    assert numbers[0] < numbers[1] // 10
+    assert sizes[0] < sizes[1] // 10
     assert requests[0] == requests[1]
     assert 0 < len(requests[0]) < LIMIT
 

@@ -3,9 +3,8 @@
 import gzip
 import json
 import re
-import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
@@ -14,14 +13,13 @@ import pytest
 
 from generator.api import keys
 from generator.publish import record
-from generator.tree import manifest, shards
-from generator.tree.files import SHARDS
+from generator.tree import manifest
 from generator.tree.generations import object_keys
 from tests.support.deaths import Kill, dying_before
 from tests.support.sites.builds import files
 from tests.support.sites.publishing import FIRST, PREFIX, PublishedSite, hour, tamper
 from tests.support.sites.rows import market_id
-from tests.support.stores.records import named_shards, shard_keys, sharded, whole
+from tests.support.stores.records import named_states, state_keys, whole
 from tests.support.stores.s3.wire import Request
 
 MANIFEST: Final = Path("output/manifest.json")
@@ -36,39 +34,21 @@ ARCHIVE: Final = MUTABLE | {f"{keys.ARCHIVE_PREFIX}{name}/index.json": TEXT for 
 LEFT: Final = ARCHIVE | {keys.chunk(keys.DUMPS, NAME): FILE}
 
 
-def as_before(state: dict[str, Any], *, is_sharded: bool) -> None:
+def as_before(state: dict[str, Any]) -> None:
     """Make a manifest one of a former program."""
-    # A large one leaves out what its shards and indexes say.
-    chunks = {} if is_sharded else {"chunks": [NAME]}
-    entry = {"count": 1, "bytes": len(FILE) + len(TEXT), **chunks}
+    entry = {"count": 1, "bytes": len(FILE) + len(TEXT), "chunks": [NAME]}
     state["format"] = 1
     state["settings"]["archive.days"] = 5
     state["current"][keys.ARCHIVE] = {"generation": CURRENT, **entry}
     state["retired"].append({"list": keys.ARCHIVE, "generation": RETIRED, "retiredAt": FIRST, **entry})
-    if not is_sharded:
-        state["objects"] |= {key: manifest.digest(key, body) for key, body in MUTABLE.items()}
+    state["objects"] |= {key: manifest.digest(key, body) for key, body in MUTABLE.items()}
 
 
-def put_days_into_shards(site: PublishedSite, names: list[str]) -> None:
-    """Have days among the rows and ETags of shards of markets, where their own keys put them."""
-    for key in MUTABLE:
-        is_day = not key.endswith(keys.INDEX)
-        place = zlib.crc32(key.encode()) % (len(names) - 1) if is_day else len(names) - 1
-        line, etags = site.stored()[f"{SHARDS}{names[place]}"].splitlines() if names[place] else (b"{}", b"[]")
-        known = dict(zip(sorted(json.loads(line)), json.loads(etags), strict=True))
-        known[key] = site.server.bucket.get(PREFIX + key).etag
-        line = shards.encoded(json.loads(line) | {key: (manifest.digest(key, MUTABLE[key]), None, None)})
-        site.remove(f"{SHARDS}{names[place]}")
-        names[place] = f"{shards.digest(line)}1-{place:06x}"
-        body = b"%b\n%b\n" % (line, json.dumps([known[name] for name in sorted(known)]).encode())
-        site.put(f"{SHARDS}{names[place]}", body)
-
-
-def leave(site: PublishedSite, *, is_sharded: bool) -> None:
+def leave(site: PublishedSite) -> None:
     """Let a former program have made store and folder, with an archive."""
     root = json.loads(site.stored()[record.KEY])
     root["format"] = 1
-    as_before(root["built"], is_sharded=is_sharded)
+    as_before(root["built"])
     entries = [{**root["built"]["current"][keys.ARCHIVE], "list": keys.ARCHIVE, "retiredAt": FIRST}]
     root["due"] = entries
     root["abandoned"] = [
@@ -78,18 +58,10 @@ def leave(site: PublishedSite, *, is_sharded: bool) -> None:
         site.put(key, body)
         Path("output", key).parent.mkdir(parents=True, exist_ok=True)
         Path("output", key).write_bytes(body)
-    if is_sharded:
-        put_days_into_shards(site, root["built"]["shardNames"])
-        # As many builds retire nothing else, a shard may have nothing else.
-        line = json.dumps([[keys.ARCHIVE, CURRENT, 1, len(TEXT)]], separators=(",", ":")).encode()
-        name = f"{shards.digest(line)}1-abcdef"
-        root["retirements"] = {**root.get("retirements", {}), name: FIRST}
-        site.put(f"{SHARDS}{name}", line + b"\n")
-    else:
-        root["etags"] |= {key: site.server.bucket.get(PREFIX + key).etag for key in MUTABLE}
+    root["etags"] |= {key: site.server.bucket.get(PREFIX + key).etag for key in MUTABLE}
     site.put(record.KEY, json.dumps(root).encode())
     state = json.loads(MANIFEST.read_bytes())
-    as_before(state, is_sharded="rowShards" in state)
+    as_before(state)
     tamper(MANIFEST, json.dumps(state).encode())
 
 
@@ -104,20 +76,15 @@ def check(site: PublishedSite) -> None:
     generations = found.built.generations().items()
     wanted = {key for (name, _), entry in generations for key in object_keys(name, entry)}
     assert site.objects().keys() == found.built.objects.keys() | wanted
-    assert shard_keys(site.stored()) == named_shards(site.stored())
+    assert state_keys(site.stored()) == named_states(site.stored())
     assert (found.work, found.due, found.built.may_have_archive) == (None, (), False)
 
 
-@pytest.fixture(params=["whole", "in-shards"])
-def site(request: pytest.FixtureRequest, published_site: PublishedSite) -> Iterator[PublishedSite]:
-    """A site with what a former program left, its record whole or in shards."""
-    is_sharded = request.param == "in-shards"
-    with sharded() if is_sharded else nullcontext():
-        if is_sharded:
-            published_site.edit(2, volume=70.0)
-            published_site.done("rebuild", "--as-of", hour(1))
-        leave(published_site, is_sharded=is_sharded)
-        yield published_site
+@pytest.fixture
+def site(published_site: PublishedSite) -> PublishedSite:
+    """A site with what a former program left."""
+    leave(published_site)
+    return published_site
 
 
 # ── a publish ─────────────────────────────────────────────────────────────────────────────────────────────────────────

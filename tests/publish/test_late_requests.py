@@ -1,5 +1,6 @@
 """A request without an answer is sent again; the first one may take effect later, also after the run ended well."""
 
+import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
@@ -8,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from generator.api import keys
+from generator.publish import record
 from tests.support.deaths import dying_before
+from tests.support.sites.builds import NOW
 from tests.support.sites.publishing import CLOSED, PREFIX, PublishedSite
 from tests.support.sites.rows import market_id
 from tests.support.stores.s3.behaviour import DENIED, DROPPED, Fault
@@ -20,6 +23,8 @@ pytestmark = pytest.mark.usefixtures("impatient")
 #: A market that later pages of the list of open ones show, too.
 MARKET = 5
 DETAIL = keys.detail(market_id(MARKET))
+#: The request that lists a small store.
+LISTING = "ListObjectsV2 "
 #: More requests than any command here needs.
 MANY = 600
 
@@ -50,11 +55,6 @@ def is_deletion(request: Request) -> bool:
     return request.operation == "DeleteObjects" and b"/v1/" in request.body
 
 
-def is_deletion_or_first_page(request: Request) -> bool:
-    """More than a thousand requests of a takedown, where pages have every limit."""
-    return is_deletion(request) or (request.operation == "PutObject" and "/first/" in request.key)
-
-
 def is_page(request: Request) -> bool:
     key = request.key.removeprefix(PREFIX)
     return request.operation == "PutObject" and keys.is_immutable(key) and "/lists/open/new/" in key
@@ -71,7 +71,7 @@ def test_a_put_that_arrives_late_brings_no_withdrawn_market_back_for_good(publis
         published_site.done("rebuild")
     late = {request.key.removeprefix(PREFIX) for request in dropped}
     assert late
-    assert {*published_site.record().abandoned[0].immutable} >= late
+    assert published_site.record().doubted_until
     bodies = {key: body for key, body in published_site.objects().items() if key in late}
     published_site.done("takedown", market_id(MARKET))
     for key, body in bodies.items():
@@ -98,38 +98,39 @@ def test_a_deletion_that_arrives_late_is_repaired_by_the_next_rebuild(published_
     published_site.check()
 
 
-@pytest.mark.campaign(short=0)
-@pytest.mark.every_limit
-def test_more_requests_without_an_answer_than_the_record_can_name_are_looked_for_everywhere(
-    published_site: PublishedSite,
-) -> None:
-    with dropping(published_site, is_deletion_or_first_page):
-        published_site.done("takedown", market_id(MARKET))
-    (left,) = published_site.record().abandoned
-    assert left.is_anything
-    assert left.touched == left.immutable == ()
-    undo(published_site)
-    for key in [key for key in published_site.objects() if "/lists/open/new/" in key and keys.is_immutable(key)]:
-        published_site.remove(key)
-    published_site.remove(DETAIL)
-    published_site.done("rebuild")
-    published_site.check()
-
-
-def test_what_was_answered_is_not_remembered_and_what_was_not_is_forgotten_after_an_hour(
+def test_what_was_answered_leaves_no_doubt_and_what_was_not_is_doubted_for_an_hour_and_one_look(
     published_site: PublishedSite,
 ) -> None:
     published_site.edit(MARKET, volume=77.0)
     published_site.done("rebuild")
-    assert published_site.record().abandoned == ()
+    assert published_site.record().doubted_until == ""
     published_site.edit(MARKET, volume=78.0)
     with dropping(published_site, is_page):
         published_site.done("rebuild")
-    assert published_site.record().abandoned
+    until = published_site.record().doubted_until
+    before = published_site.stored()
+    published_site.server.behaviour.clock_offset_s += 600
+    assert published_site.requests("publish") == ["GetObject manifest.json", "GetObject blocked.json", LISTING]
+    assert published_site.stored() == before, "a look that finds nothing writes nothing"
     published_site.server.behaviour.clock_offset_s += 3_700
+    published_site.remove(DETAIL)
     published_site.done("publish")
-    assert published_site.record().abandoned == ()
+    assert DETAIL in published_site.objects(), "nothing is forgotten before a look after the hour"
+    assert published_site.record().doubted_until == ""
+    assert until
     assert len(published_site.requests("publish")) <= 5
+    assert LISTING not in published_site.requests("publish")
+
+
+def test_a_record_of_a_former_program_that_names_late_requests_is_doubted(published_site: PublishedSite) -> None:
+    root = json.loads(published_site.stored()[record.KEY])
+    entry = {"touched": [DETAIL], "generations": []}
+    root["abandoned"] = [{**entry, "until": "2099-01-31T12:00:00.000Z"}, {**entry, "until": NOW}]
+    published_site.put(record.KEY, json.dumps(root).encode())
+    published_site.remove(DETAIL)
+    published_site.done("publish")
+    assert DETAIL in published_site.objects()
+    assert NOW < published_site.record().doubted_until < "2099", "the store's clock was ahead then"
 
 
 def test_the_deletion_of_a_blocked_detail_is_announced_so_a_late_one_is_repaired(published_site: PublishedSite) -> None:
@@ -161,7 +162,7 @@ def test_a_detail_that_a_late_deletion_of_an_undone_takedown_removed_is_put_agai
     later = datetime.now(UTC) + timedelta(hours=2)
     published_site.done("rebuild", "--as-of", later.isoformat())
     published_site.check()
-    assert f"HeadObject {DETAIL}" not in published_site.requests("publish")
+    assert LISTING not in published_site.requests("publish")
 
 
 def lose_a_page(site: PublishedSite) -> str:
@@ -169,8 +170,7 @@ def lose_a_page(site: PublishedSite) -> str:
     with dropping(site, is_deletion):
         site.done("takedown", market_id(MARKET))
     undo(site)
-    named = site.record().abandoned[0].immutable
-    (lost, *_) = (key for key in named if "/lists/open/new/" in key and key in site.objects())
+    lost = next(key for key in sorted(site.objects()) if "/lists/open/new/" in key and keys.is_immutable(key))
     site.remove(lost)
     site.forget_output()
     return lost
@@ -213,8 +213,8 @@ def test_a_takedown_that_puts_in_vain_what_late_deletions_remove_ends_and_says_s
     published_site.check()
 
 
-@pytest.mark.campaign(short=0)
-@pytest.mark.parametrize("is_verifying", [True, pytest.param(False, marks=pytest.mark.every_limit)])
+@pytest.mark.campaign(short=1)
+@pytest.mark.parametrize("is_verifying", [False, True])
 def test_what_a_late_put_showed_again_is_removed_from_caches_by_whichever_run_finds_it(
     published_site: PublishedSite,
     tmp_path: Path,
@@ -223,9 +223,8 @@ def test_what_a_late_put_showed_again_is_removed_from_caches_by_whichever_run_fi
     notes = tmp_path / "notes"
     purge = {"publish__purge_command": f"sh -c 'echo purged >> {notes}'"}
     detail = published_site.objects()[DETAIL]
-    with dropping(published_site, is_deletion if is_verifying else is_deletion_or_first_page):
+    with dropping(published_site, is_deletion):
         published_site.done("takedown", market_id(MARKET), **purge)
-    assert is_verifying or published_site.record().abandoned[0].is_anything
     notes.unlink()
     published_site.put(DETAIL, detail)
     published_site.done("publish", *(["--verify"] if is_verifying else []), **purge)

@@ -1,6 +1,7 @@
 """A site that another version of this program made: what a takedown does there, and what brings it over."""
 
 import json
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from functools import partial
@@ -10,11 +11,11 @@ from typing import Any, Final
 import pytest
 
 from generator.publish import record
-from generator.tree import files, row_shards
+from generator.tree import files, state
 from tests.support.campaigns import every_pair
 from tests.support.sites.publishing import OPEN, PublishedSite, hour, tamper
 from tests.support.sites.rows import market_id
-from tests.support.stores.records import sharded
+from tests.support.stores.records import split
 
 MANIFEST: Final = Path("output/manifest.json")
 #: What brings a site over.
@@ -44,8 +45,8 @@ def details_of(site: PublishedSite, number: int) -> list[str]:
 
 @pytest.fixture
 def site(published_site: PublishedSite, kind: str) -> Iterator[PublishedSite]:
-    """A published site with retired generations and a step of its change feed, its record whole or in shards."""
-    with sharded() if kind == "in-shards" else nullcontext():
+    """A published site with retired generations and a step of its change feed, its record whole or split."""
+    with split() if kind == "split" else nullcontext():
         published_site.edit(2, volume=70.0)
         published_site.done("rebuild", "--as-of", hour(1))
         yield published_site
@@ -53,7 +54,7 @@ def site(published_site: PublishedSite, kind: str) -> Iterator[PublishedSite]:
 
 @pytest.mark.campaign(short=2)
 @pytest.mark.parametrize(
-    ("other", "places", "kind"), every_pair(OTHERS, ["store and folder", "store", "folder"], ["whole", "in-shards"])
+    ("other", "places", "kind"), every_pair(OTHERS, ["store and folder", "store", "folder"], ["whole", "split"])
 )
 def test_a_takedown_says_how_far_it_got_and_names_the_command_that_finishes_it(
     site: PublishedSite, other: str, places: str
@@ -111,29 +112,40 @@ def test_a_folder_of_an_unknown_format_is_made_anew(published_site: PublishedSit
     assert published_site.traces(1) == []
 
 
-# Shards
+# States
 
 
-def rewritten_shard() -> None:
-    """Another shape of rows in a shard of the folder, whose name is right."""
+def rewritten_state() -> None:
+    """Another shape of a state in the folder, whose name is right."""
     root = json.loads(MANIFEST.read_bytes())
-    names = root["rowShards"]["names"]
-    body = b'{"rows":[]}'
-    Path("output", files.SHARDS, row_shards.name_of(body)).write_bytes(body)
-    root["rowShards"]["names"] = [row_shards.name_of(body), *names[1:]]
+    body = zlib.compress(b'{"rows":[]}')
+    root["state"] = state.digest(body)
+    Path("output", files.STATES, root["state"]).write_bytes(body)
     tamper(MANIFEST, json.dumps(root).encode())
 
 
-def test_shards_of_another_shape_are_another_versions(published_site: PublishedSite) -> None:
-    with sharded():
+def test_a_state_of_another_shape_is_another_version_s(published_site: PublishedSite) -> None:
+    with split():
         published_site.edit(2, volume=70.0)
         published_site.done("rebuild", "--as-of", hour(1))
-        rewritten_shard()
+        rewritten_state()
         result = published_site.run("takedown", market_id(1))
         assert (result.exit_code, "bug" in result.stderr) == (1, False)
-        assert "shards: written by another version" in result.stderr
+        assert "state: written by another version" in result.stderr
         published_site.done("rebuild", "--verify", "--as-of", hour(2))
         assert published_site.traces(1) == []
+
+
+def test_a_folder_of_a_former_program_with_shards_is_made_anew(published_site: PublishedSite) -> None:
+    root = {**json.loads(MANIFEST.read_bytes()), "rowShards": {"names": ["a" * 24]}}
+    tamper(MANIFEST, json.dumps(root).encode())
+    shard = Path("output", files.FORMER_STATES, "a" * 24)
+    shard.parent.mkdir()
+    shard.touch()
+    assert "written by another version (unknown: rowShards)" in published_site.refused(1, "rebuild", "--as-of", hour(1))
+    published_site.done("rebuild", "--verify", "--as-of", hour(1))
+    published_site.check()
+    assert not shard.exists()
 
 
 # The blocked list

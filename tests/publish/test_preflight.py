@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from generator.config.settings import Config
-from generator.publish import record, store_checks
+from generator.publish import record, states, store_checks
 from tests.support.edges.servers import serving
 from tests.support.sites.publishing import FX, PublishedSite, hour
 from tests.support.sites.rows import market_id
-from tests.support.stores.records import named_shards, sharded
+from tests.support.stores.records import split
 from tests.support.stores.s3.behaviour import Fault
 
 NAME = "s3://markets/api"
@@ -129,16 +129,16 @@ def test_a_running_publisher_is_reported(published_site: PublishedSite) -> None:
 
 @pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("body", [None, b"{}\n[]"], ids=["missing", "altered"])
-def test_a_damaged_shard_of_the_record_is_an_error_with_the_remedy(
+def test_a_damaged_state_of_the_record_is_an_error_with_the_remedy(
     published_site: PublishedSite, body: bytes | None
 ) -> None:
     published_site.edit(1, question="New?")
-    with sharded():
+    with split():
         published_site.done("rebuild", "--as-of", hour(1))
-        whole, keys = published_site.stored(), named_shards(published_site.stored())
+        whole = published_site.stored()
         at(published_site, datetime.fromisoformat(hour(1)) + timedelta(minutes=10))
-        assert f"fine: {NAME}: all {len(keys)} shards of the record are whole" in found(published_site)
-        damaged = min(keys)
+        assert f"fine: {NAME}: the record's state is whole" in found(published_site)
+        damaged = states.key(record.decoded(whole[record.KEY]).built.state)
         published_site.remove(damaged) if body is None else published_site.put(damaged, body)
         said = f"error: {NAME}: {damaged}: {'missing' if body is None else 'altered'}; it is part of the record, which "
         assert f"{said}`public-markets rebuild --verify` writes anew" in found(published_site, 1)

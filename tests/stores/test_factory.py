@@ -63,13 +63,13 @@ def test_a_missing_target_is_an_error(folder: Path) -> None:
     ("output", "place"),
     [
         *(("site/v1", "v1"), ("site/v1/output", "v1"), ("link/v1/output", "v1")),
-        *(("site/shards", "shards"), ("site/shards/output", "shards")),
+        *(("site/state", "state"), ("site/state/output", "state")),
     ],
 )
-def test_an_output_folder_among_published_objects_or_shards_is_refused(output: str, place: str, folder: Path) -> None:
+def test_an_output_folder_among_published_objects_or_states_is_refused(output: str, place: str, folder: Path) -> None:
     """`publish --verify` would delete it as unknown."""
     (folder / "link").symlink_to("site")
-    said = rf"^output: {output} is in .*site/{place}, which is for published objects and shards only; "
+    said = rf"^output: {output} is in .*site/{place}, which is for published objects and states only; "
     with pytest.raises(ConfigError, match=said):
         open_store(make_config(folder, publish__target=str(folder / "site"), output=output))
 

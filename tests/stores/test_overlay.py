@@ -18,7 +18,7 @@ from tests.support.stores.places import BUCKETS, Place
 RECORD: Final = "manifest.json"
 PAGE: Final = "v1/public/markets/snapshot.json"
 #: Private objects, whose conditions are asked for, and published ones.
-PRIVATE: Final = (RECORD, "shards/0", "shards/1")
+PRIVATE: Final = (RECORD, "state/0", "state/1")
 PUBLISHED: Final = (PAGE, "v1/build.json")
 #: The bodies of published objects, where none is put.
 NONE: Final = dict[str, bytes]()

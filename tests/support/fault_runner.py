@@ -36,8 +36,8 @@ def label(name: str, arguments: tuple[Any, ...]) -> str:
     """The kind of a call."""
     if name in ("replace", "rename"):
         target = str(arguments[1])
-        parts = ("/.staging-", "manifest.json", "report.json", "/shards/", "/first/", "/detail/", "/lists/")
-        labels = ("discard", "manifest", "report", "shard", "first", "detail", "generation")
+        parts = ("/.staging-", "manifest.json", "report.json", "/state/", "/first/", "/detail/", "/lists/")
+        labels = ("discard", "manifest", "report", "state", "first", "detail", "generation")
         return next((text for part, text in zip(parts, labels, strict=True) if part in target), "document")
     if name == "open":
         # The folder that holds what is put aside is opened in order to sync it, by a call that cannot be watched.

@@ -284,12 +284,12 @@ def check_whole(output: Path) -> Manifest:
     for key, digest in record.objects.items():
         assert manifest.digest(key, (output / key).read_bytes()) == digest, key
     root = manifest_file.decoded(output, (output / "manifest.json").read_bytes())
-    shards = {path.name for path in (output / files.SHARDS).glob("*")}
-    assert shards == (root.row_shards.all() if root.row_shards else set())
+    states = {path.name for path in (output / files.STATES).glob("*")}
+    assert states == {root.state} - {""}
     made = fingerprints.parsed(Output(output, output).read(files.FINGERPRINTS))
     of_details = {path.name for path in (output / files.FINGERPRINT_SHARDS).glob("*")}
     assert of_details == {*(made.shards if made else ())}
-    folders = [files.SHARDS[:-1]] * bool(shards) + [files.FINGERPRINT_SHARDS[:-1]] * bool(of_details)
+    folders = [files.STATES[:-1]] * bool(states) + [files.FINGERPRINT_SHARDS[:-1]] * bool(of_details)
     assert {path.name for path in output.iterdir()} - {OF_VERSIONS, *folders} == NAMES
     return record
 

@@ -15,12 +15,12 @@ from generator.tree.folder import Output, locked
 from tests.support.sites.builds import manifest_of
 
 MUTABLE: Final = ("v1/build.json", "v1/public/markets/snapshot.json")
-SHARDS: Final = ("shards/0", "shards/1")
+STATES: Final = ("state/0", "state/1")
 BESIDE: Final = ("manifest.json", "blocked.json")
 #: A generation of pages, which moves as a whole, and one of its pages.
 GENERATION: Final = "v1/public/markets/lists/all/new/p0"
 PAGE: Final = f"{GENERATION}/20-0/20.json"
-EVERY: Final = (*MUTABLE, *SHARDS, *BESIDE, PAGE)
+EVERY: Final = (*MUTABLE, *STATES, *BESIDE, PAGE)
 NO_MANIFEST: Final = manifest_of()
 Steps: TypeAlias = list[tuple[str, str, bytes]]
 STEPS: Final = st.lists(
@@ -55,7 +55,7 @@ def seen(folder: Output) -> list[object]:
         (folder.read(name), folder.has(name), folder.weight([name]), folder.changed_at(name, 2) is None)
         for name in EVERY
     ]
-    return [told, folder.names("shards/"), folder.has(GENERATION), unknown, folder.strangers(NO_MANIFEST)]
+    return [told, folder.names("state/"), folder.has(GENERATION), unknown, folder.strangers(NO_MANIFEST)]
 
 
 def files(root: Path) -> dict[str, tuple[bytes, int]]:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from generator.tree import files, fingerprints, shards
+from generator.tree import files, fingerprints
 from generator.tree.fingerprints import Fingerprints, Made
 from generator.tree.folder import Output, locked
 from tests.support.deaths import dead_at_each_call
@@ -20,7 +20,7 @@ def made(as_of: str = "12:00", changed: int = 0) -> Fingerprints:
     """What a build made of a thousand markets, of which it changed so many."""
     details = {
         market_id(number): Made("v2" if number < changed else "v1", "m", 100, 3, as_of[:2], (number,) * (number % 3))
-        for number in range(shards.LEAST)
+        for number in range(fingerprints.LEAST)
     }
     return Fingerprints(as_of=as_of, shape="s", details=details if as_of[:2] == "12" else {})
 

@@ -352,7 +352,7 @@ def test_folders_that_nobody_else_can_enter_are_mended_with_what_is_in_them(worl
 def test_private_files_of_an_older_version_become_private(tmp_path: Path) -> None:
     output, victim = tmp_path / "output", tmp_path / "victim"
     output.mkdir()
-    (output / "shards").mkdir(0o755)
+    (output / "state").mkdir(0o755)
     victim.touch(0o644)
     for name in PRIVATE[:2]:
         (output / name).touch(0o644)
@@ -360,7 +360,7 @@ def test_private_files_of_an_older_version_become_private(tmp_path: Path) -> Non
     with locked(output):
         pass
     assert [modes(output)[name] for name in PRIVATE[:2]] == [0o600, 0o600]
-    assert stat.S_IMODE((output / "shards").stat().st_mode) == 0o700
+    assert stat.S_IMODE((output / "state").stat().st_mode) == 0o700
     assert stat.S_IMODE(victim.stat().st_mode) != 0o600, "links are not followed"
 
 

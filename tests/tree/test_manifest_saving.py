@@ -1,4 +1,4 @@
-"""The manifest of a large folder: shards change alone, no root names a missing shard, and killed builds do no harm."""
+"""The manifest of a large folder: no header names a state that is not in place, and killed builds do no harm."""
 
 import os
 from pathlib import Path
@@ -9,7 +9,8 @@ import pytest
 from generator.api import keys
 from generator.api.contract import API_VERSION
 from generator.errors import OutputError
-from generator.tree import files, manifest, manifest_file, shards, staging
+from generator.tree import files, manifest, manifest_file, staging
+from generator.tree import state as states
 from generator.tree.folder import Output, locked
 from generator.tree.manifest import Current, Manifest, Retired
 from generator.tree.manifest_saving import Saving
@@ -17,7 +18,7 @@ from tests.support.deaths import dead_at_each_call
 from tests.support.sites.builds import manifest_of
 from tests.support.sites.rows import market_id
 
-MARKETS = tuple(market_id(number) for number in range(1, shards.LEAST + 101))
+MARKETS = tuple(market_id(number) for number in range(1, states.LEAST + 101))
 OPEN, LIST = ("open",), "all/new"
 
 
@@ -68,13 +69,13 @@ def saved(root: Path, *states: Manifest) -> Manifest | None:
         return folder.manifest()
 
 
-def shards_of(root: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in (root / files.SHARDS).iterdir()}
+def states_of(root: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in (root / files.STATES).iterdir()}
 
 
 def named(root: Path) -> frozenset[str]:
-    found = manifest_file.decoded(root, (root / files.MANIFEST).read_bytes()).row_shards
-    return found.all() if found else frozenset()
+    found = manifest_file.decoded(root, (root / files.MANIFEST).read_bytes())
+    return frozenset((found.state, found.intended)) - {""}
 
 
 def test_a_large_manifest_is_read_as_it_was_saved(output: Path) -> None:
@@ -83,47 +84,35 @@ def test_a_large_manifest_is_read_as_it_was_saved(output: Path) -> None:
     assert found == state
     assert [*found.objects] == [*state.objects]
     assert [*found.markets] == [*state.markets]
-    assert shards_of(output).keys() == named(output)
+    assert states_of(output).keys() == named(output)
     content = (output / files.MANIFEST).read_bytes()
     assert MARKETS[0].encode() not in content
 
 
-def test_one_changed_market_writes_few_shards_and_deletes_as_many(output: Path) -> None:
+def test_a_build_that_changes_only_build_json_keeps_the_state(output: Path) -> None:
     saved(output, built())
-    before = shards_of(output)
-    saved(output, changed(built(), MARKETS[7]))
-    after = shards_of(output)
-    assert len(before) > 8
-    assert len(after.keys() - before.keys()) == 3, "of the market, of the list's head, and of its new generation"
-    assert len(before.keys() - after.keys()) == 2, "the chunks of the retired generation stay named"
-    assert all(after[name] == before[name] for name in after.keys() & before.keys())
-
-
-def test_a_new_market_leaves_the_shards_of_all_others_but_its_neighbours(output: Path) -> None:
-    saved(output, built(number=len(MARKETS) - 1))
-    before = shards_of(output)
-    saved(output, built())
-    assert len(shards_of(output).keys() - before.keys()) <= 4
+    before = (output / files.STATES / min(named(output))).stat().st_ino
+    later = built().model_copy(update={"as_of": "2026-02-01T12:00:00.000Z"})
+    later = later.model_copy(update={"objects": {**later.objects, keys.BUILD: "other"}})
+    assert saved(output, later) == later
+    assert [path.stat().st_ino for path in (output / files.STATES).iterdir()] == [before]
 
 
 def test_small_folders_keep_one_file_and_a_folder_that_grows_or_shrinks_changes_its_form(output: Path) -> None:
-    few, half = built(number=shards.LEAST - 1), built(number=shards.LEAST // 2)
+    few = built(number=states.LEAST - 1)
     assert saved(output, few) == few
     assert (output / files.MANIFEST).read_bytes() == few.encoded()
     assert saved(output, built()) == built()
-    assert shards_of(output)
-    assert saved(output, half) == half
-    assert shards_of(output), "half as many markets stay split"
-    few = built(number=shards.LEAST // 2 - 1)
+    assert len(states_of(output)) == 1
     assert saved(output, few) == few
     assert (output / files.MANIFEST).read_bytes() == few.encoded()
-    assert not (output / files.SHARDS).exists()
+    assert not (output / files.STATES).exists()
 
 
 @pytest.mark.parametrize("damage", ["missing", "altered"])
-def test_a_shard_that_is_missing_or_altered_is_named_with_the_remedy(output: Path, damage: str) -> None:
+def test_a_state_that_is_missing_or_altered_is_named_with_the_remedy(output: Path, damage: str) -> None:
     saved(output, built())
-    place = output / files.SHARDS / min(named(output))
+    place = output / files.STATES / min(named(output))
     if damage == "missing":
         place.unlink()
     else:
@@ -136,7 +125,7 @@ def test_a_shard_that_is_missing_or_altered_is_named_with_the_remedy(output: Pat
     )
 
 
-def test_a_reader_beside_a_build_reads_again_when_shards_are_replaced(output: Path) -> None:
+def test_a_reader_beside_a_build_reads_again_when_the_state_is_replaced(output: Path) -> None:
     saved(output, built())
     state = changed(built(), MARKETS[5])
     builds = [state]
@@ -150,7 +139,7 @@ def test_a_reader_beside_a_build_reads_again_when_shards_are_replaced(output: Pa
     assert manifest_file.read(output, get) == state
 
 
-def test_shards_are_on_the_disk_before_a_root_names_them_when_generations_are_purged(
+def test_a_state_is_on_the_disk_before_a_header_names_it_when_generations_are_purged(
     output: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (output / API_VERSION).mkdir(parents=True)
@@ -174,12 +163,12 @@ def test_shards_are_on_the_disk_before_a_root_names_them_when_generations_are_pu
     assert calls.index("sync") < min(calls.index(name) for name in named(output)) < calls.index(files.MANIFEST)
 
 
-def test_shards_that_no_root_names_are_swept_and_files_of_others_stay(output: Path) -> None:
+def test_states_that_no_header_names_are_swept_and_files_of_others_stay(output: Path) -> None:
     saved(output, built())
-    (output / files.SHARDS / ("0" * 24)).write_bytes(b"left by a killed build")
-    (output / files.SHARDS / "notes.txt").write_bytes(b"ours")
+    (output / files.STATES / ("0" * 24)).write_bytes(b"left by a killed build")
+    (output / files.STATES / "notes.txt").write_bytes(b"ours")
     saved(output, built())
-    assert shards_of(output).keys() == named(output) | {"notes.txt"}
+    assert states_of(output).keys() == named(output) | {"notes.txt"}
 
 
 def test_without_the_digests_of_details_everything_else_is_read(output: Path) -> None:
@@ -196,7 +185,7 @@ def test_without_the_digests_of_details_everything_else_is_read(output: Path) ->
 
 
 @pytest.mark.campaign(short=0)
-@pytest.mark.parametrize("is_split", [True, False], ids=["from-shards", "from-one-file"])
+@pytest.mark.parametrize("is_split", [True, False], ids=["from-a-state", "from-one-file"])
 def test_a_build_killed_at_any_call_leaves_a_whole_manifest_that_the_next_build_replaces(
     output: Path, *, is_split: bool
 ) -> None:
@@ -218,6 +207,6 @@ def test_a_build_killed_at_any_call_leaves_a_whole_manifest_that_the_next_build_
         assert found in (old, intent, new), death
         seen.append(found)
         assert saved(output, new) == new
-        assert shards_of(output).keys() == named(output)
+        assert states_of(output).keys() == named(output)
     assert all(state in seen for state in (old, intent, new))
     assert len(seen) > 2 * 10

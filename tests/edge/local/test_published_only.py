@@ -18,7 +18,7 @@ from tests.support.waiting import wait_until
 ESCAPES: Final = (
     "/../manifest.json", "/v1/public/markets/../../../manifest.json", "/manifest.json", "/%2e%2e/manifest.json",
     "/v1/%2e%2e%2fmanifest.json", "/v1/%252e%252e/manifest.json", "/v1/..%c0%afmanifest.json", "//manifest.json",
-    "/v1\\..\\manifest.json", "/v1/..;/manifest.json", "/./manifest.json", "/v1/../shards/0123456789abcdef01234567",
+    "/v1\\..\\manifest.json", "/v1/..;/manifest.json", "/./manifest.json", "/v1/../state/0123456789abcdef01234567",
     "/v1/build.json/../../manifest.json", "/v1/build.json%00.html", "http://x/v1/../manifest.json",
     "file:///etc/passwd", "HTTPS://user@x:1/manifest.json", "http://[::1/manifest.json", "manifest.json", "*", "\\",
     "?", "/edge/router.js", "/report.json", "/.lock", "/inspect/report.json", "/inspect/%2e%2e/", "/etc/passwd",

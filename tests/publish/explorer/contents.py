@@ -15,7 +15,7 @@ from generator.api import keys
 from generator.config.settings import Config
 from generator.site.catalog import Catalog
 from generator.tree import staging
-from generator.tree.files import MANIFEST, SHARDS
+from generator.tree.files import MANIFEST, STATES
 from generator.tree.folder import locked
 from generator.tree.last_publish import LastPublish
 from generator.tree.manifest import Manifest
@@ -31,7 +31,7 @@ LISTS: Final = ("all/popular", "open/new")
 LIMITS: Final = (1, 100)
 LAYOUTS: Final = ("pages", "chunks")
 #: Stand for the layouts of games whose site has a search index, and all kinds of objects: index, feeds, prices, dump,
-#: change feed, and Parquet with full histories. The record of the last is whole; all others have shards.
+#: change feed, and Parquet with full histories. The record of the last is whole; all others are split.
 SEARCHED: Final = "searched"
 EVERYTHING: Final = "everything"
 WHOLE: Final = "whole"
@@ -119,7 +119,7 @@ def built(layout: str, content: str, blocked: frozenset[str] = frozenset()) -> B
     manifest = found.model_copy(update={"objects": objects})
     files = {
         key: body for key, body in files_of(settings.output, "").items()
-        if key not in left_out and not key.startswith((SHARDS, "."))
+        if key not in left_out and not key.startswith((STATES, "."))
     }  # fmt: skip
     state = sites.state_of(catalog, LISTS) | (sites.searched(catalog, SEARCHES) if settings.can_search else {})
     return Built({**files, MANIFEST: manifest.encoded()}, manifest, state)

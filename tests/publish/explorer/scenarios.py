@@ -34,7 +34,7 @@ from tests.publish.explorer.actors import (
 from tests.publish.explorer.contents import CONTENTS, EVERYTHING, LISTS, WHOLE
 from tests.publish.explorer.scheduler import Actor, Game
 from tests.publish.explorer.world import Op, World
-from tests.support.stores.records import sharded
+from tests.support.stores.records import split
 
 #: Changes the world before the actors begin; gets the layout.
 Damage = Callable[[World, str], None]
@@ -106,8 +106,8 @@ class _Nobody:
 
 @contextmanager
 def recorded(layout: str) -> Iterator[None]:
-    """Have even the smallest record in shards, except in games about whole ones."""
-    with nullcontext() if layout == WHOLE else sharded():
+    """Have even the smallest record split, except in games about whole ones."""
+    with nullcontext() if layout == WHOLE else split():
         yield
 
 
@@ -137,7 +137,7 @@ def _lose_first_page(world: World, layout: str) -> None:
 
 
 _PAGES: Final = (("pages", 0), ("pages", 1))
-#: Of a site with all kinds of objects, whose record is in shards or whole.
+#: Of a site with all kinds of objects, whose record is split or whole.
 _ALL_KINDS: Final = ((EVERYTHING, 0), (WHOLE, 1))
 #: For two actors that do the same.
 _FIRST: Final = (("pages", 0), ("chunks", 0))

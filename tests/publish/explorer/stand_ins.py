@@ -26,7 +26,7 @@ from generator.publish import apply, audit, invalidation, record, withdrawal
 from generator.stores import factory, requests
 from generator.stores.store import Store
 from generator.tree import blocklist, folder, pages
-from generator.tree.files import MANIFEST, SHARDS
+from generator.tree.files import MANIFEST, STATES
 from tests.publish.explorer import directory
 from tests.publish.explorer.contents import LIMITS, built, layout_of
 from tests.publish.explorer.scheduler import CURRENT, current
@@ -158,7 +158,7 @@ def _open_store(_: object) -> Store:
 def _build_into(output: Folder, settings: Any, *_: object, **__: object) -> Any:
     """What the build of the actor's content leaves; it is another actor's machine, so nobody sees its steps."""
     made = built(layout_of(settings), current().content, blocklist.load(output).ids())
-    for name in [name for name in output.files if name.startswith(("v1/", SHARDS)) or name == MANIFEST]:
+    for name in [name for name in output.files if name.startswith(("v1/", STATES)) or name == MANIFEST]:
         del output.files[name]
     output.files.update(made.files)
     return SimpleNamespace(summary=lambda: "built")

@@ -19,7 +19,6 @@ from generator.publish.apply import Applier, Tally
 from generator.publish.plan import NO_DOUBTS
 from generator.publish.protocol import Publisher
 from generator.publish.record import Published
-from generator.publish.record_shards import StoredShards
 from generator.site import published, published_feed
 from generator.stores.aside import AsideFile
 from generator.tree import membership
@@ -101,7 +100,7 @@ class Game(NamedTuple):
 
 _LISTS_OF: Final = membership.lists_of
 #: Forgets what the dead may still put.
-_NOTHING_LATE: Final[Patch] = (protocol, "late", lambda *_: NO_DOUBTS)
+_NOTHING_LATE: Final[Patch] = (Publisher, "_look", lambda _: NO_DOUBTS)
 
 BROKEN: Final[Mapping[str, Game]] = {
     "the blocked list is read again under the lease": Game(
@@ -170,9 +169,6 @@ BROKEN: Final[Mapping[str, Game]] = {
         EVERYTHING,
         0,
         "was never published",
-    ),
-    "the record says who puts shards": Game(
-        [(StoredShards, "intent", lambda *_: None)], "publish-other", "pages", 0, "shard is left"
     ),
     "what is on hold is refused": Game(
         [(hold, "refuse", lambda *_, **__: []), _UNSEEN_HOLD],

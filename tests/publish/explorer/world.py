@@ -21,7 +21,7 @@ from generator.errors import BusyError
 from generator.site.families import rank
 from generator.stores.store import BeforeEach, Condition, ConditionFailedError, If, Listed, Stored, nothing
 from generator.tree import manifest_file
-from generator.tree.files import MANIFEST, SHARDS
+from generator.tree.files import MANIFEST, STATES
 from generator.tree.folder import Output
 from generator.tree.generation import PageFolder
 from generator.tree.generations import chunk_keys
@@ -65,7 +65,7 @@ class Op(NamedTuple):
 def label(key: str) -> str:
     """The kind of an object, for what may happen to any of its kind."""
     if not key.startswith(f"{API_VERSION}/"):
-        return "probe" if key.startswith("probe-") else "shard" if key.startswith(SHARDS) else key
+        return "probe" if key.startswith("probe-") else "state" if key.startswith(STATES) else key
     if keys.is_immutable(key):
         return "page" if keys.CHUNKS not in key and not key.endswith(keys.INDEX) else "chunk"
     return ("detail", "snapshot", "first page", "first page", "build.json")[rank(key)]
@@ -322,5 +322,5 @@ def _place_of_drafts() -> Path:
     return folder
 
 
-#: Manifests read before, by root, which names its shards by their content.
+#: Manifests read before, by their bytes, which name their state by its content.
 _MANIFESTS: Final = dict[bytes, Manifest | None]()

@@ -1,4 +1,4 @@
-"""Every fault is tried on records in shards, although these sites are small; some on whole records, too."""
+"""Every fault is tried on records with a state, although these sites are small; some on whole records, too."""
 
 from collections.abc import Iterator
 
@@ -6,16 +6,16 @@ import pytest
 
 from generator.tree import in_turn
 from tests.support.stores.places import use_credentials
-from tests.support.stores.records import sharded
+from tests.support.stores.records import split
 
 
 @pytest.fixture(autouse=True)
-def has_shards(request: pytest.FixtureRequest) -> Iterator[bool]:
-    """Whether records are in shards; `ON_BOTH` plays a test both ways."""
+def is_split(request: pytest.FixtureRequest) -> Iterator[bool]:
+    """Whether records have a state; `ON_BOTH` plays a test both ways."""
     if not getattr(request, "param", True):
         yield False
         return
-    with sharded():
+    with split():
         yield True
 
 

@@ -43,7 +43,7 @@ from tests.support.readers.remembered import RememberingReader
 from tests.support.sites.builds import NOW, make_config, text_of
 from tests.support.sites.rows import market_id
 from tests.support.stores.places import use_credentials
-from tests.support.stores.records import named_shards, shard_keys, whole
+from tests.support.stores.records import named_states, state_keys, whole
 from tests.support.stores.s3.bucket import Bucket, Conditions, RefusedError
 from tests.support.stores.s3.server import S3Server
 from tests.support.waiting import wait_until
@@ -52,8 +52,8 @@ PREFIX: Final = "api/"
 LIFETIME_S: Final = 24 * 3600
 LEASE_S: Final = 60
 LIFTED: Final = LiftedGuards(shrink=True, older=True)
-#: Plays a test with the record in shards, and with a whole one.
-ON_BOTH: Final = pytest.mark.parametrize("has_shards", [True, False], indirect=True, ids=["shards", "whole"])
+#: Plays a test with the record with a state, and with a whole one.
+ON_BOTH: Final = pytest.mark.parametrize("is_split", [True, False], indirect=True, ids=["split", "whole"])
 
 
 @dataclass(frozen=True)
@@ -223,10 +223,8 @@ def check_known(objects: Objects) -> None:
     known: set[str] = set()
     if published:
         known = expected_keys(published.built) | published.unfinished()
-        late = [entry for abandoned in published.abandoned for entry in abandoned.generations]
-        for entry in (*published.due, *late):
+        for entry in published.due:
             known.update(object_keys(entry.list, entry))
-        known.update(key for abandoned in published.abandoned for key in abandoned.touched)
     unknown = sorted(key for key in objects if key.startswith(f"{API_VERSION}/") and key not in known)
     assert not unknown, f"unknown to the record: {unknown[:5]} of {len(unknown)}"
 
@@ -251,9 +249,9 @@ def check_whole(objects: Objects, site: SiteContent) -> None:
     check_headers(objects)
     if keys.head(keys.DUMPS) in site.manifest.objects:
         check_downloads(objects, site.state)
-    left = shard_keys(objects) - named_shards({key: found.body for key, found in objects.items()})
+    left = state_keys(objects) - named_states({key: found.body for key, found in objects.items()})
     # What a publisher that was cut short put late is looked for in the next runs.
-    assert published.abandoned or not left, f"shards were left: {sorted(left)}"
+    assert published.doubted_until or not left, f"states were left: {sorted(left)}"
 
 
 def whole_retired(built: Manifest) -> tuple[manifest.Retired, ...]:

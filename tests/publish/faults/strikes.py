@@ -18,7 +18,7 @@ from generator.site.families import rank
 from generator.stores.s3 import Bucket as BucketStore
 from generator.stores.store import BeforeEach, Condition, ConditionFailedError, Store, nothing
 from generator.tree.blocklist import KEY
-from generator.tree.files import SHARDS
+from generator.tree.files import STATES
 from tests.publish.faults.scene import PREFIX, Scene
 from tests.support.faults import Fault as FileFault
 from tests.support.faults import Runner
@@ -41,8 +41,8 @@ def label(request: Request) -> str:
     if key.startswith(f"{API_VERSION}/"):
         ranks = ("detail", "document", "first", "first", "build")
         return f"{operation} {'page' if keys.is_immutable(key) else ranks[rank(key)]}"
-    if key.startswith(SHARDS):
-        return f"{operation} shard"
+    if key.startswith(STATES):
+        return f"{operation} state"
     names = {record.KEY: "record", KEY: "blocked"}
     return f"{operation} {names.get(key, 'probe' if key else 'bucket')}"
 
@@ -185,7 +185,7 @@ class Victims:
 
     def __init__(self, scene: Scene) -> None:
         self._scene = scene
-        splits = [records.__name__] if records.are_sharded() else []
+        splits = [records.__name__] if records.are_split() else []
         self._runner = Runner(scene.folder / "victim.log", "tests.publish.faults.strikes", each=splits)
         self.kills = 0
 

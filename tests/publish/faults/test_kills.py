@@ -103,10 +103,10 @@ CHUNKED = (change, expiry, withdrawn_by_command, repair)
 
 @pytest.mark.campaign(short=1)
 @pytest.mark.parametrize(
-    ("case", "has_shards"),
+    ("case", "is_split"),
     [*((case, True) for case in CASES), *((case, False) for case in WHOLE)],
-    indirect=["has_shards"],
-    ids=lambda value: value.__name__ if callable(value) else "shards" if value else "whole",
+    indirect=["is_split"],
+    ids=lambda value: value.__name__ if callable(value) else "split" if value else "whole",
 )
 def test_a_run_killed_at_any_request_loses_nothing(
     scene: Scene, victims: Victims, case: Callable[[Scene], Case]

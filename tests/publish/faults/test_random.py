@@ -33,9 +33,9 @@ from tests.support.sites.rows import market_id
 
 @pytest.mark.campaign(short=0)
 @pytest.mark.parametrize(
-    ("kills", "has_all", "has_shards"),
+    ("kills", "has_all", "is_split"),
     [(20, False, True), (6, True, True), (6, True, False)],
-    indirect=["has_shards"],
+    indirect=["is_split"],
     ids=["lists", "all kinds", "all kinds, record whole"],
 )
 def test_random_kills_leave_nothing_behind(scene: Scene, victims: Victims, *, kills: int, has_all: bool) -> None:

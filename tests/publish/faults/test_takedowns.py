@@ -42,7 +42,7 @@ EVERY = 5
 
 @pytest.mark.campaign(short=1)
 @ON_BOTH
-def test_a_takedown_during_a_publish_wins(tmp_path: Path, *, has_shards: bool) -> None:
+def test_a_takedown_during_a_publish_wins(tmp_path: Path, *, is_split: bool) -> None:
     tries = 0
 
     def play(scene: Scene, share: Share) -> None:
@@ -73,14 +73,14 @@ def test_a_takedown_during_a_publish_wins(tmp_path: Path, *, has_shards: bool) -
                 check_lists(scene, without(again.state, HIDDEN))
                 tries += 1
 
-    shares = mixed(300, 10, has_shards=has_shards)
+    shares = mixed(300, 10, is_split=is_split)
     run_all(tmp_path, shares, play, len(shares))
     assert tries == sum(number % EVERY == 0 for share in shares for number in share.rounds) > 0
 
 
 @pytest.mark.campaign(short=0)
 @ON_BOTH
-def test_publishers_killed_with_a_put_in_flight_leave_nothing_for_long(tmp_path: Path, *, has_shards: bool) -> None:
+def test_publishers_killed_with_a_put_in_flight_leave_nothing_for_long(tmp_path: Path, *, is_split: bool) -> None:
     """It arrives when another run has taken over: a publish, or the takedown of a market it would have shown."""
 
     def play(scene: Scene, share: Share) -> None:
@@ -111,7 +111,7 @@ def test_publishers_killed_with_a_put_in_flight_leave_nothing_for_long(tmp_path:
             check_whole(scene.objects(), old)
             check_lists(scene, old.state)
 
-    shares = mixed(132, 8, has_shards=has_shards)
+    shares = mixed(132, 8, is_split=is_split)
     run_all(tmp_path, shares, play, len(shares))
 
 
@@ -122,11 +122,11 @@ class Share(NamedTuple):
     rounds: list[int]
 
 
-def mixed(rounds: int, short: int, *, has_shards: bool) -> list[Share]:
-    """The shares of the rounds that are chosen for records in shards, or for whole ones."""
+def mixed(rounds: int, short: int, *, is_split: bool) -> list[Share]:
+    """The shares of the rounds that are chosen for records with a state, or for whole ones."""
     chosen = sample(filter(is_chosen, range(rounds)), short)
     random.Random(2).shuffle(chosen)  # so that each share has all kinds of rounds
-    half = chosen[has_shards::2]
+    half = chosen[is_split::2]
     return [Share(has_all, half[start::2]) for start, has_all in enumerate((True, False))]
 
 
@@ -171,7 +171,7 @@ def test_a_takedown_that_completes_during_a_build_is_never_undone_not_even_for_a
 
 
 @pytest.mark.campaign(short=1)
-@pytest.mark.parametrize("writes", [2, 14, 22])
+@pytest.mark.parametrize("writes", [3, 14, 22])
 def test_after_a_killed_move_between_layouts_a_takedown_brings_no_withdrawn_market_back(
     scene: Scene, writes: int
 ) -> None:
