@@ -5,8 +5,7 @@ from datetime import timedelta
 from hashlib import sha256
 from typing import Annotated, Any, ClassVar, Final, Literal, Protocol, Self
 
-from pydantic import BaseModel, Field, StringConstraints, ValidationError, model_validator
-from pydantic_core import from_json
+from pydantic import Field, StringConstraints, ValidationError, model_validator
 
 from generator.api import keys
 from generator.api.contract import Closed, IfPresent
@@ -115,12 +114,6 @@ class PeriodFile(DumpFile):
         """The file with this content, in a folder such as `candles/day/period=2026-10`."""
         described = _described(name(content.sha256, PARQUET, f"{folder}/"), content, base_url)
         return cls.model_validate({**described, "period": folder.partition("=")[2]})
-
-
-class _Named(BaseModel):
-    """Any file of a dump, whichever version wrote it."""
-
-    name: str
 
 
 class Step(Closed):
@@ -296,16 +289,6 @@ def begun(dumped: DumpHead) -> ChangesHead:
 def session_after(head: ChangesHead) -> str:
     """The name of a session that takes the place of the head's."""
     return sha256(f"{head.session} {head.serial} {head.state}".encode()).hexdigest()[:SESSION_LENGTH]
-
-
-def names(index: bytes) -> list[str]:
-    """The names of the files that an index of a download leads to, in order; raise ValueError if it is none."""
-    content = from_json(index)
-    head = ChangesHead if isinstance(content, dict) and "steps" in content else DumpHead
-    found = head.model_validate(content).files()
-    # Also those of an earlier version, which it left out: they are deleted with their generation.
-    former = [file for table in RAW for file in content.get(table, ()) if "state" in file]
-    return [*(file.name for file in found), *(_Named.model_validate(file).name for file in former)]
 
 
 def tables(*, fills: bool) -> tuple[str, ...]:

@@ -166,14 +166,15 @@ def current_here(root: Path) -> HoldChange:
 
 def begin_here(root: Path, reason: str, who: str, now: str, notify: Notify) -> HoldChange:
     """Put a folder on hold, after a run at work; raise OutputError if it holds no build."""
+    nothing = OutputError(f"{root}: holds no build yet, so there is nothing to put on hold")
     if not root.exists():
-        raise OutputError(f"{root}: holds no build yet, so there is nothing to put on hold")
+        raise nothing
     with locked_in_turn(root, notify) as folder:
         copy = folder_blocklist.settle(folder)
         hold = _again(copy.hold, reason, who, now)
         built = folder.manifest(is_light=True)
         if built is None:
-            raise OutputError(f"{root}: holds no build yet, so there is nothing to put on hold")
+            raise nothing
         folder_blocklist.save(folder, replaced(copy, hold=hold))
         return HoldChange(copy.hold, hold, built)
 

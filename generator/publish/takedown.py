@@ -41,6 +41,8 @@ from generator.wording import counted
 #: How far a takedown gets where nobody can tell what else is published.
 _DETAILS_ONLY: Final = "the details of blocked markets were deleted, but lists may still show them"
 
+#: Objects that show no market.
+_OF_NO_MARKET: Final = frozenset({*fixed_keys(), keys.BUILD})
 #: Objects below these do not name the markets that they show, or are compressed.
 _UNREADABLE: Final = tuple(f"{keys.list_prefix(name)}/" for name in keys.INDEXED)
 
@@ -221,7 +223,7 @@ class _PublishedSite:
 
 def _may_show(store: Store, ids: Collection[str], key: str) -> bool:
     """Whether an object may show one of these markets, whose own details are gone."""
-    if keys.market_id(key) is not None or key in {*fixed_keys(), keys.BUILD}:
+    if keys.market_id(key) is not None or key in _OF_NO_MARKET:
         return False
     if key.startswith(_UNREADABLE):
         return True

@@ -5,58 +5,30 @@ consist of: a site that changes its layout keeps generations of both for as long
 """
 
 import hashlib
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
-from typing import Final, TypeAlias, TypeVar
-
-from pydantic import BaseModel
+from typing import Final, TypeAlias
 
 from generator.api import cursors, downloads, keys
 from generator.tree import chunks, pages
 from generator.tree.manifest import Current
 
-
-class _Objects(BaseModel):
-    """Everything that a root names."""
-
-    vectors: Mapping[str, Sequence[str]]
-    table: str
-    buckets: Sequence[str]
-
-
-def names(root: bytes) -> tuple[str, ...]:
-    """The names of the objects that a root leads to, in order; raise ValueError when it is none."""
-    found = _Objects.model_validate_json(root)
-    return tuple(dict.fromkeys((*chain.from_iterable(found.vectors.values()), found.table, *found.buckets)))
-
-
-SomeGeneration = TypeVar("SomeGeneration", bound=Current)
 #: Generations by family and name.
 Known: TypeAlias = Mapping[tuple[str, str], Current]
-
-
-@dataclass(frozen=True)
-class Index:
-    """How the index of a generation is read.
-
-    `generation` makes the name of the generation from that of its family and the index. `chunks` reads the names of the
-    chunks, and raises ValueError when the body is no index.
-    """
-
-    generation: Callable[[str, bytes], str]
-    chunks: Callable[[bytes], Sequence[str]]
+#: Makes the name of a generation from that of its family and the body of its index.
+Naming: TypeAlias = Callable[[str, bytes], str]
 
 
 @dataclass(frozen=True)
 class Composition:
-    """What is known of the generations of a family: without an `index`, they consist of pages, else of chunks.
+    """What is known of the generations of a family: those that an `index` names consist of chunks, others of pages.
 
     `has_large_files`: few of its objects fit into memory together.
     """
 
-    index: Index | None
+    index: Naming | None
     has_large_files: bool = False
 
 
@@ -65,18 +37,17 @@ def name_of_index(letter: str, index: bytes) -> str:
     return letter + hashlib.sha256(index).hexdigest()[: cursors.GENERATION_LENGTH - 1]
 
 
-_ROOT: Final = Index(lambda _, root: name_of_index(keys.SEARCH_LETTER, root), names)
-_FILES: Final = Index(lambda _, head: name_of_index(keys.DOWNLOAD_LETTER, head), downloads.names)
+_FILES: Final = Composition(lambda _, head: name_of_index(keys.DOWNLOAD_LETTER, head), has_large_files=True)
 #: Lists, by the first letter of the generation's name.
 _LISTS: Final[Mapping[str, Composition]] = {
     pages.LETTER: Composition(None),
-    chunks.LETTER: Composition(Index(chunks.generation_name, chunks.names)),
+    chunks.LETTER: Composition(chunks.generation_name),
 }
 #: The others by name: each is made from all lists, and has chunks in either layout.
 _OTHERS: Final[Mapping[str, Composition]] = {
-    keys.SEARCH: Composition(_ROOT),
-    keys.DUMPS: Composition(_FILES, has_large_files=True),
-    keys.CHANGES: Composition(_FILES, has_large_files=True),
+    keys.SEARCH: Composition(lambda _, root: name_of_index(keys.SEARCH_LETTER, root)),
+    keys.DUMPS: _FILES,
+    keys.CHANGES: _FILES,
 }
 
 
@@ -119,11 +90,6 @@ def chunk_keys(known: Known) -> set[str]:
     return set(chain.from_iterable(map(partial(keys.chunk, family), found) for family, found in names.items()))
 
 
-def without_chunks(name: str, generation: SomeGeneration, gone: Collection[str]) -> SomeGeneration:
-    """The generation without the chunks with these keys."""
-    return generation.with_chunks(tuple(chunk for chunk in generation.chunks if keys.chunk(name, chunk) not in gone))
-
-
 def total(known: Known) -> int:
     """The number of immutable objects of these generations; shared ones count once."""
     own = sum(object_count(name, generation) - len(generation.chunks) for (name, _), generation in known.items())
@@ -133,7 +99,7 @@ def total(known: Known) -> int:
 def is_index(name: str, generation: str, body: bytes) -> bool:
     """Whether this is the body of the generation's index, or of a download's head, which says the same."""
     index = of(name, generation).index
-    return index is not None and index.generation(name, body) == generation
+    return index is not None and index(name, body) == generation
 
 
 def is_intact(name: str, generation: Current, key: str, body: bytes) -> bool:
@@ -143,11 +109,3 @@ def is_intact(name: str, generation: Current, key: str, body: bytes) -> bool:
     if key == keys.index(name, generation.generation):
         return is_index(name, generation.generation, body)
     return downloads.is_named_by(key, body)
-
-
-def chunks_in(name: str, generation: str, body: bytes) -> tuple[str, ...]:
-    """The names of the chunks in the index of a generation; raise ValueError when the body is not that."""
-    index = of(name, generation).index
-    if index is None or not is_index(name, generation, body):
-        raise ValueError("not the index of this generation")
-    return tuple(index.chunks(body))

@@ -4,7 +4,6 @@ import hashlib
 from typing import NamedTuple
 
 import pytest
-from pydantic import ValidationError
 
 from generator.api import contract, downloads
 from generator.api.downloads import ENTRY_SIZE, ChangesHead, DumpHead, MarketsFile, Step
@@ -45,16 +44,6 @@ def test_the_address_of_a_step_is_that_of_all_steps_and_its_name() -> None:
 def test_each_step_leads_from_one_serial_to_the_next_and_the_last_to_that_of_the_head() -> None:
     found = head(3).model_copy(update={"serial": 9})
     assert [serial for serial, _ in found.numbered()] == [6, 7, 8]
-
-
-def test_the_names_of_steps_are_found_in_an_index() -> None:
-    assert downloads.names(contract.encode(head(2))) == [step.name for step in head(2).steps]
-
-
-@pytest.mark.parametrize("index", [b"7", b"[]", b"{}", b'{"steps":[{}]}', b'{"steps":7}'])
-def test_what_is_no_index_has_no_names(index: bytes) -> None:
-    with pytest.raises(ValidationError):
-        downloads.names(index)
 
 
 def feed(serial: int, *instants: int, state: int = 0) -> ChangesHead:
