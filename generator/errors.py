@@ -25,6 +25,9 @@ A library's error is wrapped once, in the module that owns the library, with `ra
 from collections.abc import Sequence
 from typing import ClassVar, Final
 
+#: What makes a file of the output folder again: only a full build compares every byte.
+_MENDED_BY: Final = "run `public-markets rebuild`, or `public-markets build --full`"
+
 
 class PublicMarketsError(Exception):
     """Base of all errors whose message is for the operator."""
@@ -73,7 +76,7 @@ class DamageError(OutputError):
         self.place = place
 
     def __str__(self) -> str:
-        return f"{self.place}: altered since it was built; run `public-markets build --full` again"
+        return f"{self.place}: altered since it was built; {_MENDED_BY}"
 
 
 class StoreError(PublicMarketsError):
@@ -124,7 +127,7 @@ class UnfitFilesError(GuardError):
         self.place = place
 
     def __str__(self) -> str:
-        return f"{self.place}: missing or altered since it was built; run `public-markets build` again"
+        return f"{self.place}: missing or altered since it was built; {_MENDED_BY}"
 
 
 class CostError(GuardError):

@@ -181,27 +181,13 @@ def holding(path: str | Path, body: bytes) -> os.stat_result | None:
         os.close(handle)
 
 
-def changed_at(path: str, size: int) -> int | None:
-    """When a file last changed, its rights and links included, in nanoseconds; None unless it has this size.
-
-    Unlike the time of modification, no program can set it. A link is no file.
-    """
-    found = _file(path)
-    return found.st_ctime_ns if found and found.st_size == size else None
-
-
-def size_if_older(path: str, moment: int) -> int | None:
-    """A file's size in bytes, if it last changed before a moment (as of `changed_at`); else None."""
-    found = _file(path)
-    return found.st_size if found and found.st_ctime_ns < moment else None
-
-
-def _file(path: str) -> os.stat_result | None:
+def size(path: str) -> int | None:
+    """A file's size in bytes; None unless there is one. A link is no file."""
     try:
         found = os.stat(path, follow_symlinks=False)  # noqa: PTH116 - of very many files
     except OSError:
         return None
-    return found if stat.S_ISREG(found.st_mode) else None
+    return found.st_size if stat.S_ISREG(found.st_mode) else None
 
 
 def digest(path: Path) -> str:

@@ -26,7 +26,7 @@ _HELP: Final = {
     "markets": "Markets in the last build, by state.",
     "quarantined_rows": "Rows that the last build quarantined because they break the contract, by relation.",
     "remarks": "Markets, categories and files that the last build has a remark about, by topic.",
-    "details": "Details of the last build: read, given a new market object, kept; audited were read, touched kept.",
+    "details": "Details of the last build: read, given a new market object, kept; audited were read.",
     "objects": "Objects in the last build.",
     "bytes": "Their size.",
     "dump_bytes": "Size of the files of the dump, by format; histories count as Parquet.",

@@ -56,11 +56,7 @@ def collect(parts: Iterable[StagedPart], survey: Survey, last: LastDetails, as_o
         markets += found
         staged.add(part.staged)
         kept = {*part.kept}
-        made |= part.made | {
-            market.id: last.keep(market, staged, part.touched.get(market.id, ()))
-            for market in found
-            if market.id in kept
-        }
+        made |= part.made | {market.id: last.keep(market, staged) for market in found if market.id in kept}
         altered.update(part.altered)
         false_versions += part.false_versions
         quarantine.add(part.quarantine)
@@ -72,9 +68,7 @@ def collect(parts: Iterable[StagedPart], survey: Survey, last: LastDetails, as_o
     read = markets[len(survey.kept) :]
     false_versions += _false_rows(survey, last, {market.id: market for market in read}, made, altered)
     made |= dict(_with_rows(survey, read, made, altered))
-    fingerprints = Fingerprints(
-        as_of=as_of, shape=last.shape, details=dict(sorted(made.items())), folders=last.times, turn=last.turn
-    )
+    fingerprints = Fingerprints(as_of=as_of, shape=last.shape, details=dict(sorted(made.items())))
     return Collected(
         catalog_of(survey, markets, as_of),
         staged,

@@ -11,7 +11,7 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from generator.api import contract, forms, keys
 from generator.builder import last_details, notices
-from generator.builder.last_details import Fate, InPlace, Sample
+from generator.builder.last_details import Fate, Sample
 from generator.config.settings import Config
 from generator.downloads.histories import LastHistories, NewHistories
 from generator.findings import Finding
@@ -41,11 +41,11 @@ OpenReader: TypeAlias = Callable[[Quarantine], Reader]
 class Task:
     """What to render, and what need not be rendered again.
 
-    `known` says what the details in place were made of, by market id; `changed` is empty for those whose files are not
-    as the last build left them. `in_place` says what is in place, by market id: the bytes of such a detail are not
-    returned. `blocked` markets (ids) get no detail. Times after `latest` count as in the future. `histories` says what
-    the files of histories hold of these markets; without it, the rows of histories are not collected. Fills later
-    than `since`, a wire timestamp shortly before the last build, are new; it is empty if there was none.
+    `known` says what the details in place were made of, by market id. `in_place` has the digests of those in place, by
+    market id: the bytes of such a detail are not returned. `blocked` markets (ids) get no detail. Times after `latest`
+    count as in the future. `histories` says what the files of histories hold of these markets; without it, the rows of
+    histories are not collected. Fills later than `since`, a wire timestamp shortly before the last build, are new; it
+    is empty if there was none.
     """
 
     config: Config
@@ -56,7 +56,7 @@ class Task:
     sample: Sample
     blocked: frozenset[str] = frozenset()
     known: Mapping[str, Made] = field(default_factory=dict)
-    in_place: Mapping[str, InPlace] = field(default_factory=dict)
+    in_place: Mapping[str, str] = field(default_factory=dict)
     histories: LastHistories | None = None
     since: str = ""
 
@@ -221,12 +221,14 @@ class _Details:
 
     def _detail(self, market: Market, read: Detail, *, has_findings: bool) -> ReadDetail:
         body = read.body()
-        now = InPlace(manifest.digest(keys.detail(market.id), body), len(body))
-        sent = None if now == self._task.in_place.get(market.id) else body
-        made = None if has_findings else last_details.made_of(market, now.size)
+        digest = manifest.digest(keys.detail(market.id), body)
+        sent = None if digest == self._task.in_place.get(market.id) else body
+        made = None if has_findings else last_details.made_of(market, len(body))
         is_audited = market.id in self._audited
         trades = self._rows.trades()
-        return ReadDetail(market.id, market.slug, sent, *now, made, read.is_thinned, is_audited, has_findings, trades)
+        return ReadDetail(
+            market.id, market.slug, sent, digest, len(body), made, read.is_thinned, is_audited, has_findings, trades
+        )
 
 
 class _RowsOfMarket:

@@ -2,7 +2,6 @@
 
 import secrets
 import shutil
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import IO
@@ -32,14 +31,12 @@ class DetailCounts:
     """How many details were read in full, got only a new market object, or stayed as they are.
 
     The `audited` are among those `read`: although their version had not changed, they were compared with their files.
-    The `touched` are among the others: their files were read, because times or rights had changed, and had their bytes.
     """
 
     read: int = 0
     updated: int = 0
     kept: int = 0
     audited: int = 0
-    touched: int = 0
 
     def add(self, other: "DetailCounts") -> None:
         """Add the counts of another part."""
@@ -47,15 +44,13 @@ class DetailCounts:
         self.updated += other.updated
         self.kept += other.kept
         self.audited += other.audited
-        self.touched += other.touched
 
 
 @dataclass
 class StagedPart:
     """The markets of a part, their staged details, and findings about rows.
 
-    `made` says what each detail is made of, if that is known; `kept` names the markets whose details stay as they are;
-    `touched` says when files of some of these were touched since the last build.
+    `made` says what each detail is made of, if that is known; `kept` names the markets whose details stay as they are.
     `altered` is that of `Found`. `false_versions` names those whose details changed although their versions did not.
     `comparison` is that of the new details with those in place. `histories` and `reading` are those of the rendered
     part.
@@ -68,7 +63,6 @@ class StagedPart:
     remarks: list[Finding] = field(default_factory=list)
     made: dict[str, Made] = field(default_factory=dict)
     kept: list[str] = field(default_factory=list)
-    touched: dict[str, tuple[int, ...]] = field(default_factory=dict)
     counts: DetailCounts = field(default_factory=DetailCounts)
     altered: list[str] = field(default_factory=list)
     false_versions: list[str] = field(default_factory=list)
@@ -110,7 +104,6 @@ class PartWork:
         """What to render of a part. A remote task says what is in place, so that those bytes are not sent back."""
         facts = self.survey.facts_of(part)
         wanted = self.slugs(part)
-        known = self.last.of(wanted)
         return Task(
             config=self.config,
             within=part.within,
@@ -119,8 +112,8 @@ class PartWork:
             latest=self.latest,
             sample=self.sample,
             blocked=self.blocked.intersection(wanted),
-            known=known,
-            in_place=self.last.in_place(wanted, known) if is_remote else {},
+            known=self.last.of(wanted),
+            in_place=self.last.in_place(wanted) if is_remote else {},
             histories=self.histories and self.histories.of(wanted),
             since=self.since,
         )
@@ -141,7 +134,6 @@ class PartWork:
             return self.stage(part, again, part_rendering.render(again, open_reader), open_reader)
         interval = Interval(self.since, forms.instant(self.as_of), self.config.detail.recent_fills)
         work = _Staging(self.folder, self.last, StagedPart.of(part, rendered), interval)
-        work.keep(rendered.kept, task.known)
         for found in rendered.details:
             work.add(found)
         for update in rendered.updates:
@@ -188,12 +180,6 @@ class _Staging:
         is_new = before is not None and detail.rest(found.body or b"") != detail.rest(before)
         if found.has_findings or is_new:
             self.made.false_versions.append(found.market_id)
-
-    def keep(self, kept: Iterable[str], known: Mapping[str, Made]) -> None:
-        """Note which of the details that stay were touched."""
-        now = {market_id: known[market_id].changed for market_id in kept}
-        self.made.touched = {key: changed for key, changed in now.items() if changed != self.last.known[key].changed}
-        self.made.counts.touched += len(self.made.touched)
 
     def update(self, found: NewMarketObject, before: bytes) -> None:
         """Stage the detail `before` with a new market object."""

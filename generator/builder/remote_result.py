@@ -18,7 +18,6 @@ from pydantic import BaseModel, ConfigDict, GetPydanticSchema, ValidationError
 from generator.api import downloads, keys, slugs
 from generator.api.downloads import CANDLES, CLOSES
 from generator.builder import part_rendering
-from generator.builder.last_details import InPlace
 from generator.builder.part_rendering import NewMarketObject, ReadDetail, RenderedPart, Task
 from generator.config import loader
 from generator.config.settings import Config, Source, variable
@@ -147,10 +146,9 @@ def _check_markets(part: RenderedPart, slugs_of: Mapping[str, str | None], task:
 
 
 def _check_details(details: Iterable[ReadDetail], task: Task) -> None:
-    """Raise ValueError unless digests and sizes are those of the bodies: later builds rely on them."""
+    """Raise ValueError unless digests are those of the bodies: later builds rely on them."""
     for found in details:
-        now = InPlace(found.digest, found.size)
-        if found.body is None and task.in_place.get(found.market_id) != now:
+        if found.body is None and task.in_place.get(found.market_id) != found.digest:
             raise ValueError("a detail that is not in place")
         if found.body is not None and found.digest != manifest.digest(keys.detail(found.market_id), found.body):
             raise ValueError("a body that has another digest")

@@ -60,8 +60,7 @@ def delete_quotations(folder: Output, gone: Collection[str]) -> None:
         folder.discard_key(page)
     content = folder.read(files.REPORT)
     if content is not None and (counts := _counts(content, gone)) != content:
-        # What changed in the folder after the build must not look older than it.
-        folder.save_as_old(files.REPORT, counts)
+        folder.save(files.REPORT, counts)
 
 
 #: What a report keeps: counts, and ids of markets that are gone, or that were never public.
@@ -186,10 +185,6 @@ class _Mirror:
     def has(self, name: str) -> bool:
         """Whether the store holds it as a part of a whole generation."""
         return name in self._held
-
-    def size_if_unchanged(self, key: str) -> int | None:  # noqa: ARG002 - the protocol's
-        """None: there was no build here."""
-        return None
 
     def are_placed(self, object_keys: Iterable[str]) -> bool:
         """Whether the store holds all of them."""

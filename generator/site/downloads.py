@@ -167,7 +167,7 @@ class _Downloads:
             return None
         if self._side_file.is_doubted or self._listed.takedown:
             return None
-        if self._folder.size_if_unchanged(before.ndjson.key) != before.ndjson.size:
+        if not self._folder.are_placed([before.ndjson.key]):
             return None
         ids = map(segments.ids_digest, segments.groups(self._listed.ids))
         is_equal = [*ids] == [part.ids for part in parts]

@@ -1,8 +1,4 @@
-"""Output folders for dry runs: they read the real one, and keep aside whatever is changed.
-
-Files that stay as they are are neither read nor linked: a link would change when they changed last, by which the next
-build knows them.
-"""
+"""Output folders for dry runs: they read the real one, and keep aside whatever is changed."""
 
 import os
 import shutil
@@ -95,9 +91,9 @@ class DryFolder(Output):
         return super().put_pages(prefix, folders)
 
     def names(self, folder: str) -> list[str]:
-        """The names of all files in a folder beside `v1/`, sorted."""
+        """The names of all files in a folder, sorted."""
         changes = self._changes / folder
-        added = {path.name for path in changes.iterdir()} if changes.is_dir() else set()
+        added = {path.name for path in changes.iterdir() if path.is_file()} if changes.is_dir() else set()
         return sorted(added | {name for name in super().names(folder) if not self._is_hidden(f"{folder}{name}")})
 
     def written_ahead(self) -> filesystem.WriteAhead:
@@ -123,10 +119,6 @@ class DryFolder(Output):
         self._forget(name)
         self._changes.mkdir(exist_ok=True)
         filesystem.create(self._changes / name, content, mode=filesystem.PRIVATE)
-
-    def save_as_old(self, name: str, content: bytes) -> None:
-        """The same: no later run asks how old it is."""
-        self.save(name, content)
 
     def unknown(self, known: Manifest) -> Iterator[Path]:
         """Every path under `v1/` that the manifest does not name."""

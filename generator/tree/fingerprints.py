@@ -8,7 +8,7 @@ shards named by their content, so that a build writes only those that changed; i
 import hashlib
 import operator
 import re
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
 from zlib import crc32
@@ -16,15 +16,10 @@ from zlib import crc32
 from pydantic import Field, ValidationError
 from pydantic_core import from_json, to_json
 
-from generator.api import keys
 from generator.models import replaced
 from generator.tree import files
 from generator.tree.folder import Output
-from generator.tree.manifest import Manifest
 from generator.tree.stored import StoredModel
-
-#: The builds in which each file is looked at once.
-TURNS: Final = 12
 
 #: Files of fewer details stay whole.
 LEAST: Final = 1_000
@@ -38,9 +33,8 @@ _NAME: Final = re.compile(rf"[0-9a-f]{{{_NAME_LENGTH}}}", re.ASCII)
 class Made(NamedTuple):
     """What one detail was made of: the digests of its fingerprint, its size in bytes, and its window of fills.
 
-    `changed` says when the file system last changed each of its files, in nanoseconds; it is empty until they are in
-    place. `row` is the digest of the version of the market's row, of which `item` was made: the plain values of what
-    lists show. Both are empty if the next build must read that row.
+    `row` is the digest of the version of the market's row, of which `item` was made: the plain values of what lists
+    show. Both are empty if the next build must read that row.
     """
 
     version: str
@@ -48,7 +42,6 @@ class Made(NamedTuple):
     size: int
     fills24h: int
     until: str
-    changed: tuple[int, ...] = ()
     row: str = ""
     item: tuple[Any, ...] = ()
 
@@ -58,38 +51,13 @@ class Fingerprints(StoredModel):
 
     Markets with quarantined rows or remarks are left out: every build must read them, to report them. A large file has
     the names of its `shards` in place of `details`. `digest` is that of everything else.
-
-    `folders` says when the file system last changed each folder of details, in nanoseconds. While that is the same, no
-    file in it was added, replaced or deleted. One that was written to is found when it is looked at: each build looks
-    at another of TURNS shares, as its `turn` says.
     """
 
     as_of: str
     shape: str
     details: Mapping[str, Made]
-    folders: Mapping[str, int] = Field(default={}, exclude_if=operator.not_)
-    turn: int = 0
     shards: tuple[str, ...] = Field(default=(), exclude_if=operator.not_)
     digest: str = ""
-
-    def stamped(self, folder: Output, manifest: Manifest) -> "Fingerprints":
-        """The same, now that every file is in place; `folders` were those when the build began."""
-        times = folder.folder_times(keys.DETAILS, keys.SLUGS)  # before the files are looked at
-        changed = {name for name, time in times.items() if self.folders.get(name) != time}
-        details, doubted = dict(self.details), set[str]()
-        for market_id, made in self.details.items():
-            if made.changed and not changed:
-                continue
-            names = [*manifest.details(market_id)]
-            places = {folder_of(name) for name in names}
-            found = made.changed
-            if not found or not places.isdisjoint(changed):
-                found = stamps(folder, names, made)
-                if not found or (made.changed and found != made.changed):
-                    doubted |= places  # somebody else touched it meanwhile
-            details[market_id] = made if made.changed else made._replace(changed=found)
-        trusted = {name: time for name, time in times.items() if name not in doubted}
-        return replaced(self, details=details, folders=trusted)
 
     def encoded(self) -> bytes:
         """The file's bytes: the same content gives the same bytes."""
@@ -98,22 +66,6 @@ class Fingerprints(StoredModel):
     def own_digest(self) -> str:
         """The digest of everything else."""
         return hashlib.sha256(replaced(self, digest="").model_dump_json().encode()).hexdigest()
-
-
-def folder_of(key: str) -> str:
-    """The folder of an object."""
-    return key.rpartition("/")[0]
-
-
-def is_in_turn(market_id: str, turn: int) -> bool:
-    """Whether a build with this turn looks at the files of a market, as it then does for all in their folder."""
-    return crc32(market_id[:2].encode()) % TURNS == turn
-
-
-def stamps(folder: Output, names: Iterable[str], made: Made) -> tuple[int, ...]:
-    """When the files of a detail last changed, by their keys; empty unless all of them are in place."""
-    found = [folder.changed_at(key, made.size) for key in names]
-    return tuple(stamp for stamp in found if stamp is not None) if None not in found else ()
 
 
 def parsed(content: bytes | None) -> Fingerprints | None:
@@ -137,7 +89,7 @@ def load(folder: Output) -> Fingerprints | None:
             return None
         try:
             details.update(_joined(body))
-        except (KeyError, TypeError, ValueError):  # of a newer version
+        except (KeyError, TypeError, ValueError):  # of another version
             return None
     return replaced(found, details=details, shards=())
 
@@ -192,8 +144,8 @@ def _name_of(body: bytes) -> str:
 def _joined(body: bytes) -> Iterator[tuple[str, Made]]:
     """What a shard says of markets, by id: the columns of `Made`, which reads faster than rows."""
     content = from_json(body)
-    *columns, changed, rows, items = content["made"]
-    return zip(content["ids"], map(Made, *columns, map(tuple, changed), rows, map(tuple, items)), strict=True)
+    *columns, items = content["made"]
+    return zip(content["ids"], map(Made, *columns, map(tuple, items)), strict=True)
 
 
 def _key(name: str) -> str:

@@ -163,7 +163,7 @@ class Output:
     def stage_file(self, path: Path, key: str) -> bool:
         """Stage a temporary file, unless an identical one is in place; return whether it was staged."""
         in_place = self._own_place(key)
-        is_like = filesystem.changed_at(in_place, path.stat().st_size) is not None
+        is_like = filesystem.size(in_place) == path.stat().st_size
         if is_like and filesystem.digest(Path(in_place)) == filesystem.digest(path):
             return False
         self._make((self._staging / key).parent)
@@ -202,42 +202,17 @@ class Output:
         return all(map(self._is_placed, object_keys))
 
     def names(self, folder: str) -> list[str]:
-        """The names of all files in a folder beside `v1/`, sorted; none if there is no such folder."""
-        with suppress(FileNotFoundError):
-            return sorted(path.name for path in (self._root / folder).iterdir())
+        """The names of all files in a folder, whose own ends with `/`; none if there is no such folder.
+
+        A link is no file; raise OutputError if one leads to the folder.
+        """
+        with suppress(FileNotFoundError), os.scandir(self._ours.path_of(folder)) as entries:
+            return sorted(entry.name for entry in entries if entry.is_file(follow_symlinks=False))
         return []
 
     def sync_names(self, folder: str) -> None:
         """Flush the names in a folder to the disk, after files moved into it."""
         filesystem.fsync(self._root / folder)
-
-    def changed_at(self, key: str, size: int) -> int | None:
-        """When the file system last changed an object, in nanoseconds; None unless one of this size is in place."""
-        return filesystem.changed_at(self._own_place(key), size)
-
-    def folder_times(self, *parents: str) -> dict[str, int]:
-        """When the file system last changed each folder in these, in nanoseconds; no link is a folder."""
-        times = dict[str, int]()
-        for parent in parents:
-            with suppress(FileNotFoundError, NotADirectoryError), os.scandir(self._own_place(parent)) as entries:
-                found = (
-                    (entry.name, entry.stat(follow_symlinks=False))
-                    for entry in entries
-                    if entry.is_dir(follow_symlinks=False)
-                )
-                times |= {f"{parent}/{name}": status.st_ctime_ns for name, status in found}
-        return times
-
-    def size_if_unchanged(self, key: str) -> int | None:
-        """An object's size in bytes; None if it, its rights or its links changed since the build ended."""
-        return filesystem.size_if_older(self._place(key), self._built_at)
-
-    @cached_property
-    def _built_at(self) -> int:
-        # A build saves the report as the last of its files, and whoever saves it later leaves its time.
-        with suppress(OSError):
-            return self.path(files.REPORT).stat(follow_symlinks=False).st_mtime_ns
-        return 0
 
     def start_again(self) -> None:
         """Forget everything that was staged."""
@@ -306,17 +281,6 @@ class Output:
         """Replace a file beside `v1/`, and flush it to the disk."""
         path = self._staging / name
         filesystem.create(path, content, mode=_mode(name))
-        self._place_saved(path, name)
-
-    def save_as_old(self, name: str, content: bytes) -> None:
-        """Replace a file in the same way by one that is as old as it."""
-        path = self._staging / name
-        filesystem.create(path, content, mode=_mode(name))
-        time = self.path(name).stat(follow_symlinks=False).st_mtime_ns
-        os.utime(path, ns=(time, time))
-        self._place_saved(path, name)
-
-    def _place_saved(self, path: Path, name: str) -> None:
         self.has_changed = True
         filesystem.fsync(path)
         path.replace(self._root / name)

@@ -52,9 +52,12 @@ class Ownership:
         return path
 
     def path_of(self, key: str) -> str:
-        """The same for an object's key, as text: for very many, a Path would take as long as the file system."""
+        """The same for an object's key, as text: for very many, a Path would take as long as the file system.
+
+        A key that ends with `/` is that of a folder, which must be no link either.
+        """
         folder = key.rpartition("/")[0]
         if folder not in self._owned:
-            self.path(self._root / key)
+            self.path(self._root / folder / "any")
             self._owned.add(folder)
         return f"{self._root}/{key}"

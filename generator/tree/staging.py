@@ -158,7 +158,7 @@ def place(folder: Output, before: Manifest | None, rendered: Rendered, lifetime:
     else:
         _save_parts(folder, rendered)  # what is in place may be damaged, or another program's
     if rendered.fingerprints:
-        fingerprints.save(folder, rendered.fingerprints.stamped(folder, rendered.manifest))
+        fingerprints.save(folder, rendered.fingerprints)
     else:
         fingerprints.keep_only(folder, rendered.memberships)
     deleted = clear(folder, final) if is_anew else 0

@@ -24,9 +24,6 @@ class Workplace(Stage, Protocol):
     def open_newest(self, key: str) -> BinaryIO:
         """Open an object as it is staged, or in place."""
 
-    def size_if_unchanged(self, key: str) -> int | None:
-        """An object's size in bytes; None if it changed since the last build, or nobody can tell."""
-
     def path(self, key: str) -> Path:
         """The path of an object, whether it exists or not."""
 

@@ -37,7 +37,7 @@ LAST: Final = AS_OF + timedelta(hours=25)
 #: What no build can make again: it is refused, or is the operator's.
 KEPT: Final = {names.MANIFEST, ".lock"}
 #: What says how long a build took.
-TIMED: Final = {names.REPORT, names.INSPECTION, names.FINGERPRINTS}
+TIMED: Final = {names.REPORT, names.INSPECTION}
 #: Kinds of files that a site has at least.
 LEAST_KINDS: Final = 45
 #: What the loss of the first changes.
@@ -128,11 +128,11 @@ def restored(settings: Config, copy: Callable[..., object]) -> Config:
 
 @pytest.fixture
 def settings(built: Config) -> Config:
-    return restored(built, shutil.copy2)  # another link is a change of its own, by the time that builds look at
+    return restored(built, shutil.copy2)  # tests write into these files
 
 
 def comparable(output: Path) -> dict[str, bytes]:
-    """All files but those that say how long builds took, or when files were put in place."""
+    """All files but those that say how long builds took."""
     return {key: body for key, body in files(output, "").items() if key not in TIMED}
 
 
@@ -181,7 +181,6 @@ def test_a_full_build_makes_every_damaged_file_again(settings: Config) -> None:
 @pytest.mark.campaign(short=2)
 @pytest.mark.parametrize("is_full", [True, False])
 def test_a_damaged_detail_is_in_nothing_that_is_made(settings: Config, *, is_full: bool) -> None:
-    build_now(settings, LAST)  # from now on, details are trusted unread
     key = keys.detail(market_id(0))
     detail = settings.output / key
     whole = detail.read_bytes()

@@ -15,7 +15,7 @@ import pytest
 from generator.api import keys
 from generator.tree import blocklist, files
 from generator.tree.folder import locked
-from tests.builder.test_part_staging import EARLIER, MARKETS, VersionedSite, assert_as_fresh, edited_in_disguise, stir
+from tests.builder.test_part_staging import EARLIER, MARKETS, VersionedSite, assert_as_fresh, edited
 from tests.support.campaigns import rounds
 from tests.support.deaths import dying
 from tests.support.sites.builds import NOW, OTHER_BUILDS
@@ -66,6 +66,7 @@ class History:
         self.chance = random.Random(seed)
         self.settings: dict[str, Any] = {}
         self._lies = 0
+        self._edits = 0
 
     def number(self) -> int:
         return self.chance.randrange(MARKETS)
@@ -134,17 +135,19 @@ class History:
         shutil.rmtree(path) if path.is_dir() else path.unlink()
 
     def damage(self) -> None:
+        """Edit a detail, which only a full build has to notice."""
         path = self.detail()
-        if path.read_bytes() != (body := path.read_bytes().replace(b"Question", b"Quastion")):
-            edited_in_disguise(path)
-        else:
-            path.write_bytes(body + b" ")
-        stir(self.site)
+        before = path.read_bytes()
+        edited(path)
+        if path.read_bytes() == before:
+            path.write_bytes(before + b" ")
+        self._edits += 1
 
     def replace(self) -> None:
         """Another program's bytes, in a file that builds may replace."""
-        self.mutable().write_bytes(b"{}")
-        stir(self.site)
+        path = self.mutable()
+        path.write_bytes(b"{}")
+        self._edits += keys.is_detail(self.site.key(path))
 
     def detail(self) -> Path:
         found = [path for place in (keys.DETAILS, keys.SLUGS) for path in (self.site.output / place).rglob("*.json")]
@@ -201,7 +204,9 @@ class History:
         share = 1 if self._lies else self.chance.choice((0, 0, 0.3, 1))
         later, full = self.chance.choice((0, 5, 300, 1500, -60)), self.chance.random() < 0.05
         self.site.build(later=later, full=full, source__audit=share, **self.written())
-        self._lies = 0
+        if self._edits and not full:  # which that build may have taken as they are
+            self.site.build(later=0, full=True, **self.written())
+        self._lies = self._edits = 0
 
     def written(self) -> dict[str, Any]:
         return {key.replace(".", "__"): value for key, value in self.settings.items()}

@@ -1,9 +1,10 @@
-"""A build looks at the files of a folder that changed, and at another share of all others each time.
+"""A build learns from their names that details are in place: it asks nothing else of the files of those that it keeps.
 
 It opens the details and the dump only where something changed; the audit of versions is left out here.
 """
 
 import os
+import shutil
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,9 +16,9 @@ import pytest
 from generator.api import keys
 from generator.api.downloads import DumpHead
 from generator.builder.inspection import excerpts
+from generator.errors import OutputError
 from generator.progress import Silent
 from generator.tree import files
-from generator.tree.fingerprints import TURNS, is_in_turn
 from tests.builder.test_part_staging import MARKETS, VersionedSite, assert_as_fresh
 from tests.support.campaigns import IS_FULL
 from tests.support.opened_files import opened_below
@@ -36,11 +37,10 @@ def site(database: sqlite3.Connection, tmp_path: Path, request: pytest.FixtureRe
     site = VersionedSite(database, tmp_path)
     database.execute("DELETE FROM markets")
     for one in IDS:
-        insert_market(database, id=one, detail_version=1)
+        insert_market(database, id=one, slug=f"m-{one}", detail_version=1)
     if request.param == "rows too":
         database.execute("ALTER TABLE markets ADD COLUMN market_version DEFAULT 1")
     site.build()
-    site.build()  # looks at all that the first one put into place
     return site
 
 
@@ -60,36 +60,28 @@ def looked_at() -> Iterator[list[str]]:
         yield found
 
 
-@pytest.mark.campaign(short=1)
-def test_each_file_is_looked_at_once_in_twelve_builds(site: VersionedSite) -> None:
-    found = list[str]()
-    for _ in range(TURNS):
-        with looked_at() as now:
-            site.build()
-        assert len(now) < len(IDS) / 2
-        found += now
-    assert sorted(found) == IDS
-
-
-def test_a_build_of_the_same_instant_has_the_same_turn(site: VersionedSite) -> None:
-    with looked_at() as first:
-        site.build()
-    with looked_at() as second:
-        site.build(later=0)
-    assert first == second
-
-
-@pytest.mark.campaign(short=1)
-def test_all_files_of_a_folder_are_looked_at_where_one_was_lost_or_replaced(site: VersionedSite) -> None:
+def test_no_file_of_a_detail_is_looked_at_where_nothing_changed(site: VersionedSite) -> None:
     path = site.output / keys.detail(IDS[3])
-    for body in (None, b"{}"):
-        path.unlink()
-        if body:
-            path.write_bytes(body)
-        with looked_at() as found:
-            site.build()
-        assert IDS[3] in found
-        assert_as_fresh(site)
+    path.write_bytes(b"{}")
+    with looked_at() as found:
+        site.build()
+    assert (found, path.read_bytes()) == ([], b"{}")
+    with looked_at() as found:
+        site.build(full=True)
+    assert_as_fresh(site)
+
+
+@pytest.mark.campaign(short=1)
+@pytest.mark.parametrize("variant", ["core", "extended"])
+@pytest.mark.parametrize("is_whole", [True, False], ids=["a folder", "a file"])
+def test_what_was_lost_is_made_again(site: VersionedSite, variant: str, *, is_whole: bool) -> None:
+    settings: dict[str, Any] = {"variant": variant, "search": "title"}
+    site.build(**settings)
+    path = site.output / (keys.detail(IDS[3]) if variant == "core" else keys.detail_by_slug(f"m-{IDS[4]}"))
+    lost = len([*path.parent.iterdir()]) if is_whole else 1
+    shutil.rmtree(path.parent) if is_whole else path.unlink()
+    assert site.build(**settings).details.read == lost
+    assert_as_fresh(site, **settings)
 
 
 class Losing(Silent):
@@ -110,29 +102,11 @@ def test_a_file_that_was_lost_while_a_build_ran_is_missed_by_the_next_one(site: 
     assert_as_fresh(site)
 
 
-def test_a_file_that_was_written_to_is_found_in_its_turn_and_then_all_are_looked_at(site: VersionedSite) -> None:
-    wrong = [IDS[3], IDS[4]]
-    for one in wrong:
-        (site.output / keys.detail(one)).write_bytes(b"{}")
-    for turn in (*range(2, TURNS), 0, 1):
-        with looked_at() as found:
-            site.build()
-        if any(is_in_turn(one, turn) for one in wrong):
-            break
-        assert not {*wrong} & {*found}
-    assert {*found} >= {*IDS}
-    assert_as_fresh(site)
-
-
-def test_a_folder_whose_own_rights_changed_and_one_in_place_of_it_are_looked_at(site: VersionedSite) -> None:
+def test_a_link_in_place_of_a_folder_of_details_is_refused(site: VersionedSite) -> None:
     folder = (site.output / keys.detail(IDS[3])).parent
-    folder.chmod(0o755)
-    with looked_at() as found:
-        site.build()
-    assert IDS[3] in found
     folder.rename(folder.with_name("aside"))
     folder.symlink_to("aside")
-    with pytest.raises(Exception, match="link"):
+    with pytest.raises(OutputError, match="link"):
         site.build()
 
 
@@ -172,14 +146,14 @@ def page(site: VersionedSite) -> bytes:
     return (site.output / files.INSPECTION).read_bytes()
 
 
-def test_what_changed_or_was_touched_is_opened_alone_and_nothing_where_nothing_did(whole_site: VersionedSite) -> None:
+def test_what_changed_is_opened_alone_and_nothing_where_nothing_did(whole_site: VersionedSite) -> None:
     dump = dump_of(whole_site)
-    for is_touched in (False, False, True):
+    for is_touched in (False, True):
         if is_touched:
             (whole_site.output / dump).write_bytes((whole_site.output / dump).read_bytes())
         with opened(whole_site) as found:
             whole_site.build(**SETTINGS)
-        assert (found, dump_of(whole_site)) == ([dump] * is_touched, dump)
+        assert (found, dump_of(whole_site)) == ([], dump)
     whole_site.trade(1)
     whole_site.edit(1, volume=99.0)
     with opened(whole_site) as found:

@@ -140,7 +140,7 @@ def test_only_another_version_has_a_market_read_and_another_row_gives_it_a_new_m
     assert (after["market"]["question"], after["market"]["prob"]) == ('New, "orderBook":?', 0.25)
     assert {**after, "market": None} == {**before, "market": None}
     run = json.loads((versioned_site.output / files.REPORT).read_bytes())["run"]
-    assert run["details"] == {"read": 1, "updated": 1, "kept": MARKETS - 2, "audited": 0, "touched": 0}
+    assert run["details"] == {"read": 1, "updated": 1, "kept": MARKETS - 2, "audited": 0}
     samples = {key.labels: value for key, value in found.samples().items() if key.name == "details"}
     assert samples == {(("by", name),): value for name, value in run["details"].items()}
 
@@ -214,16 +214,16 @@ def sent(site: VersionedSite) -> list[int]:
 
 
 @pytest.mark.parametrize("has_versions", [False, True])
-def test_bytes_that_are_in_place_do_not_come_from_another_machine_and_damaged_ones_do(
+def test_bytes_that_are_in_place_do_not_come_from_another_machine_and_lost_ones_do(
     versioned_site: VersionedSite, *, has_versions: bool
 ) -> None:
     if not has_versions:
         versioned_site.database.execute("ALTER TABLE markets DROP COLUMN detail_version")
     versioned_site.build()
     assert sent(versioned_site) == []
-    for number, damage in enumerate(DAMAGES.values()):
-        damage(versioned_site.path(number))
-    assert sent(versioned_site) == [*range(len(DAMAGES))]
+    for number, lose in enumerate(LOSSES.values()):
+        lose(versioned_site.path(number))
+    assert sent(versioned_site) == [*range(len(LOSSES))]
 
 
 def test_a_full_build_and_other_settings_and_an_earlier_as_of_read_everything_and_the_next_build_nothing(
@@ -287,38 +287,38 @@ def edited(path: Path) -> None:
     path.write_bytes(path.read_bytes().replace(b"Question", b"Quastion"))
 
 
-def edited_in_disguise(path: Path) -> None:
-    """The same size and times as before."""
-    before = path.stat()
-    edited(path)
-    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
-
-
 def replaced_by_link(path: Path) -> None:
     path.rename(path.with_suffix(".old"))
     path.symlink_to(path.with_suffix(".old"))
 
 
-DAMAGES: Final[dict[str, Callable[[Path], object]]] = {
-    "lost": Path.unlink,
-    "cut": lambda path: os.truncate(path, 10),
-    "edited": edited,
-    "edited in disguise": edited_in_disguise,
-    "a link": replaced_by_link,
-}
+LOSSES: Final[dict[str, Callable[[Path], object]]] = {"lost": Path.unlink, "a link": replaced_by_link}
+EDITS: Final[dict[str, Callable[[Path], object]]] = {"cut": lambda path: os.truncate(path, 10), "edited": edited}
 
 
 @pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("prob", [0.5, 0.25], ids=["same row", "another row"])
-def test_a_detail_that_somebody_lost_or_edited_is_read_and_written_again(built: VersionedSite, prob: float) -> None:
-    for number, damage in enumerate(DAMAGES.values()):
-        damage(built.path(number))
+def test_a_detail_that_was_lost_is_read_and_written_again(built: VersionedSite, prob: float) -> None:
+    for number, lose in enumerate(LOSSES.values()):
+        lose(built.path(number))
         built.edit(number, prob=prob)
-    os.utime(built.output / files.FINGERPRINTS)  # as `chmod -R` does: now the damages are older
-    found = built.build(later=0).details
-    assert found.read + found.updated == len(DAMAGES)
+    assert built.build(later=0).details == DetailCounts(read=len(LOSSES), kept=MARKETS - len(LOSSES))
     assert_as_fresh(built)
     assert built.read(later=0) == 0
+
+
+def test_what_somebody_edits_in_a_detail_is_noticed_by_a_full_build_or_where_the_detail_changes(
+    built: VersionedSite,
+) -> None:
+    for number, edit in enumerate(EDITS.values()):
+        edit(built.path(number))
+    wrong = [built.path(number).read_bytes() for number in range(len(EDITS))]
+    assert built.build().details == DetailCounts(kept=MARKETS)
+    assert [built.path(number).read_bytes() for number in range(len(EDITS))] == wrong
+    built.edit(0, prob=0.25)
+    assert built.build().details == DetailCounts(read=1, kept=MARKETS - 1), "nothing is made of a damaged body"
+    assert built.build(full=True).details == DetailCounts(read=MARKETS)
+    assert_as_fresh(built)
 
 
 TOUCHES: Final[dict[str, Callable[[Path, Path], object]]] = {
@@ -330,15 +330,16 @@ TOUCHES: Final[dict[str, Callable[[Path, Path], object]]] = {
 
 @pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("touch", TOUCHES)
-def test_a_detail_that_was_touched_but_has_its_bytes_is_not_read(built: VersionedSite, touch: str) -> None:
+def test_a_detail_that_was_touched_is_kept_and_a_full_build_lets_all_read_it_again(
+    built: VersionedSite, touch: str
+) -> None:
     before, mode = every_file(built.output), built.path(0).stat().st_mode
     for number in range(MARKETS):
         TOUCHES[touch](built.path(number), built.folder / f"{number}")
-    stir(built)
-    assert built.build(later=0).details == DetailCounts(kept=MARKETS, touched=MARKETS)
+    assert built.build(later=0).details == DetailCounts(kept=MARKETS)
     assert every_file(built.output) == before
+    built.build(later=0, full=True)
     assert {built.path(number).stat().st_mode for number in range(MARKETS)} == {mode}
-    assert built.build(later=0).details == DetailCounts(kept=MARKETS), "what is in place is remembered"
 
 
 def test_a_folder_that_lost_what_its_details_were_made_of_is_read_again(built: VersionedSite) -> None:
@@ -442,12 +443,6 @@ def made(output: Path) -> Mapping[str, Made]:
     return found.details if found else {}
 
 
-def stir(site: VersionedSite) -> None:
-    """Touch the folders of details, as `chmod -R` does: a build then looks at each file in them."""
-    for folder in {path.parent for path in site.output.rglob("*.json") if keys.is_detail(site.key(path))}:
-        folder.chmod(folder.stat().st_mode)
-
-
 # ── the same bytes ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -481,7 +476,7 @@ def shown(output: Path) -> dict[str, Any]:
     return {
         "objects": objects,
         "details": details,
-        "made": {key: value._replace(changed=()) for key, value in made(output).items()},
+        "made": made(output),
         "manifest": [manifest[name] for name in ("objects", "lists", "slugs") if name in manifest],
         "report": [report[name] for name in ("markets", "lists", "quarantined", "quarantinedUnnamed")],
         "remarks": remarks,

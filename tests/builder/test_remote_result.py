@@ -10,7 +10,7 @@ import pytest
 
 from generator.api import keys
 from generator.builder import remote_result
-from generator.builder.last_details import EVERY_DETAIL, InPlace
+from generator.builder.last_details import EVERY_DETAIL
 from generator.builder.notices import Topic
 from generator.builder.part_rendering import NewMarketObject, ReadDetail, RenderedPart, Task
 from generator.config.downloads import Dumps
@@ -40,7 +40,7 @@ MARKET = Market(
     words=("under", "10"), fingerprint=Fingerprint("v", "m"), until="",
 )  # fmt: skip
 BODY = b'{"market":"\xc3\xbc"}\n'
-MADE = Made("v", "m", len(BODY), 2, "", ())
+MADE = Made("v", "m", len(BODY), 2, "")
 READ = ReadDetail(
     FIRST, "ten", BODY, manifest.digest(keys.detail(FIRST), BODY), len(BODY), MADE,
     is_thinned=False, is_audited=False, has_findings=False,
@@ -52,7 +52,7 @@ KEPT = ReadDetail(
 SLUGS: Final = {FIRST: "ten", SECOND: None, BLOCKED: None}
 TASK = Task(
     Config(), EVERYTHING, Facts(), AS_OF, NOW, EVERY_DETAIL, blocked=frozenset({BLOCKED}), known={SECOND: MADE},
-    in_place={SECOND: InPlace("digest", 7)},
+    in_place={SECOND: "digest"},
 )  # fmt: skip
 
 
@@ -105,7 +105,7 @@ def with_(**changes: Any) -> RenderedPart:
         (part(details=[READ._replace(size=1)]), "too long"),
         (part(details=[READ._replace(digest=KEPT.digest)]), "digest"),
         (part(details=[READ._replace(body=None)]), "not in place"),
-        (part(details=[KEPT._replace(size=8)]), "not in place"),
+        (part(details=[KEPT._replace(digest="other")]), "not in place"),
         (part(kept=[BLOCKED]), "nothing is known of"),
         (part(details=[KEPT._replace(market_id=BLOCKED)]), "a blocked market"),
         (part(updates=[NewMarketObject(MARKET._replace(id=BLOCKED, slug=None), b"{}")]), "a blocked market"),

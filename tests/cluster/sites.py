@@ -8,7 +8,6 @@ from difflib import unified_diff
 from pathlib import Path
 from typing import Any, Final
 
-from generator.tree import files as names
 from tests.source.native import Postgres
 from tests.support import commands
 from tests.support.cluster import Cluster, Worker
@@ -21,12 +20,8 @@ from tests.support.waiting import wait_until
 HELD: Final = "orders"
 #: The number of files whose differences a failure shows.
 _SHOWN: Final = 3
-#: A file's time of modification, in ns.
-_WRITTEN: Final = re.compile(rb"\b1[0-9]{18}\b")
 #: In a store's record, when a run last tried whether the store keeps its promises.
 _PROBED: Final = re.compile(rb'"probedAt":"[^"]+"')
-_OWN_DIGEST: Final = re.compile(rb'"digest":"[0-9a-f]{64}"')
-_DIGEST: Final = re.compile(rb"\b[0-9a-f]{24}\b")
 #: How long a build took, in its report and on its page.
 _TOOK: Final = re.compile(rb'"seconds":\s*\{[^}]*\}|<dt>Duration</dt>.*?</div>')
 _URL: Final = "PUBLIC_MARKETS_SOURCE__URL"
@@ -174,24 +169,10 @@ def _port(address: str) -> int:
 
 
 def everything(output: Path) -> dict[str, bytes]:
-    """Every file, but for the place of the folder, which nginx's configuration has, and for when and how fast it was
-    made.
-
-    What details were made of has such times, in shards that are named after their digests: these are numbered.
-    """
+    """Every file, but for the place of the folder, which nginx's configuration has, and for how fast it was made."""
     place = str(output).encode()
     found = {key: body.replace(place, b"OUTPUT") for key, body in files(output, "").items() if key != ".lock"}
-    known = {key: body if key.startswith("v1/") else _timeless(body) for key, body in found.items()}
-    if names.FINGERPRINTS in known:
-        known[names.FINGERPRINTS] = _OWN_DIGEST.sub(b"", known[names.FINGERPRINTS])
-    shards = sorted(known.pop(key) for key in found if key.startswith(names.FINGERPRINT_SHARDS))
-    if shards:
-        known[names.FINGERPRINTS] = _DIGEST.sub(b"0", known[names.FINGERPRINTS])
-    return known | {f"{names.FINGERPRINT_SHARDS}{number}": body for number, body in enumerate(shards)}
-
-
-def _timeless(body: bytes) -> bytes:
-    return _TOOK.sub(b"", _WRITTEN.sub(b"0", body))
+    return {key: body if key.startswith("v1/") else _TOOK.sub(b"", body) for key, body in found.items()}
 
 
 def assert_same(one: Mapping[str, bytes], other: Mapping[str, bytes]) -> None:

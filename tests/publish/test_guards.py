@@ -3,8 +3,8 @@
 import json
 import os
 import shutil
-import time
 from pathlib import Path
+from typing import Final
 
 import pytest
 
@@ -13,6 +13,9 @@ from generator.config import demo
 from tests.support.sites.builds import files
 from tests.support.sites.publishing import FX, PublishedSite, hour, tamper
 from tests.support.sites.rows import market_id
+from tests.support.stores.s3.wire import Request
+
+MENDED_BY: Final = "run `public-markets rebuild`, or `public-markets build --full`"
 
 
 def contents(site: PublishedSite) -> tuple[dict[str, bytes], dict[str, bytes]]:
@@ -111,38 +114,45 @@ def test_a_dry_run_that_is_refused_withdraws_nothing(published_site: PublishedSi
 # Damaged or incomplete builds
 
 
-def test_a_file_that_the_disk_altered_is_not_published(published_site: PublishedSite) -> None:
+def test_a_file_that_is_altered_while_it_is_published_stops_the_publish(published_site: PublishedSite) -> None:
     published_site.edit(1, question="Else?")
     published_site.done("build", "--as-of", hour(1))
     key = keys.detail(market_id(1))
     built = published_site.built()[key]
-    tamper(Path("output", key), built + b" ")
-    # No time tells that the detail was altered after the build.
-    os.utime("output/report.json", (time.time() + 1,) * 2)
+
+    def alter(request: Request) -> None:
+        if request.method == "PUT":  # by then, all files were looked at
+            tamper(Path("output", key), built + b" ")
+
+    published_site.server.before = alter
     result = published_site.run("publish")
-    assert "altered since it was built; run `public-markets build --full` again" in result.stderr
+    published_site.server.before = None
+    assert f"altered since it was built; {MENDED_BY}" in result.stderr
+    assert "missing or altered" not in result.stderr
     assert result.exit_code == 1
-    assert published_site.objects()[key] != built + b" "
+    assert published_site.objects()[key] not in (built, built + b" ")
 
 
-@pytest.mark.parametrize("step", ["detail", "chunk", "first page"])
+@pytest.mark.parametrize("step", ["detail", "detail of the same version", "chunk", "first page"])
 def test_a_rebuild_whose_publish_meets_a_damaged_file_builds_in_full_and_goes_on(
     published_site: PublishedSite, step: str
 ) -> None:
+    if "version" in step:
+        published_site.database.execute("ALTER TABLE markets ADD COLUMN detail_version INTEGER DEFAULT 1")
     published_site.done("rebuild", "--as-of", hour(1), layout="chunks")
     published_site.edit(1, question="Else?")
     published_site.done("build", "--as-of", hour(2), layout="chunks")
     built = published_site.built()
     new = [key for key in built.keys() - published_site.objects().keys() if keys.is_immutable(key)]
     chunk = next(key for key in sorted(new) if "/chunks/" in key and "/open/new/" in key)
-    key = {"detail": keys.detail(market_id(1)), "chunk": chunk, "first page": keys.head("open/new")}[step]
+    key = {"chunk": chunk, "first page": keys.head("open/new")}.get(step, keys.detail(market_id(1)))
     body = built[key]
     tamper(Path("output", key), bytes([*body[:-3], body[-3] ^ 1, *body[-2:]]))
     assert "altered since it was built" in published_site.run("publish", layout="chunks").stderr
     result = published_site.run("rebuild", "--as-of", hour(2), layout="chunks")
     assert result.exit_code == 0
-    healed = step == "chunk"  # any build compares the others
-    assert result.stderr.count("missing or altered since it was built; building again with --full") == healed
+    is_full = step in ("chunk", "detail of the same version")  # any build compares the others
+    assert result.stderr.count("missing or altered since it was built; building again with --full") == is_full
     assert published_site.built()[key] == body == published_site.objects()[key]
     assert published_site.record().work is None
 
@@ -387,7 +397,7 @@ def test_a_file_altered_since_the_build_is_refused(published_site: PublishedSite
     else:
         tamper(Path("output", key), built[key] + b" ")
     sentence = published_site.refused(3, "publish")
-    assert sentence.endswith(": missing or altered since it was built; run `public-markets build` again")
+    assert sentence.endswith(f": missing or altered since it was built; {MENDED_BY}")
     assert sentence.startswith("output/v1/")
     assert sentence.split(":")[0].removeprefix("output/") in key
     if step == "page":

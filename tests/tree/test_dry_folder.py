@@ -24,7 +24,7 @@ EVERY: Final = (*MUTABLE, *STATES, *BESIDE, PAGE)
 NO_MANIFEST: Final = manifest_of()
 Steps: TypeAlias = list[tuple[str, str, bytes]]
 STEPS: Final = st.lists(
-    st.tuples(st.sampled_from(["put", "save", "save as old", "discard", "generation", "discard generation"]),
+    st.tuples(st.sampled_from(["put", "save", "discard", "generation", "discard generation"]),
               st.sampled_from(EVERY), st.binary(max_size=2)),
     max_size=10,
 )  # fmt: skip
@@ -40,8 +40,6 @@ def step(folder: Output, what: str, name: str, body: bytes) -> None:
     elif what == "discard":
         if name != PAGE:  # only whole generations are deleted
             folder.discard_key(name)
-    elif name in BESIDE and what == "save as old" and folder.has(name):
-        folder.save_as_old(name, body)
     elif name in BESIDE:
         folder.save(name, body)
     elif name != PAGE and folder.put(name, body):
@@ -51,11 +49,9 @@ def step(folder: Output, what: str, name: str, body: bytes) -> None:
 def seen(folder: Output) -> list[object]:
     """What a folder tells of its files."""
     unknown = sorted(folder._name(path) for path in folder.unknown(NO_MANIFEST))  # noqa: SLF001 - where it is, differs
-    told = [
-        (folder.read(name), folder.has(name), folder.weight([name]), folder.changed_at(name, 2) is None)
-        for name in EVERY
-    ]
-    return [told, folder.names("state/"), folder.has(GENERATION), unknown, folder.strangers(NO_MANIFEST)]
+    told = [(folder.read(name), folder.has(name), folder.weight([name])) for name in EVERY]
+    names = [folder.names(place) for place in ("state/", "v1/", "v1/public/markets/")]
+    return [told, names, folder.has(GENERATION), unknown, folder.strangers(NO_MANIFEST)]
 
 
 def files(root: Path) -> dict[str, tuple[bytes, int]]:
