@@ -69,9 +69,9 @@ OWNERS: Final[Mapping[str, set[str]]] = {
     "werkzeug": {"edge.local.app", "edge.local.server"},
     "quickjs": {"edge.local.js_router"},
     "jinja2": {"edge.templates"},
-    "boto3": {"publish.invalidation", "stores.s3_connection"},
+    "boto3": {"publish.copies", "stores.s3_connection"},
     "botocore": {
-        "publish.invalidation", "stores.s3", "stores.s3_connection", "stores.s3_deletions",
+        "publish.copies", "stores.s3", "stores.s3_connection", "stores.s3_deletions",
         "stores.s3_errors",
     },
     "feedgenerator": {"feeds.atom"},

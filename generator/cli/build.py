@@ -24,7 +24,7 @@ from generator.cli.parameters import (
 from generator.cli.progress_bar import progress_bar
 from generator.config.settings import Config
 from generator.errors import BUILD_GUARDS
-from generator.publish import hold
+from generator.publish.blocklist import NO_HOLD, hold_samples
 from generator.tree import files
 from generator.tree.blocklist import HeldError
 
@@ -44,10 +44,10 @@ def build_command(settings: Config, as_of: datetime | None, **options: Any) -> N
     try:
         report = built(settings, clock(as_of), overrides_of(options))
     except HeldError as error:
-        add_metrics(hold.samples(error.hold))
+        add_metrics(hold_samples(error.hold))
         raise
     if settings.publish.target is None:
-        add_metrics(hold.NONE)
+        add_metrics(NO_HOLD)
     log_report(report, report_names_each(settings))
     tell_built(report)
 

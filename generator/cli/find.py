@@ -8,8 +8,8 @@ from generator.cli.parameters import Reference, open_target
 from generator.config.settings import Config
 from generator.errors import PublicMarketsError
 from generator.markets.quarantine import printable
+from generator.publish.lease import Target
 from generator.publish.lookup import look_up
-from generator.publish.protocol import Target
 from generator.wording import are, counted
 
 #: The most markets that are shown.

@@ -11,8 +11,8 @@ from generator.cli import logs
 from generator.cli.command import Subcommand, now
 from generator.cli.parameters import open_target
 from generator.config.settings import Config
-from generator.publish import hold as holds
-from generator.publish.hold import HoldChange
+from generator.publish import blocklist as store_blocklist
+from generator.publish.blocklist import HoldChange
 from generator.tree import blocklist
 
 
@@ -44,22 +44,24 @@ def hold_command(settings: Config, reason: str | None, *, release: bool) -> None
         return
     store = open_target(settings)
     if release:
-        _tell_released(store.name, holds.end(store, logs.notice), "released, builds can be published again")
+        change = store_blocklist.release_hold(store, logs.notice)
+        _tell_released(store.name, change, "released, builds can be published again")
     elif reason:
-        _tell_held(store.name, holds.begin(store, reason, _who(), logs.notice))
+        _tell_held(store.name, store_blocklist.set_hold(store, reason, _who(), logs.notice))
     else:
-        _tell(store.name, holds.current(store))
+        _tell(store.name, store_blocklist.held(store))
 
 
 def _hold_here(settings: Config, reason: str | None, *, release: bool) -> None:
     """The same for the output folder."""
     root = settings.output
     if release:
-        _tell_released(str(root), holds.end_here(root, logs.notice), "released, builds can be made again")
+        change = store_blocklist.release_hold_here(root, logs.notice)
+        _tell_released(str(root), change, "released, builds can be made again")
     elif reason:
-        _tell_held(str(root), holds.begin_here(root, reason, _who(), forms.instant(now()), logs.notice))
+        _tell_held(str(root), store_blocklist.set_hold_here(root, reason, _who(), forms.instant(now()), logs.notice))
     else:
-        _tell(str(root), holds.current_here(root))
+        _tell(str(root), store_blocklist.held_here(root))
 
 
 def _tell_held(name: str, change: HoldChange) -> None:

@@ -14,11 +14,11 @@ from generator.cli.progress_bar import progress_bar
 from generator.config.settings import Config
 from generator.errors import PUBLISH_GUARDS, GuardError, OtherSiteError, OutputError, PublicMarketsError
 from generator.progress import Span
-from generator.publish import hold, takedown
-from generator.publish.content import sync_blocked
-from generator.publish.guards import LiftedGuards
-from generator.publish.protocol import Extras
-from generator.publish.run import Options, Outcome, Publication
+from generator.publish import takedown
+from generator.publish.blocklist import hold_samples
+from generator.publish.guards import LiftedGuards, Options
+from generator.publish.run import Outcome, Publication
+from generator.publish.withdrawal import sync_blocked
 from generator.source.address import shape
 from generator.stores.requests import explaining_outage
 from generator.tree.blocklist import HeldError
@@ -49,16 +49,16 @@ def publish_command(settings: Config, **options: Any) -> None:
 
 def options_of(given: Mapping[str, Any]) -> Options:
     """The options of a run, from those of the command line."""
-    return Options(LiftedGuards.of(accepted(given)), Extras(given["verify"], given["purge_retired"], given["dry_run"]))
+    return Options(LiftedGuards.of(accepted(given)), given["verify"], given["purge_retired"], given["dry_run"])
 
 
 def carry_out(publication: Publication) -> None:
     """Publish and report the outcome; withdraw what must not be public even if a guard or the folder stops the rest."""
     begin = time.perf_counter()
-    if publication.options.extras.is_dry:
+    if publication.options.is_dry:
         with progress_bar("publishing") as bar:
             planned = publication.plan(bar)
-            for line in planned.plan.lines():
+            for line in planned.run.plan.lines():
                 logs.result(line)
             outcome = planned.carry_out()
         _tell_published(outcome, begin)
@@ -71,7 +71,7 @@ def carry_out(publication: Publication) -> None:
         raise
     except (GuardError, OutputError) as error:
         if isinstance(error, HeldError):
-            add_metrics(hold.samples(error.hold))
+            add_metrics(hold_samples(error.hold))
         withdraw_hidden(publication, error)
         raise
     _tell_published(outcome, begin)
@@ -84,7 +84,7 @@ def _tell_outcome(sentence: str, outcome: Outcome, *, is_dry: bool) -> None:
     tally = outcome.tally
     logs.result(
         sentence, as_of=outcome.as_of, markets=outcome.markets, target=outcome.target, dry_run=is_dry,
-        uploaded=tally.uploaded, uploaded_bytes=tally.uploaded_bytes, deleted=tally.deleted, retained=tally.retained,
+        uploaded=tally.uploaded, uploaded_bytes=tally.uploaded_bytes, deleted=tally.deleted, retained=outcome.retained,
         requests=outcome.requests,
     )  # fmt: skip
 
@@ -97,13 +97,13 @@ def _tell_published(outcome: Outcome, begin: float) -> None:
     end = time.perf_counter()
     logs.stage(
         "upload", Span(end - begin, end), uploaded=tally.uploaded, uploaded_bytes=tally.uploaded_bytes,
-        deleted=tally.deleted, retained=tally.retained, requests=outcome.requests,
+        deleted=tally.deleted, retained=outcome.retained, requests=outcome.requests,
     )  # fmt: skip
 
 
 def withdraw_hidden(publication: Publication, refusal: PublicMarketsError) -> None:
     """Withdraw what must not be public, although a guard or the database prevented the rest; not in a dry run."""
-    if publication.options.extras.is_dry:
+    if publication.options.is_dry:
         return
     visible = refusal.visible if isinstance(refusal, GuardError) else None
     try:

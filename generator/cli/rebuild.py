@@ -18,8 +18,8 @@ from generator.cli.publish import carry_out, options_of, publish_options, withdr
 from generator.config.settings import Config
 from generator.errors import BUILD_GUARDS, PUBLISH_GUARDS, DamageError, PublicMarketsError, UnfitFilesError
 from generator.findings import CHECK_NAMES_EACH
-from generator.publish.content import sync_blocked
 from generator.publish.run import Publication, refuse_other_site
+from generator.publish.withdrawal import sync_blocked
 from generator.source.address import shape
 from generator.stores.requests import explaining_outage
 
@@ -34,7 +34,7 @@ def rebuild_command(settings: Config, as_of: datetime | None, **options: Any) ->
     chosen = options_of(options)
     anew = options["full"] or options["verify"]
     overrides = replace(overrides_of(options), demo=chosen.lifted.demo, anew=anew)
-    is_dry = chosen.extras.is_dry
+    is_dry = chosen.is_dry
     with both_ends(settings, is_dry=is_dry) as (folder, target):
         refuse_other_site(folder, target, settings, chosen.lifted)
         with explaining_outage(target):
@@ -50,7 +50,7 @@ def rebuild_command(settings: Config, as_of: datetime | None, **options: Any) ->
 
 
 def _build(publication: Publication, clock: Clock, overrides: BuildOverrides) -> None:
-    settings, is_dry = publication.config, publication.options.extras.is_dry
+    settings, is_dry = publication.config, publication.options.is_dry
     try:
         with progress_bar("rendering") as bar:
             report = build_into(publication.folder, settings, clock, overrides=overrides, progress=bar)

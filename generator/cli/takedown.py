@@ -15,9 +15,9 @@ from generator.cli.progress_bar import progress_bar
 from generator.config.settings import Config
 from generator.errors import PublicMarketsError, StoreError
 from generator.markets.quarantine import printable
-from generator.publish import copies, known, references, takedown
+from generator.publish import copies, lookup, references, takedown
 from generator.publish.decisions import Change, Known, Request, Shown
-from generator.publish.protocol import Target
+from generator.publish.lease import Target
 from generator.stores.requests import with_retries
 from generator.stores.store import UnavailableError
 from generator.tree.blocklist import BlockedList
@@ -60,9 +60,9 @@ def _understood(
     by_itself = {text: references.id_in(text, settings) for text in markets}
     ids = tuple(dict.fromkeys(filter(None, by_itself.values())))
     names = [text for text, market_id in by_itself.items() if market_id is None]
-    blocked = known.blocked(settings, target) if names else BlockedList()
+    blocked = lookup.blocked(settings, target) if names else BlockedList()
     try:
-        found = known.known(settings, target, ids if is_blocked else (), names, blocked)
+        found = lookup.known(settings, target, ids if is_blocked else (), names, blocked)
     except Exception:
         # Nobody knows what the names mean, but the ids are sure.
         if target and is_blocked and not asks and ids:
@@ -89,7 +89,7 @@ def _with_details(settings: Config, target: Target | None, ids: tuple[str, ...],
     """Show each market that is to be removed. Some may be public though no record names them."""
     unrecorded = dict(found.unrecorded)
     for market_id in ids:
-        if detailed := known.detailed(settings, target, market_id):
+        if detailed := lookup.detailed(settings, target, market_id):
             place, market = detailed
             logs.notice(f'{market_id}: "{printable(market.question)}", {market.status}')
             unrecorded[market_id] = Shown(place, market.slug)

@@ -39,7 +39,8 @@ class Tally:
     uploaded: int = 0
     uploaded_bytes: int = 0
     deleted: int = 0
-    retained: int = 0
+    #: Whether readers see something new, of which nobody was told yet.
+    is_news: bool = False
     #: Whether an object was found altered by somebody else.
     found_altered: bool = False
     warnings: list[str] = field(default_factory=list)

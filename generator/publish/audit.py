@@ -9,25 +9,29 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import partial
 from itertools import chain, groupby
 from operator import attrgetter
 from threading import Lock
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, Self, TypeAlias
 from zlib import crc32
 
 from generator.api import keys
 from generator.api.contract import API_VERSION
+from generator.api.forms import instant
 from generator.errors import StoreError
+from generator.publish.lease import Lease
 from generator.publish.plan import Doubts
-from generator.publish.record import Published
+from generator.publish.record import IN_FLIGHT, Published
 from generator.stores.requests import body_of, etags_of, parallel_map, with_retries
 from generator.stores.store import MOST_LISTED, Listed, Store, nothing
 from generator.tree import generations
 from generator.tree.folder import Output
 from generator.tree.generations import object_keys
 from generator.tree.manifest import Current, Manifest, Retired
+from generator.wording import counted
 
 #: What is published.
 EVERYTHING: Final = (f"{API_VERSION}/",)
@@ -206,6 +210,54 @@ def _broken_by(missing: AbstractSet[str], built: Manifest) -> set[_Pair]:
     put_again = {key for pair, entry in current.items() for key in object_keys(pair[0], entry)}
     retired = {entry.pair: entry for entry in built.retired if not entry.partial and entry.pair not in current}
     return having(current, missing) | having(retired, missing - put_again)
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """The time in which the store may hold what no record says: requests that take effect late, of whichever publisher.
+
+    `is_on`: this run is to list the store, as it is from `looked_at` on. `until` is when the doubt ends that it met.
+    `planned` is what its plans are to settle; `unsettled` is what no plan could, if there is such.
+    """
+
+    is_on: bool
+    looked_at: str
+    until: str
+    planned: frozenset[Doubts] = frozenset()
+    unsettled: Doubts | None = None
+
+    @classmethod
+    def of(cls, lease: Lease) -> Self:
+        """What the record says, which was read with the lease just now."""
+        published, latest = lease.published, _in_an_hour(lease.now)
+        # No longer than an hour, or the store's clock was ahead. One that is at work was cut short.
+        until = min(published.doubted_until, latest) if published else ""
+        is_on = published is not None and published.is_doubted
+        return cls(is_on, lease.now, latest if published and published.work else until)
+
+    def noting(self, found: Doubts, now: str) -> Self:
+        """The doubt of a run that plans to settle what it found; no second plan settles the same."""
+        if found not in self.planned:
+            return replace(self, planned=self.planned | {found})
+        return replace(self, unsettled=found, until=self.until or _in_an_hour(now))
+
+    def left(self, now: str, *, is_unanswered: bool) -> str:
+        """What the record is to say; nothing is forgotten before a look after it, nor while something is missing."""
+        is_over = self.looked_at > self.until and self.unsettled is None
+        return max("" if is_over else self.until, _in_an_hour(now) if is_unanswered else "")
+
+    def faults(self, store: Store) -> Iterator[str]:
+        """What is wrong for which no plan could help."""
+        if self.unsettled and (found := sorted(self.unsettled.missing | self.unsettled.keys)):
+            more = f" (and {counted(len(found) - 1, 'object')} more)" if len(found) > 1 else ""
+            yield (
+                f"{store.name}: {found[0]}{more}: deleted or altered by a request that took effect late, which this "
+                "run cannot repair; run `public-markets rebuild`"
+            )
+
+
+def _in_an_hour(now: str) -> str:
+    return instant(datetime.fromisoformat(now) + IN_FLIGHT)
 
 
 def stray_details(store: Store, published: Published, ids: Collection[str]) -> Doubts:

@@ -1,11 +1,15 @@
 """Ends the copies of withdrawn markets that outlive the objects: a CDN's, and old versions in a versioned bucket.
 
 The CDN comes first, as readers see it, and neither needs the other to succeed. What is left stays in the record, so
-that whichever run can end it next does so.
+that whichever run can end it next does so. A CDN is invalidated through CloudFront's API, or by a command that the
+operator configured.
 """
 
 import re
+import secrets
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Final
@@ -15,7 +19,7 @@ from generator.api.contract import API_VERSION
 from generator.config.settings import Config
 from generator.errors import StoreError
 from generator.models import replaced
-from generator.publish import invalidation, store_checks
+from generator.publish.commands import CommandError, Runner
 from generator.publish.lease import Lease
 from generator.publish.record import Published
 from generator.stores.requests import with_retries
@@ -49,7 +53,7 @@ def remaining(config: Config, published: Published | None, now: datetime, *, has
             f"browsers keep copies until {_after(now, _BROWSER_S)} at most; publish.target is not set, so no CDN was "
             "told, and nothing else was touched"
         )
-    if invalidation.is_configured(config):
+    if is_configured(config):
         return f"the CDN's copies are gone, browsers keep theirs until {_after(now, _BROWSER_S)} at most"
     if config.publish.is_unpurged and not (published and published.are_copies_long):
         return f"caches and browsers keep copies until {_after(now, _UNPURGED_S)} at most"
@@ -63,6 +67,24 @@ def _after(now: datetime, seconds: int) -> str:
     return (now + timedelta(seconds=seconds)).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
+def unnamed_cdn(config: Config, published: Published | None) -> str | None:
+    """Whether no CDN is configured, so that its copies outlive a withdrawal."""
+    if is_configured(config):
+        return None
+    sentence = (
+        "publish: no CDN is configured, so cached copies of withdrawn markets may remain; set "
+        "publish.cloudfront_distribution or publish.purge_command"
+    )
+    if config.publish.is_unpurged and published and published.are_copies_long:
+        sentence += (
+            "; shared caches may keep pages that were published while one was configured for a year, until "
+            "`public-markets publish --verify` puts them again"
+        )
+    elif config.publish.is_unpurged:
+        sentence += "; until then, shared caches are told to keep pages for 5 minutes only, instead of a year"
+    return sentence
+
+
 class Copies:
     """The copies of what a store held. `warnings` are for the operator.
 
@@ -74,7 +96,8 @@ class Copies:
         self._lease = lease
         self._config = config
         self._has_readers = has_readers
-        self._failures: list[str] = []
+        #: What is left, and why.
+        self.faults: list[str] = []
         self.warnings: list[str] = []
 
     def end(self, published: Published) -> Published:
@@ -83,18 +106,13 @@ class Copies:
         are_versions_kept = not self._purge_versions()
         return replaced(published, are_caches_stale=are_caches_stale, are_versions_kept=are_versions_kept)
 
-    def require_ended(self) -> None:
-        """Raise StoreError, which names what is left and why, unless all copies could be ended."""
-        if self._failures:
-            raise StoreError("; ".join(self._failures))
-
     def _invalidate(self, published: Published) -> bool:
-        if warning := store_checks.unnamed_cdn(self._config, published):
+        if warning := unnamed_cdn(self._config, published):
             self.warnings.append(f"{warning}; the first run that knows a CDN invalidates it")
             return False
         if not self._has_readers:
             return True
-        cdn = invalidation.Cdn(self._config, self._lease.renew_if_needed)
+        cdn = Cdn(self._config, self._lease.renew_if_needed)
         try:
             cdn.invalidate()
             # The CDN may store an answer that it fetched just before the invalidation.
@@ -102,7 +120,7 @@ class Copies:
             cdn.invalidate()
             cdn.wait()
         except StoreError as error:
-            self._failures.append(str(error))
+            self.faults.append(str(error))
             return False
         return True
 
@@ -112,10 +130,10 @@ class Copies:
             for prefix in (f"{API_VERSION}/", STATES):
                 with_retries(partial(self._store.purge_versions, prefix, self._lease.renew_if_needed))
         except StoreError as error:
-            self._failures.append(f"{error}, then run publish again")
+            self.faults.append(f"{error}, then run publish again")
             return False
         except UnavailableError as error:
-            self._failures.append(
+            self.faults.append(
                 f"{self._store.name}: does not answer ({error}), so old versions of withdrawn markets may remain; run "
                 "publish again"
             )
@@ -127,3 +145,129 @@ class Copies:
         while (left := until - time.monotonic()) > 0:
             time.sleep(min(_WAIT_STEP_S, left))
             self._lease.renew_if_needed()
+
+
+# The CDN
+
+#: CloudFront caches by the rewritten path, which may have a prefix; one wildcard counts as one path.
+_EVERYTHING: Final = "/*"
+#: The longest wait for CloudFront or the command, and how often the lease is looked at meanwhile.
+_PATIENCE_S: Final = 15 * 60
+_STEP_S: Final = 1.0
+
+
+def is_configured(config: Config) -> bool:
+    """Whether there is a CDN to invalidate."""
+    return bool(config.publish.cloudfront_distribution or config.publish.purge_command)
+
+
+class Cdn:
+    """The configured CDN. `keep_lease` is called every `step_s` while waiting; what it raises ends the wait."""
+
+    def __init__(
+        self,
+        config: Config,
+        keep_lease: Callable[[], object],
+        *,
+        patience_s: float = _PATIENCE_S,
+        step_s: float = _STEP_S,
+    ) -> None:
+        #: Files of downloads may have an address of their own.
+        self._places = dict.fromkeys(f"{url}/{API_VERSION}/" for url in (config.base_url, config.files_url))
+        self._command = config.publish.purge_command
+        self._keep_lease = keep_lease
+        self._patience_s = patience_s
+        self._step_s = step_s
+        distribution = config.publish.cloudfront_distribution
+        self._cloudfront = _CloudFront(distribution, next(iter(self._places))) if distribution else None
+
+    def invalidate(self) -> None:
+        """Ask for all cached copies to be removed, everywhere; raise StoreError if that fails anywhere."""
+        failures = []
+        for ask in (self._ask_cloudfront, self._run_command):
+            try:
+                ask()
+            except StoreError as error:
+                failures.append(str(error))
+        if failures:
+            raise StoreError("; ".join(failures))
+
+    def wait(self) -> None:
+        """Wait until the last invalidation is complete; raise StoreError if that takes too long."""
+        until = time.monotonic() + self._patience_s
+        while self._cloudfront and not self._cloudfront.is_complete():
+            if time.monotonic() > until:
+                raise self._cloudfront.late(self._patience_s)
+            time.sleep(self._step_s)
+            self._keep_lease()
+
+    def _ask_cloudfront(self) -> None:
+        if self._cloudfront:
+            self._cloudfront.invalidate()
+
+    def _run_command(self) -> None:
+        if self._command:
+            for place in self._places:
+                _run([*self._command, place], Runner("PURGE_", self._patience_s, self._step_s, self._keep_lease))
+
+
+class _CloudFront:
+    def __init__(self, distribution: str, place: str) -> None:
+        # boto3 takes a third of a second to import, and most runs withdraw nothing.
+        import boto3  # noqa: PLC0415
+        from botocore.exceptions import BotoCoreError, ClientError  # noqa: PLC0415
+
+        self._errors = (BotoCoreError, ClientError)
+        self._distribution = distribution
+        self._place = place
+        self._id = ""
+        with self._explained("cloudfront:CreateInvalidation"):
+            # CloudFront is global, and its API is in this region.
+            self._client = boto3.client("cloudfront", region_name="us-east-1")
+
+    def invalidate(self) -> None:
+        """Begin to remove all cached copies."""
+        with self._explained("cloudfront:CreateInvalidation"):
+            made = self._client.create_invalidation(
+                DistributionId=self._distribution,
+                InvalidationBatch={
+                    "Paths": {"Quantity": 1, "Items": [_EVERYTHING]},
+                    "CallerReference": secrets.token_hex(16),
+                },
+            )
+        self._id = made["Invalidation"]["Id"]
+
+    def is_complete(self) -> bool:
+        """Whether the last invalidation has reached every cache."""
+        with self._explained("cloudfront:GetInvalidation"):
+            found = self._client.get_invalidation(DistributionId=self._distribution, Id=self._id)
+        return found["Invalidation"]["Status"].lower() == "completed"
+
+    def late(self, patience_s: float) -> StoreError:
+        """The error for an invalidation that is not complete within so many seconds."""
+        return self._failed(
+            f"invalidation {self._id} is not complete after {patience_s / 60:.0f} minutes", "run publish again"
+        )
+
+    @contextmanager
+    def _explained(self, permission: str) -> Iterator[None]:
+        try:
+            yield
+        except self._errors as error:
+            raise self._failed(str(error), f"allow {permission}, then run publish again") from error
+
+    def _failed(self, what: str, remedy: str) -> StoreError:
+        return StoreError(
+            f"publish.cloudfront_distribution {self._distribution}: {what}; copies of withdrawn markets under "
+            f"{self._place} may remain there; {remedy}"
+        )
+
+
+def _run(command: list[str], runner: Runner) -> None:
+    try:
+        runner.run(command)
+    except CommandError as error:
+        raise StoreError(
+            f"publish.purge_command: {error}; copies of withdrawn markets may remain in the CDN; fix the command, then "
+            "run publish again"
+        ) from error

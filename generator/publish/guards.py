@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from datetime import timedelta
 from typing import Any, Self
 
@@ -38,6 +38,17 @@ class LiftedGuards:
     def of(cls, accepted: AbstractSet[str]) -> Self:
         """Those that options name."""
         return cls(**{one.name: one.name.replace("_", "-") in accepted for one in fields(cls)})
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the operator asks: guards to lift, an audit of the store, to delete every retired generation now."""
+
+    lifted: LiftedGuards = field(default_factory=LiftedGuards)
+    is_verifying: bool = False
+    purges_retired: bool = False
+    #: Readers see nothing of it, so no CDN is invalidated and no follower told.
+    is_dry: bool = False
 
 
 def require_fit(folder: Output, shape: Mapping[str, Any]) -> Manifest:

@@ -6,13 +6,14 @@ A publisher that cannot be sure that its lease still holds stops by itself, befo
 import os
 import secrets
 import socket
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from threading import RLock
-from typing import Final
+from typing import Final, Self
 
 from generator import process_identity
 from generator.api.forms import instant
-from generator.config.settings import LONGEST_LEASE
+from generator.config.settings import LONGEST_LEASE, Config
 from generator.errors import BusyError, OutcomeUnknownError, StoreError
 from generator.models import replaced
 from generator.publish import record
@@ -45,7 +46,7 @@ class Lease:
     """The store's record as last read or written (`published`), the store's time then (`now`), and the hold on it."""
 
     def __init__(self, store: Store, duration: timedelta, folder: Output | None = None) -> None:
-        self._store = Watched(store)
+        self._store = store
         self._owner = secrets.token_hex(16)
         self._duration = duration
         self._states = StoredStates(self._store, self._require_valid_if_held, folder)
@@ -114,14 +115,18 @@ class Lease:
         if self._found:
             refuse_running(self._store.name, self._found, self.now)
 
-    def take(self, wanted: Published, touched: tuple[str, ...]) -> None:
-        """Take or renew the lease: put `wanted` as the record, with this publisher at work on the `touched` objects."""
-        self._put(wanted, touched)
+    def take(self, wanted: Published, touched: tuple[str, ...]) -> Published:
+        """Take or renew the lease: put `wanted` as the record, with this publisher at work on the `touched` objects.
 
-    def release(self, wanted: Published) -> None:
-        """Put `wanted` as the record, with nobody at work."""
-        self._put(wanted, None)
+        Returns the record as it was put.
+        """
+        return self._put(wanted, touched)
+
+    def release(self, wanted: Published) -> Published:
+        """Put `wanted` as the record, with nobody at work; returns it as it was put."""
+        released = self._put(wanted, None)
         self._since = ""
+        return released
 
     def _work(self, touched: tuple[str, ...]) -> Work:
         """The entry which says that this publisher is at work from now on."""
@@ -136,11 +141,6 @@ class Lease:
             deadline=instant(datetime.fromisoformat(self.now) + self._duration + _RESOLUTION),
             touched=touched,
         )
-
-    @property
-    def is_unanswered(self) -> bool:
-        """Whether a put of the record, or a put or deletion of a state, got no answer."""
-        return self._store.is_unanswered
 
     def sweep(self) -> None:
         """Delete states that the record no longer names (see `StoredStates.sweep`)."""
@@ -208,12 +208,13 @@ class Lease:
         if with_retries(lambda: self._store.head(record.KEY)) != self._etag:
             raise self._overtaken()
 
-    def _put(self, wanted: Published, touched: tuple[str, ...] | None) -> None:
+    def _put(self, wanted: Published, touched: tuple[str, ...] | None) -> Published:
         """Put the record, after the state that it names; `touched` is None if nobody is to be at work."""
         root, said = self._states.written(wanted, self.published, touched or (), self._sequence + 1, self.now)
         root = self._put_root(root, None if touched is None else said)
         work = replaced(root.work, touched=touched) if root.work and touched is not None else None
         self.published = replaced(wanted, work=work, sequence=root.sequence)
+        return self.published
 
     def _put_root(self, root: Published, touched: tuple[str, ...] | None) -> Published:
         """Put the record's root, once the state that it names is stored; return it as it was put.
@@ -237,7 +238,24 @@ class Lease:
         return root
 
     def _overtaken(self) -> BusyError:
-        return BusyError(f"{self._store.name}: another publisher was faster; what it published is whole. run again")
+        return BusyError(
+            f"{self._store.name}: another publisher replaced the record first, and its publish is complete; run again"
+        )
+
+
+@dataclass(frozen=True)
+class Target:
+    """Where to publish: the store, the lease on its record, and the settings."""
+
+    store: Watched
+    lease: Lease
+    config: Config
+
+    @classmethod
+    def of(cls, store: Store, config: Config, folder: Output | None = None) -> Self:
+        """A store whose record was not read yet; `folder` is the one that is published from, if there is one."""
+        watched = Watched(store)
+        return cls(watched, Lease(watched, config.publish.lease, folder), config)
 
 
 def root(store: Store) -> tuple[Published | None, str | None]:

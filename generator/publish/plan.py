@@ -76,6 +76,10 @@ class GenerationStep:
         """The objects to upload or delete."""
         return (key for key in generations.object_keys(self.list_name, self.entry) if key not in self.shared)
 
+    def as_due(self, now: str) -> Retired:
+        """What the record says of the generation until it is deleted."""
+        return Retired(list=self.list_name, retired_at=now, **dict(self.entry))
+
     @property
     def objects(self) -> int:
         """The number of objects to upload or delete."""
@@ -92,10 +96,12 @@ class Plan:
     """Everything a publish will do, in groups carried out one after the other; `final` is the resulting manifest.
 
     `due` generations are deleted last; those of them that earlier runs had left to delete, the `leftovers`, first: into
-    them nothing leads already. `purges` says that cached copies must be invalidated.
+    them nothing leads already. `purges` says that cached copies must be invalidated. Retirement was judged `at` an
+    instant.
     """
 
     final: Manifest
+    at: str
     withdrawals: tuple[Step, ...]
     generations: tuple[GenerationStep, ...]
     uploads: tuple[Step, ...]
@@ -194,6 +200,7 @@ def plan(built: Manifest, record: Published, rules: Rules) -> Plan:
     first = details | {step.key for step in deletions if keys.is_detail(step.key) and step.key not in before.objects}
     return Plan(
         final=final,
+        at=rules.now,
         withdrawals=tuple(step for step in deletions if step.key in first),
         generations=tuple(_generations(built, before, rules.doubts)),
         uploads=tuple(uploads),

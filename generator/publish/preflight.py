@@ -12,7 +12,7 @@ from generator.api import forms
 from generator.config.settings import Config
 from generator.errors import CheckError, StoreError
 from generator.findings import CLOCK_TOLERANCE, Finding, clocks, error, fine, tried, warning
-from generator.publish import blocklist, exposure, lease, store_checks
+from generator.publish import blocklist, copies, lease, store_checks
 from generator.publish.lease import Lease
 from generator.publish.record import Published, Work
 from generator.stores.factory import open_store
@@ -175,7 +175,7 @@ class _StoreCheck:
     def exposure(self) -> Iterator[Finding]:
         """Whether anybody can write to the store, or read what is not for readers."""
         yield from _warnings(self._ask(partial(store_checks.open_to_everyone, self._store)))
-        yield from map(warning, self._ask(lambda: [*exposure.warnings(self._store, self._config)]))
+        yield from map(warning, self._ask(lambda: [*store_checks.exposed(self._store, self._config)]))
 
     def versions(self) -> Iterator[Finding]:
         """Whether withdrawn texts remain as old versions."""
@@ -184,7 +184,7 @@ class _StoreCheck:
     def copies(self) -> Iterator[Finding]:
         """Whether a CDN in front of a bucket can be invalidated."""
         if self._config.publish.bucket():
-            yield from _warnings(store_checks.unnamed_cdn(self._config, self._published))
+            yield from _warnings(copies.unnamed_cdn(self._config, self._published))
 
     def _ask(self, ask: Callable[[], Answer]) -> Answer:
         """Ask without retries: a store that does not answer is a finding."""

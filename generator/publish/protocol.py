@@ -1,360 +1,360 @@
 """The publish protocol: readers always see a complete state, and nothing is lost when a run is cut short.
 
-    intend    the record names everything about to be written, and who writes until when
-    look      the blocked list as it is now, with the hold: a takedown may have ended since it was read, a build may
-              have been put on hold; a later takedown or hold finds the lease
-    apply     details of withdrawn markets are deleted; generations, details, documents, dump, lists, `build.json` put
-    commit    the record says what is published now
-    check     the blocked list again: a takedown, which deletes details at once, may wait for the lease with the rest,
-              or have been killed while it waited; in doubt, a listing of the store, too
-    sweep     generations that are due are deleted, cached copies invalidated
-    release   the record says that nobody is at work
-    notify    followers are told, by a command
-
+Each station takes a `Run` and returns it as it goes on; `publish` has their order, which the package's docstring draws.
 A run that ends anywhere leaves a record from which the next one finishes the work. Every put of the record or of a
 mutable object is conditional, so one of two concurrent publishers is refused.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Final
+from typing import Any, Final, Self
 
 from generator.api.forms import instant
-from generator.config.settings import Config
-from generator.errors import DamageError, PublicMarketsError
+from generator.errors import DamageError, PublicMarketsError, StoreError
 from generator.models import replaced
 from generator.progress import Progress
-from generator.publish import audit, blocklist, commands, invalidation, record, store_checks
+from generator.publish import audit, blocklist, commands, copies, store_checks
 from generator.publish import plan as planning
 from generator.publish.apply import Applier, Tally
-from generator.publish.audit import Audit, stray_details
-from generator.publish.content import Content
+from generator.publish.audit import Audit, Doubt, stray_details
 from generator.publish.copies import Copies
-from generator.publish.doubt import Doubt
-from generator.publish.lease import Lease
-from generator.publish.plan import NO_DOUBTS, Doubts, GenerationStep, Plan, Rules
-from generator.publish.record import Published
-from generator.stores.store import Store, Watched
-from generator.tree import generations, last_publish, manifest
+from generator.publish.guards import Options
+from generator.publish.lease import Lease, Target
+from generator.publish.plan import NO_DOUBTS, Doubts, Plan, Rules
+from generator.publish.record import IN_FLIGHT, Published
+from generator.publish.withdrawal import Content
+from generator.stores.store import Watched
+from generator.tree import last_publish, manifest
 from generator.tree.blocklist import BlockedList, HeldError
 from generator.tree.folder import Output
-from generator.tree.manifest import Retired
 
-
-@dataclass(frozen=True)
-class Target:
-    """Where to publish: the store, the lease on its record (read already), and the settings."""
-
-    store: Store
-    lease: Lease
-    config: Config
-
-    @classmethod
-    def of(cls, store: Store, config: Config) -> "Target":
-        """A store whose record was not read yet."""
-        return cls(store, Lease(store, config.publish.lease), config)
-
-
-@dataclass(frozen=True)
-class Extras:
-    """What a run does besides publishing: audit the store, delete every retired generation now."""
-
-    is_verifying: bool = False
-    purges_retired: bool = False
-    #: Readers see nothing of it, so no CDN is invalidated and no follower told.
-    is_dry: bool = False
-
-
-_NO_EXTRAS: Final = Extras()
+_NO_OPTIONS: Final = Options()
 _NOBODY: Final = BlockedList()
 
 
-class Publisher:
-    """Brings a store to the state of a content: `prepare`, `plan`, then `publish` the plan."""
+@dataclass(frozen=True)
+class Run:
+    """A publish on its way: what is to be published, what is known of the store, and what was done so far.
 
-    def __init__(
-        self,
+    `record` is the store's as it was put last, with what it is to say next; `blocked` is the blocked list as last read.
+    `doubts` are what a look at the store found and the `plan` settles; `doubt` says until when there may be more.
+    `is_audited`: the whole store was compared. `is_begun`: objects may have been put.
+    """
+
+    target: Target
+    content: Content
+    progress: Progress
+    options: Options
+    blocked: BlockedList
+    record: Published
+    plan: Plan
+    tally: Tally
+    doubt: Doubt
+    doubts: Doubts = NO_DOUBTS
+    is_audited: bool = False
+    is_begun: bool = False
+
+    @classmethod
+    def of(
+        cls,
         target: Target,
         content: Content,
         progress: Progress,
-        extras: Extras = _NO_EXTRAS,
+        options: Options = _NO_OPTIONS,
         blocked: BlockedList = _NOBODY,
-    ) -> None:
-        self._store, self._lease, self._config = Watched(target.store), target.lease, target.config
-        self._extras = extras
-        self._progress = progress
-        self._doubts = NO_DOUBTS
-        self._probed_at = self._planned_at = ""
-        self._blocked = blocked  # as last read
-        self._doubt = Doubt(self._store, self._lease)
-        self._is_audited = False
-        #: Whether readers see something new, of which nobody was told.
-        self._is_news = False
-        self.content = content
-        self.tally = Tally()
-        self._applier = Applier(self._store, self._lease, content.folder, progress, self.tally)
-
-    # Before anything is written
-
-    def prepare(self) -> None:
-        """Refuse a store that ignores conditional puts: checked once a week, and when verifying."""
-        proof = store_checks.proof(
-            self._store, self._lease.published, self._config, self._lease.now, is_verifying=self._extras.is_verifying
-        )
-        self.tally.warnings += proof.warnings
-        self._probed_at = proof.probed_at
-
-    def withdraw(self, ids: frozenset[str]) -> None:
-        """Take markets out of what is to be published."""
-        self.content = self.content.without(ids)
-
-    def plan(self) -> Plan:
-        """Compare the content with the record, and with the store itself when verifying."""
-        found = self._audit() if self._extras.is_verifying else self._look()
-        self._doubt.is_new(found)
-        self._recover(found)
-        plan = self._plan()
-        if plan.is_empty(self._record()):
-            # Any other plan deletes the details of all blocked markets, which takes one request.
-            stray = stray_details(self._store, self._record(), self._blocked.ids())
-            if stray != self._doubts:
-                self._recover(stray)
-                plan = self._plan()
-        self.tally.retained = generations.total(plan.final.generations()) - generations.total(
-            plan.final.current_generations()
-        )
-        return plan
-
-    def _plan(self) -> Plan:
-        built = self.content.built
-        # The operator's clock, or the store's, which all publishers share.
-        is_clock_set = manifest.is_clock_set(self._record().built, built)
-        self._planned_at = now = built.as_of if is_clock_set else self._lease.now
-        rules = Rules(
-            now,
-            self._config.cursor.lifetime,
-            self._extras.purges_retired,
-            self._doubts,
-            has_cdn=invalidation.is_configured(self._config),
-        )
-        return planning.plan(built, self._record(), rules)
-
-    def _audit(self) -> Doubts:
-        """Compare all of the store with the record; when verifying, with the folder, too."""
-        self._is_audited = True
-        published, is_verifying = self._lease.published, self._extras.is_verifying
-        found = self._compared(folder=self.content.folder if is_verifying else None)
-        if is_verifying and published and published.are_copies_long and self._config.publish.is_unpurged:
-            # Their headers are wrong, which no listing shows.
-            return replace(found, generations=frozenset(published.built.generations()))
-        return found
-
-    def _look(self) -> Doubts:
-        """Compare the store with the record if requests of other runs may have taken effect since."""
-        # A takedown deletes details without a lease. If it was killed then, or if such a request took effect late, no
-        # record says so; if the takedown was undone, a publish of later data has looked after that.
-        published, now = self._record(), datetime.fromisoformat(self._lease.now)
-        since = min(now, datetime.fromisoformat(published.built.as_of)) - record.IN_FLIGHT
-        undone = self._blocked.undone_between(instant(since), instant(now + record.IN_FLIGHT))
-        is_doubted = self._doubt.is_on or undone
-        return self._compared(audit.parts(published, self._lease.now)) if is_doubted else NO_DOUBTS
-
-    def _compared(self, prefixes: tuple[str, ...] = audit.EVERYTHING, folder: Output | None = None) -> Doubts:
-        renew = self._lease.renew_if_held
-        return Audit(self._store, self._record(), self.content.built, prefixes, folder, renew).doubts()
-
-    def _recover(self, doubts: Doubts) -> None:
-        self._doubts = doubts
-        if doubts != NO_DOUBTS:
-            self.content = self.content.recovered(doubts)
-
-    def _record(self) -> Published:
-        return self._lease.published or Published(sequence=0, built=self.content.built.emptied(), etags={})
-
-    # The protocol
-
-    def publish(self, plan: Plan) -> None:
-        """Carry out the plan, and those for what comes up in the meantime; then clean up and release the record."""
-        try:
-            self._publish(plan)
-        except (DamageError, HeldError):
-            self._lease.give_up()  # the run goes on from here at once: with another build, or with a withdrawal
-            raise
-
-    def _publish(self, plan: Plan) -> None:
-        if self._is_done(plan):
-            if self._extras.is_verifying:
-                self._lease.look_for_states(purges=False)
-            return
+    ) -> Self:
+        """A run that brings the target, whose record was read, to the state of the content; not compared yet."""
+        published = target.lease.published
+        record = published or Published(sequence=0, built=content.built.emptied(), etags={})
+        plan = _plan(target, content, options, record)
         # A run that was cut short after its commit told nobody.
-        self._is_news = self._record().work is not None
-        self._progress.start(plan.steps)
-        pending: Plan | None = plan
-        is_begun = False
-        while pending is not None:
-            plan, before = pending, self._record()
-            self._intend(plan, before)
-            pending = self._plan_without_blocked(plan, is_begun=is_begun)
-            if pending is None:
-                is_begun = True
-                self._commit(plan, before, self._apply(plan))
-                pending = self._amended(plan)
-        self.tally.warnings += self.content.warnings
-        try:
-            self._finish(plan)
-        except PublicMarketsError:
-            self._notify()  # what failed came after the commit
-            raise
-        self._notify()
-        self._doubt.require_settled()
+        tally = Tally(is_news=record.work is not None)
+        return cls(target, content, progress, options, blocked, record, plan, tally, Doubt.of(target.lease))
 
-    def _notify(self) -> None:
-        if self._is_news and not self._extras.is_dry:
-            self.tally.warnings += commands.notify(self._config, self._record().built)
+    @property
+    def lease(self) -> Lease:
+        """The hold on the store's record."""
+        return self.target.lease
 
-    def _is_done(self, plan: Plan) -> bool:
-        published = self._lease.published
-        # A new probe must be recorded, or every run would probe again.
-        is_settled = published is not None and published.is_settled(self._lease.now) and not self._probed_at
-        return is_settled and plan.is_empty(self._record())
+    @property
+    def store(self) -> Watched:
+        """The store that is published to."""
+        return self.target.store
 
-    def _plan_without_blocked(self, plan: Plan, *, is_begun: bool) -> Plan | None:
-        """Another plan if markets were blocked since this one was made: nothing of it may be put.
+    @property
+    def applier(self) -> Applier:
+        """What carries out steps of the plan."""
+        return Applier(self.store, self.lease, self.content.folder, self.progress, self.tally)
 
-        Raise HeldError if the store was put on hold; once a run has begun to put objects, a hold waits for it.
-        """
-        # Whoever blocks a market from now on finds the lease held, and waits.
-        blocked = self._blocked_since(plan)
-        if self._blocked.hold and self.content.is_build and not is_begun and not self._extras.is_dry:
-            raise HeldError(self._store.name, self._blocked.hold, has_target=True)
-        return self._plan_without(blocked) if blocked else None
+    @property
+    def doubted_until(self) -> str:
+        """What the record is to say of the time in which the store may hold what no record says."""
+        return self.doubt.left(self.lease.now, is_unanswered=self.store.is_unanswered)
 
-    def _plan_without(self, blocked: frozenset[str]) -> Plan:
-        self.content = self.content.without(blocked)
-        if blocked & (plan := self._plan()).final.markets.keys():
-            raise RuntimeError("blocked markets were taken out of what is published, and are still part of it")
-        return plan
-
-    def _apply(self, plan: Plan) -> Mapping[str, str]:
-        """Carry out the plan; returns the ETags of the mutable objects that were put."""
-        touched = self._touched(plan)
-        work = self._record().work
-        if work is None or work.touched != touched:
-            self._lease.take(self._record(), touched)
-        self._applier.withdraw(plan, self._blocked_details(plan))
-        self._sweep_leftovers(plan)
-        self._applier.upload_generations(plan.generations)
-        last_publish.begin(self.content.folder, plan.final, self._config.publish.target)
-        return self._applier.replace(plan)
-
-    def _sweep_leftovers(self, plan: Plan) -> None:
-        if plan.leftovers:
-            self._applier.sweep_early(plan.leftovers)
-            swept = {step.pair for step in plan.leftovers}
-            published = self._record()
-            due = tuple(entry for entry in published.due if entry.pair not in swept)
-            self._lease.take(replaced(published, due=due), self._touched(plan))
-
-    def _intend(self, plan: Plan, before: Published) -> None:
-        final = plan.final
-        intended = manifest.intend(before.built, final.current, final.markets, self._lease.now, final)
-        uploading = {step.pair for step in plan.generations}
-        due = tuple(entry for entry in before.due if entry.pair not in uploading)
-        probed_at = self._probed_at or before.probed_at
-        is_long = bool(plan.generations) and invalidation.is_configured(self._config)
-        update = {
-            "built": intended,
-            "due": due,
-            "probed_at": probed_at,
-            "doubted_until": self._doubt.until(),
-            "are_copies_long": before.are_copies_long or is_long,
-            "is_held": before.is_held and not self.content.is_build,
-        }
-        self._lease.take(replaced(before, **update), self._touched(plan))
-        self._lease.sweep()
-
-    def _commit(self, plan: Plan, before: Published, put: Mapping[str, str]) -> None:
-        published, touched = self._record(), frozenset(plan.touched())
-        built = plan.final
-        if not built.is_clock_set:
-            # Until now, walks have begun in what this run replaced.
-            built = manifest.retired_at(built, self._planned_at, instant(self._store.now()))
-        committed = replaced(
-            published,
-            built=built,
-            etags={key: etag for key, etag in {**before.etags, **put}.items() if key in put or key not in touched},
-            due=tuple(_as_due(step, self._lease.now) for step in plan.due),
-            are_caches_stale=plan.purges or published.are_caches_stale,
-            are_versions_kept=plan.purges,
-            are_copies_long=published.are_copies_long
-            and not (plan.puts_all_generations and self._config.publish.is_unpurged),
-            doubted_until=self._doubt.until(),
-        )
-        self._is_news |= plan.is_news
-        has_more = plan.due or plan.purges or self._may_have_lost_states()
-        if plan.shows_markets or has_more:
-            self._lease.take(committed, ())
-        else:
-            self._lease.release(committed)
-        last_publish.LastPublish.of(built, self._config.publish.target).save(self.content.folder)
-
-    def _amended(self, plan: Plan) -> Plan | None:
-        """The plan for what came up while the last one was carried out; None if nothing did."""
-        if blocked := self._blocked_since(plan):
-            self._doubts = NO_DOUBTS
-            return self._plan_without(blocked)
-        if self.tally.found_altered and not self._is_audited:
-            # Somebody altered objects, so the record may be wrong about others, too.
-            self._doubts = self._audit()
-        elif self._record().work and (doubts := self._look()) != NO_DOUBTS:
-            if not self._doubt.is_new(doubts):
-                return None
-            self._recover(doubts)
-        else:
-            return None
-        return self._plan()
-
-    def _blocked_since(self, plan: Plan) -> frozenset[str]:
-        """The markets of the plan that were blocked since it was made."""
-        if plan.shows_markets or self._blocked.ids():
-            self._blocked = blocklist.read(self._store)
-            if self.content.is_build:
-                blocklist.require_whole(self._store, self._blocked)
-        return self._blocked.ids() & plan.final.markets.keys()
-
-    def _blocked_details(self, plan: Plan) -> frozenset[str]:
-        """Every detail of a blocked market: a late request may have put one of which the record knows nothing."""
-        return frozenset(self._record().built.all_details(self._blocked.ids()) - plan.final.objects.keys())
-
-    def _touched(self, plan: Plan) -> tuple[str, ...]:
-        """Every mutable object that the plan puts or deletes, and those details."""
-        return (*plan.touched(), *sorted(self._blocked_details(plan).difference(plan.touched())))
-
-    def _may_have_lost_states(self) -> bool:
+    def may_have_lost_states(self) -> bool:
         """Whether somebody may have put a state that no record names."""
-        return self._doubt.is_on or self._extras.is_verifying or bool(self._doubt.until())
+        return self.doubt.is_on or self.options.is_verifying or bool(self.doubted_until)
 
-    def _finish(self, plan: Plan) -> None:
-        published = self._record()
-        if published.work is None:
-            return
-        self._applier.sweep(plan)
-        if plan.purges or self._lease.has_states or self._may_have_lost_states():
-            self._lease.look_for_states(purges=plan.purges)
-        self._store.flush()  # or what was deleted might come back after a power failure, unknown to the record
-        swept = replaced(published, due=(), doubted_until=self._doubt.until())
-        copies = Copies(self._store, self._lease, self._config, has_readers=not self._extras.is_dry)
-        try:
-            if plan.purges:
-                swept = copies.end(swept)
-        except PublicMarketsError:
-            self._lease.release(swept)
-            raise
-        self._lease.release(swept)
-        self.tally.warnings += copies.warnings
-        copies.require_ended()
+    def blocked_details(self) -> frozenset[str]:
+        """Every detail of a blocked market: a late request may have put one of which the record knows nothing."""
+        return frozenset(self.record.built.all_details(self.blocked.ids()) - self.plan.final.objects.keys())
+
+    def touched(self) -> tuple[str, ...]:
+        """Every mutable object that the plan puts or deletes, and those details."""
+        planned = self.plan.touched()
+        return (*planned, *sorted(self.blocked_details().difference(planned)))
+
+    def recorded(self, touched: tuple[str, ...], **update: Any) -> Self:
+        """Put the record with what it says from now on, and with this run at work on the `touched` objects."""
+        return replace(self, record=self.lease.take(replaced(self.record, **update), touched))
+
+    def replanned(self, content: Content, doubts: Doubts) -> Self:
+        """The run with another plan, from what was recorded last."""
+        plan = _plan(self.target, content, self.options, self.record, doubts)
+        return replace(self, content=content, doubts=doubts, plan=plan)
+
+    def settling(self, found: Doubts) -> Self:
+        """The run with a plan that settles what a look at the store found, unless there was one for the same before."""
+        if found == NO_DOUBTS:
+            return self
+        run = replace(self, doubt=self.doubt.noting(found, self.lease.now))
+        return run if run.doubt.unsettled else run.replanned(self.content.recovered(found), found)
+
+    def without_blocked(self) -> Self:
+        """The run with another plan if markets of this one are blocked in the list as it was read last."""
+        blocked = self.blocked.ids() & self.plan.final.markets.keys()
+        if not blocked:
+            return self
+        run = self.replanned(self.content.without(blocked), self.doubts)
+        if blocked & run.plan.final.markets.keys():
+            raise RuntimeError("blocked markets were taken out of what is published, and are still part of it")
+        return run
 
 
-def _as_due(step: GenerationStep, now: str) -> Retired:
-    return Retired(list=step.list_name, retired_at=now, **dict(step.entry))
+def _plan(target: Target, content: Content, options: Options, published: Published, doubts: Doubts = NO_DOUBTS) -> Plan:
+    built, config = content.built, target.config
+    # The operator's clock, or the store's, which all publishers share.
+    now = built.as_of if manifest.is_clock_set(published.built, built) else target.lease.now
+    has_cdn = copies.is_configured(config)
+    rules = Rules(now, config.cursor.lifetime, options.purges_retired, doubts, has_cdn=has_cdn)
+    return planning.plan(built, published, rules)
+
+
+# Before anything is written
+
+
+def prove(run: Run) -> Run:
+    """Refuse a store that ignores conditional puts: checked once a week, and when verifying."""
+    lease, is_verifying = run.lease, run.options.is_verifying
+    proof = store_checks.proof(run.store, lease.published, run.target.config, lease.now, is_verifying=is_verifying)
+    run.tally.warnings += proof.warnings
+    return replace(run, record=replaced(run.record, probed_at=proof.probed_at or run.record.probed_at))
+
+
+def compare(run: Run) -> Run:
+    """Compare the store with its record when verifying or in doubt, and plan to settle what differs."""
+    is_verifying = run.options.is_verifying
+    run = replace(run, is_audited=is_verifying).settling(_audit(run) if is_verifying else _look(run))
+    if run.plan.is_empty(run.record):
+        # Any other plan deletes the details of all blocked markets, which takes one request.
+        stray = stray_details(run.store, run.record, run.blocked.ids())
+        if stray != NO_DOUBTS:
+            return run.replanned(run.content.recovered(stray), run.doubts.merged(stray))
+    return run
+
+
+def _audit(run: Run) -> Doubts:
+    """Compare all of the store with the record; when verifying, with the folder, too."""
+    is_verifying = run.options.is_verifying
+    doubts = _compared(run, folder=run.content.folder if is_verifying else None)
+    if is_verifying and run.record.are_copies_long and run.target.config.publish.is_unpurged:
+        # Their headers are wrong, which no listing shows.
+        return replace(doubts, generations=frozenset(run.record.built.generations()))
+    return doubts
+
+
+def _look(run: Run) -> Doubts:
+    """Compare the store with the record if requests of other runs may have taken effect since."""
+    # A takedown deletes details without a lease. If it was killed then, or if such a request took effect late, no
+    # record says so; if the takedown was undone, a publish of later data has looked after that.
+    now = datetime.fromisoformat(run.lease.now)
+    since = min(now, datetime.fromisoformat(run.record.built.as_of)) - IN_FLIGHT
+    is_undone = run.blocked.undone_between(instant(since), instant(now + IN_FLIGHT))
+    if not (run.doubt.is_on or is_undone):
+        return NO_DOUBTS
+    return _compared(run, audit.parts(run.record, run.lease.now))
+
+
+def _compared(run: Run, prefixes: tuple[str, ...] = audit.EVERYTHING, folder: Output | None = None) -> Doubts:
+    return Audit(run.store, run.record, run.content.built, prefixes, folder, run.lease.renew_if_held).doubts()
+
+
+# The stations
+
+
+def publish(run: Run) -> Run:
+    """Carry out the plan, and those for what comes up in the meantime; then clean up and release the record."""
+    if _is_done(run):
+        if run.options.is_verifying:
+            run.lease.look_for_states(purges=False)
+        return run
+    run.progress.start(run.plan.steps)
+    try:
+        while (latest := _pass(run)).plan is not run.plan:
+            run = latest
+    except (DamageError, HeldError):
+        run.lease.give_up()  # the run goes on from here at once: with another build, or with a withdrawal
+        raise
+    run.tally.warnings += run.content.warnings
+    try:
+        release(sweep(latest))
+    except PublicMarketsError:
+        notify(latest)  # what failed came after the commit
+        raise
+    notify(latest)
+    run.tally.faults += latest.doubt.faults(run.store)
+    if run.tally.faults:
+        raise StoreError("; ".join(run.tally.faults))
+    return latest
+
+
+def _is_done(run: Run) -> bool:
+    published = run.lease.published
+    if published is None or not published.is_settled(run.lease.now):
+        return False
+    # A new probe must be recorded, or every run would probe again.
+    return published.probed_at == run.record.probed_at and run.plan.is_empty(run.record)
+
+
+def _pass(run: Run) -> Run:
+    """Take a plan through the stations; the run that comes out has another plan if there is more to do."""
+    looked = look(intend(run))
+    return looked if looked.plan is not run.plan else check(commit(apply(looked)))
+
+
+def intend(run: Run) -> Run:
+    """Name in the record whatever is about to be written, and who writes until when."""
+    before, plan = run.record, run.plan
+    uploading = {step.pair for step in plan.generations}
+    is_long = bool(uploading) and copies.is_configured(run.target.config)
+    run = run.recorded(
+        run.touched(),
+        built=manifest.intend(before.built, plan.final.current, plan.final.markets, run.lease.now, plan.final),
+        due=tuple(entry for entry in before.due if entry.pair not in uploading),
+        doubted_until=run.doubted_until,
+        are_copies_long=before.are_copies_long or is_long,
+        is_held=before.is_held and not run.content.is_build,
+    )
+    run.lease.sweep()
+    return run
+
+
+def look(run: Run) -> Run:
+    """Read the blocked list: a takedown may have ended since it was read, or a hold may have been set.
+
+    Whoever blocks a market or sets a hold from now on finds the lease held, and waits. Raise HeldError if the store is
+    on hold; once a run has begun to put objects, a hold waits for it.
+    """
+    run = _with_blocked(run)
+    if run.blocked.hold and run.content.is_build and not run.is_begun and not run.options.is_dry:
+        raise HeldError(run.store.name, run.blocked.hold, has_target=True)
+    return run.without_blocked()
+
+
+def apply(run: Run) -> Run:
+    """Carry out the plan, but for what is due: first the details of withdrawn markets go, then new objects come."""
+    run = replace(run, is_begun=True)
+    plan, touched, applier = run.plan, run.touched(), run.applier
+    if run.record.work is None or run.record.work.touched != touched:
+        run = run.recorded(touched)
+    applier.withdraw(plan, run.blocked_details())
+    if plan.leftovers:
+        applier.sweep_early(plan.leftovers)
+        swept = {step.pair for step in plan.leftovers}
+        run = run.recorded(touched, due=tuple(entry for entry in run.record.due if entry.pair not in swept))
+    applier.upload_generations(plan.generations)
+    last_publish.begin(run.content.folder, plan.final, run.target.config.publish.target)
+    put, planned = applier.replace(plan), frozenset(plan.touched())
+    etags = {key: etag for key, etag in {**run.record.etags, **put}.items() if key in put or key not in planned}
+    return replace(run, record=replaced(run.record, etags=etags))
+
+
+def commit(run: Run) -> Run:
+    """Say in the record what is published now."""
+    plan, published, config = run.plan, run.record, run.target.config.publish
+    built = plan.final
+    if not built.is_clock_set:
+        # Until now, walks have begun in what this run replaced.
+        built = manifest.retired_at(built, plan.at, instant(run.store.now()))
+    committed = replaced(
+        published,
+        built=built,
+        due=tuple(step.as_due(run.lease.now) for step in plan.due),
+        are_caches_stale=plan.purges or published.are_caches_stale,
+        are_versions_kept=plan.purges,
+        are_copies_long=published.are_copies_long and not (plan.puts_all_generations and config.is_unpurged),
+        doubted_until=run.doubted_until,
+    )
+    run.tally.is_news |= plan.is_news
+    has_more = plan.shows_markets or plan.due or plan.purges or run.may_have_lost_states()
+    recorded = run.lease.take(committed, ()) if has_more else run.lease.release(committed)
+    last_publish.LastPublish.of(built, config.target).save(run.content.folder)
+    return replace(run, record=recorded, doubts=NO_DOUBTS)
+
+
+def check(run: Run) -> Run:
+    """Look again for what came up while the plan was carried out.
+
+    A takedown, which deletes details at once, may wait for the lease with the rest, or have been killed while waiting.
+    """
+    run = _with_blocked(run)
+    amended = run.without_blocked()
+    if amended is not run:
+        return amended
+    if run.tally.found_altered and not run.is_audited:
+        # Somebody altered objects, so the record may be wrong about others, too.
+        return replace(run, is_audited=True).settling(_audit(run))
+    return run.settling(_look(run)) if run.record.work else run
+
+
+def _with_blocked(run: Run) -> Run:
+    """The run with the blocked list as it is now, if the plan may show what it blocks."""
+    if not (run.plan.shows_markets or run.blocked.ids()):
+        return run
+    blocked = blocklist.read(run.store)
+    if run.content.is_build:
+        blocklist.require_whole(run.store, blocked)
+    return replace(run, blocked=blocked)
+
+
+def sweep(run: Run) -> Run:
+    """Delete what is due, and end the copies of what was withdrawn, which is left to the next run if it fails."""
+    if run.record.work is None:
+        return run
+    plan, lease = run.plan, run.lease
+    run.applier.sweep(plan)
+    if plan.purges or lease.has_states or run.may_have_lost_states():
+        lease.look_for_states(purges=plan.purges)
+    run.store.flush()  # or what was deleted might come back after a power failure, unknown to the record
+    swept = replaced(run.record, due=(), doubted_until=run.doubted_until)
+    try:
+        if plan.purges:
+            held = Copies(run.store, lease, run.target.config, has_readers=not run.options.is_dry)
+            swept = held.end(swept)
+            run.tally.warnings += held.warnings
+            run.tally.faults += held.faults
+    except PublicMarketsError:
+        lease.release(swept)
+        raise
+    return replace(run, record=swept)
+
+
+def release(run: Run) -> Run:
+    """Say in the record that nobody is at work."""
+    return run if run.record.work is None else replace(run, record=run.lease.release(run.record))
+
+
+def notify(run: Run) -> None:
+    """Tell followers that readers see something new."""
+    if run.tally.is_news and not run.options.is_dry:
+        run.tally.warnings += commands.notify(run.target.config, run.record.built)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -12,14 +12,14 @@ from generator.cost import estimate, prices
 from generator.metrics import Samples, sample
 from generator.models import replaced
 from generator.progress import Progress
-from generator.publish import decisions, guards, hold
+from generator.publish import blocklist, decisions, guards, protocol
 from generator.publish.apply import Tally
-from generator.publish.content import BuiltFolder, sync_blocked
-from generator.publish.guards import LiftedGuards
-from generator.publish.lease import Lease
-from generator.publish.plan import Plan
-from generator.publish.protocol import Extras, Publisher, Target
+from generator.publish.blocklist import NO_HOLD
+from generator.publish.guards import LiftedGuards, Options
+from generator.publish.lease import Lease, Target
+from generator.publish.protocol import Run
 from generator.publish.record import Published
+from generator.publish.withdrawal import BuiltFolder, sync_blocked
 from generator.stores.requests import body_of, explaining_outage
 from generator.stores.store import Store
 from generator.tree import files, generations
@@ -31,14 +31,6 @@ from generator.wording import counted
 
 
 @dataclass(frozen=True)
-class Options:
-    """The options of a run."""
-
-    lifted: LiftedGuards = field(default_factory=LiftedGuards)
-    extras: Extras = field(default_factory=Extras)
-
-
-@dataclass(frozen=True)
 class Outcome:
     """What a publish did; `objects` counts those of the build, under `v1/`."""
 
@@ -46,6 +38,7 @@ class Outcome:
     as_of: str
     markets: int
     objects: int
+    retained: int
     requests: int
     tally: Tally
 
@@ -55,7 +48,7 @@ class Outcome:
         return (
             f"published {counted(self.markets, 'market')} as of {self.as_of} to {self.target}: "
             f"{counted(done.uploaded, 'object')} uploaded ({counted(done.uploaded_bytes, 'byte')}), "
-            f"{max(0, self.objects - done.uploaded)} unchanged, {done.deleted} deleted, {done.retained} retained, "
+            f"{max(0, self.objects - done.uploaded)} unchanged, {done.deleted} deleted, {self.retained} retained, "
             f"{counted(self.requests, 'request')}"
         )
 
@@ -65,7 +58,7 @@ class Outcome:
         return (
             f"dry run, nothing was changed; would publish {counted(self.markets, 'market')} as of {self.as_of} to "
             f"{self.target}: upload {counted(would.uploaded, 'object')} ({counted(would.uploaded_bytes, 'byte')}), "
-            f"leave {max(0, self.objects - would.uploaded)} unchanged, delete {would.deleted}, retain {would.retained}"
+            f"leave {max(0, self.objects - would.uploaded)} unchanged, delete {would.deleted}, retain {self.retained}"
         )
 
     def samples(self) -> Samples:
@@ -75,7 +68,7 @@ class Outcome:
             sample("uploaded_objects"): self.tally.uploaded,
             sample("deleted_objects"): self.tally.deleted,
             sample("requests"): self.requests,
-            **hold.NONE,
+            **NO_HOLD,
         }
 
 
@@ -91,7 +84,7 @@ def refuse_other_site(folder: Output, store: Store, config: Config, lifted: Lift
     if lifted.other_site or (built and not guards.is_other_site(built, config)):
         return
     with explaining_outage(store):
-        published = Lease(store, config.publish.lease).read(is_doubted=True, is_brief=True)
+        published = Target.of(store, config).lease.read(is_doubted=True, is_brief=True)
     guards.refuse_other_site(published, config, lifted)
 
 
@@ -115,22 +108,20 @@ class Publication:
         built = BuiltFolder.opened(self.folder, self.shape, self.config.cursor.lifetime)
         guards.refuse_demo(built.built, self.config, self.options.lifted)
         with explaining_outage(store):
-            lease = self._opened_lease()
+            target = self._opened()
+            lease = target.lease
             # Only now: another site's blocked list is none of this one's business.
             blocked = self._blocked(lease.published)
-            warnings = hold.refuse(store, blocked.hold, is_dry=self.options.extras.is_dry)
+            warnings = blocklist.refuse_held(store, blocked.hold, is_dry=self.options.is_dry)
             content = self._content(built, blocked.ids())
             self._refuse_accidents(content.built, lease, blocked.ids())
             content = self._without_past(content, lease.published)
-            target = Target(store, lease, self.config)
-            publisher = Publisher(target, content, progress, self.options.extras, blocked)
-            publisher.prepare()
+            run = protocol.prove(Run.of(target, content, progress, self.options, blocked))
             unblocked = decisions.unblocked_since(self.folder.read(files.REPORT), content.built, blocked.ids())
-            publisher.tally.warnings += (*warnings, *unblocked, *guards.ahead(content.built, lease.now))
-            plan = publisher.plan()
-            guards.refuse_altered(plan, content.built, content.folder)
-        was_published = lease.published is not None and lease.published.built.complete
-        return PlannedPublication(plan, publisher, store, was_published)
+            run.tally.warnings += (*warnings, *unblocked, *guards.ahead(content.built, lease.now))
+            run = protocol.compare(run)
+            guards.refuse_altered(run.plan, content.built, content.folder)
+        return PlannedPublication(run)
 
     def _blocked(self, published: Published | None) -> BlockedList:
         """The store's blocked list; with the hold of a record that a former program put there."""
@@ -150,18 +141,18 @@ class Publication:
         """The content without what it must not show: what is to be purged, and steps between builds that nobody saw."""
         read = partial(body_of, self.store)
         content = content.leading_on(published.built if published else None, read)
-        return content.purged() if self.options.extras.purges_retired else content
+        return content.purged() if self.options.purges_retired else content
 
     def _refuse_costly(self, built: Manifest) -> None:
         cost = estimate.of_report(self.folder.read(files.REPORT))
         guards.refuse_costly(cost, self.config, prices.load(self.config), frozenset(built.markets))
 
-    def _opened_lease(self) -> Lease:
-        """The store's record, read; raise OtherSiteError if it is another site's."""
-        lease = Lease(self.store, self.config.publish.lease, self.folder)
-        published = lease.read(is_doubted=self.options.extras.is_verifying)
+    def _opened(self) -> Target:
+        """The store with its record, read; raise OtherSiteError if it is another site's."""
+        target = Target.of(self.store, self.config, self.folder)
+        published = target.lease.read(is_doubted=self.options.is_verifying)
         guards.refuse_other_site(published, self.config, self.options.lifted)
-        return lease
+        return target
 
     def _refuse_accidents(self, built: Manifest, lease: Lease, blocked: frozenset[str]) -> None:
         """Raise BusyError if another publisher holds the record, GuardError for what looks like an accident."""
@@ -172,17 +163,18 @@ class Publication:
 
 @dataclass(frozen=True)
 class PlannedPublication:
-    """A publish that the guards let through, and its plan; `was_published` says that the store holds a whole site."""
+    """A publish that the guards let through, with its plan."""
 
-    plan: Plan
-    publisher: Publisher
-    store: Store
-    was_published: bool
+    run: Run
 
     def carry_out(self) -> Outcome:
         """Bring the store to the state of the folder."""
-        with hold.explained(self.store), explaining_outage(self.store, is_published=self.was_published):
-            self.publisher.publish(self.plan)
-        built, tally = self.publisher.content.built, self.publisher.tally
-        objects = len(built.objects) + generations.total(built.current_generations())
-        return Outcome(self.store.name, built.as_of, len(built.markets), objects, self.store.requests, tally)
+        run, store, published = self.run, self.run.store, self.run.lease.published
+        is_published = published is not None and published.built.complete
+        with blocklist.explaining_hold(store), explaining_outage(store, is_published=is_published):
+            run = protocol.publish(run)
+        built = run.content.built
+        current = generations.total(built.current_generations())
+        retained = generations.total(run.plan.final.generations()) - current
+        objects = len(built.objects) + current
+        return Outcome(store.name, built.as_of, len(built.markets), objects, retained, store.requests, run.tally)

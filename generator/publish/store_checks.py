@@ -1,8 +1,11 @@
 """What can be wrong with a store, each with its message; `check` reports all of them, a publish the grave ones."""
 
+import urllib.request
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
+from http.client import HTTPException
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -10,11 +13,12 @@ from generator.api.contract import API_VERSION
 from generator.config import networks
 from generator.config.settings import Config
 from generator.errors import StoreError
-from generator.publish import invalidation
+from generator.publish import record
 from generator.publish.record import Published
 from generator.stores import probes
 from generator.stores.requests import probe, with_retries
 from generator.stores.store import Store, UnsupportedError
+from generator.tree import blocklist
 
 #: How long a store is trusted to honour conditional puts after it has proved it.
 _PROBE_LIFETIME: Final = timedelta(days=7)
@@ -103,24 +107,6 @@ def old_versions(store: Store) -> str | None:
     )
 
 
-def unnamed_cdn(config: Config, published: Published | None) -> str | None:
-    """Whether no CDN is configured, so that its copies outlive a withdrawal."""
-    if invalidation.is_configured(config):
-        return None
-    sentence = (
-        "publish: no CDN is configured, so cached copies of withdrawn markets may remain; set "
-        "publish.cloudfront_distribution or publish.purge_command"
-    )
-    if config.publish.is_unpurged and published and published.are_copies_long:
-        sentence += (
-            "; shared caches may keep pages that were published while one was configured for a year, until "
-            "`public-markets publish --verify` puts them again"
-        )
-    elif config.publish.is_unpurged:
-        sentence += "; until then, shared caches are told to keep pages for 5 minutes only, instead of a year"
-    return sentence
-
-
 def plain_endpoint(config: Config) -> str | None:
     """Whether the store is on another machine and reached without TLS."""
     endpoint = config.publish.endpoint_url
@@ -144,3 +130,45 @@ def unused_endpoint(config: Config) -> str | None:
         f"publish.endpoint_url: has no effect, because publish.target is the directory {publish.target}; write "
         "s3://bucket/prefix if a bucket is meant, or remove publish.endpoint_url"
     )
+
+
+_PRIVATE: Final = (record.KEY, blocklist.KEY)
+_PATIENCE_S: Final = 10
+_AWS: Final = "https://s3.amazonaws.com"
+
+
+def exposed(store: Store, config: Config) -> Iterator[str]:
+    """A warning for each object of publishers that can be read without credentials, with the first such address.
+
+    The record names every object, withdrawn ones included; the blocked list names what was taken down.
+    """
+    for key in _PRIVATE:
+        stored = store.get(key)
+        shown = (address for address in _addresses(config, key) if stored and _is_shown(address, stored.body))
+        if (address := next(shown, None)) is not None:
+            yield (
+                f"{store.name}: anyone can read {key} at {address}, and so learns what was withdrawn; let readers have "
+                f"nothing but {API_VERSION}/"
+            )
+
+
+def _addresses(config: Config, key: str) -> Iterator[str]:
+    """Where readers may find an object of the store."""
+    if (found := config.publish.bucket()) is not None:
+        bucket, prefix = found
+        yield f"{(config.publish.endpoint_url or _AWS).rstrip('/')}/{bucket}/{prefix}{key}"
+        if config.publish.endpoint_url is None:
+            yield f"https://{bucket}.s3.amazonaws.com/{prefix}{key}"
+    for base in dict.fromkeys((config.base_url, config.dumps.base_url)):
+        if base:
+            yield f"{base}/{key}"
+
+
+def _is_shown(address: str, body: bytes) -> bool:
+    """Whether a request without credentials is answered with exactly this body."""
+    request = urllib.request.Request(address, headers={"User-Agent": "public-markets"})  # noqa: S310 - of the settings
+    try:
+        with urllib.request.urlopen(request, timeout=_PATIENCE_S) as answer:  # noqa: S310
+            return bool(answer.read(len(body) + 1) == body)
+    except (OSError, HTTPException, ValueError):
+        return False

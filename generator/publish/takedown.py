@@ -18,14 +18,14 @@ from generator.config.settings import Config
 from generator.errors import OutputError, PublicMarketsError, StoreError
 from generator.progress import Progress
 from generator.publish import blocklist as store_blocklist
-from generator.publish import guards, invalidation, record, references, store_checks, withdrawal
+from generator.publish import copies, guards, protocol, record, references, store_checks, withdrawal
 from generator.publish.apply import Tally
 from generator.publish.audit import stray_details
-from generator.publish.content import StoredSite
 from generator.publish.decisions import Change, Request
-from generator.publish.lease import OtherFormatError
-from generator.publish.protocol import Publisher, Target
+from generator.publish.lease import OtherFormatError, Target
+from generator.publish.protocol import Run
 from generator.publish.record import Published
+from generator.publish.withdrawal import StoredSite
 from generator.site.families import fixed_keys
 from generator.site.published import OtherVersionError
 from generator.stores.requests import body_of, explaining_outage, parallel_map, with_retries
@@ -150,20 +150,18 @@ class _PublishedSite:
         stored = StoredSite(
             self._target.store, lease, self._folder, published.built, self._target.config.cursor.lifetime
         )
-        publisher = Publisher(self._target, stored, self._progress, blocked=blocked)
         try:
-            publisher.withdraw(ids)
-            plan = publisher.plan()
+            run = Run.of(self._target, stored.without(ids), self._progress, blocked=blocked)
+            run = protocol.compare(run)
         except PublicMarketsError:
             # Another publisher may have deleted what this run was reading.
             lease.confirm_unchanged()
             raise
-        publisher.publish(plan)
-        return publisher.tally
+        return protocol.publish(run).tally
 
     def _is_without(self, published: Published, ids: frozenset[str], blocked: frozenset[str]) -> bool:
         """Whether nothing is left to do without these markets, nor for another run."""
-        has_cdn = invalidation.is_configured(self._target.config)
+        has_cdn = copies.is_configured(self._target.config)
         is_settled = not published.is_doubted and not published.holds_copies(has_cdn=has_cdn)
         is_published = not ids.isdisjoint(published.built.markets)
         return is_settled and not is_published and not stray_details(self._target.store, published, blocked).keys

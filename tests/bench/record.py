@@ -20,10 +20,10 @@ from generator.api import keys
 from generator.api.contract import SORTS, StatusFilter
 from generator.api.forms import instant
 from generator.progress import SILENT
-from generator.publish import record
-from generator.publish.lease import Lease
+from generator.publish import protocol, record
+from generator.publish.lease import Lease, Target
 from generator.publish.plan import Plan
-from generator.publish.protocol import Publisher, Target
+from generator.publish.protocol import Run
 from generator.stores.store import BeforeEach, Condition, Stored, nothing
 from generator.tree import chunks
 from generator.tree.files import STATES
@@ -208,8 +208,8 @@ def record_as(store: Memory, built: Manifest, config: Any) -> None:
 def publish(store: Memory, built: Manifest, folder: Any, config: Any) -> _Traffic:
     """Publish what was built in a folder."""
     store.counted, begin = _Traffic(), time.process_time()
-    lease = Lease(cast("Any", store), config.publish.lease, folder)
-    lease.read()
+    target = Target.of(cast("Any", store), config, folder)
+    target.lease.read()
     content: Any = SimpleNamespace(
         built=built,
         folder=folder,
@@ -219,9 +219,7 @@ def publish(store: Memory, built: Manifest, folder: Any, config: Any) -> _Traffi
         problems=(),
         recovered=lambda _: content,
     )
-    publisher = Publisher(Target(cast("Any", store), lease, config), content, SILENT)
-    publisher._applier = cast("Any", _Applier())  # noqa: SLF001 - puts nothing
-    publisher.publish(publisher.plan())
+    protocol.publish(protocol.compare(Run.of(target, content, SILENT)))
     store.counted.cpu_s = time.process_time() - begin
     return store.counted
 

@@ -14,7 +14,7 @@ import pytest
 from generator.api import contract, keys
 from generator.config.settings import Config
 from generator.edge import cloudflare
-from generator.publish import invalidation
+from generator.publish import copies
 from generator.search import buckets
 from generator.tree.layouts import LAYOUTS
 from tests.support.edges.cloudflare import NODE_FOLDER, RunningWorker, serving, write
@@ -221,7 +221,7 @@ def test_a_purge_after_a_withdrawal_ends_the_copies_of_searches_and_of_lists(wor
     assert sum(b"zyzzyva" in answer.body for answer in shown) == len(queries)
     worker.hold(published([one for one in SMALL if "zyzzyva" not in one.texts[0]]))
     assert [worker.ask(query).body for query in queries] == [answer.body for answer in shown], "until the purge"
-    invalidation.Cdn(worker.config, lambda: None).invalidate()
+    copies.Cdn(worker.config, lambda: None).invalidate()
     worker.purge((worker.config.output.parent / "purged").read_text("utf-8"))
     after = [worker.ask(query) for query in queries]
     assert not any(b"zyzzyva" in answer.body for answer in after)

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from generator.errors import StoreError
 from generator.models import replaced
-from generator.publish.doubt import Doubt
+from generator.publish.audit import Doubt
 from generator.publish.lease import Lease
 from generator.publish.plan import Doubts
 from generator.publish.record import Published, Work
@@ -33,54 +32,52 @@ def store(tmp_path: Path) -> Watched:
     return Watched(Silent(tmp_path))
 
 
-def of(store: Watched, published: Published | None, now: str = NOON) -> tuple[Doubt, Lease]:
+def of(store: Watched, published: Published | None, now: str = NOON) -> Doubt:
     lease = Lease(store, timedelta(minutes=5))
     lease.published, lease.now = published, now
-    return Doubt(store, lease), lease
+    return Doubt.of(lease)
 
 
 def test_nobody_doubts_a_store_whose_publishers_ended_well(store: Watched) -> None:
     for published in (None, RECORD):
-        doubt, _ = of(store, published)
-        assert (doubt.is_on, doubt.until()) == (False, "")
+        doubt = of(store, published)
+        assert (doubt.is_on, doubt.left(NOON, is_unanswered=False)) == (False, "")
 
 
 def test_a_publisher_that_was_cut_short_leaves_an_hour(store: Watched) -> None:
-    doubt, lease = of(store, replaced(RECORD, work=WORK, doubted_until=NOON))
-    lease.now = LATER
-    assert (doubt.is_on, doubt.until()) == (True, ONE), "of the time when it was found"
+    doubt = of(store, replaced(RECORD, work=WORK, doubted_until=NOON))
+    assert (doubt.is_on, doubt.left(LATER, is_unanswered=False)) == (True, ONE), "of the time when it was found"
 
 
 def test_it_is_forgotten_by_a_run_that_looks_after_it_and_by_no_other(store: Watched) -> None:
     doubted = replaced(RECORD, doubted_until=ONE)
-    doubt, lease = of(store, doubted, LATER)
-    lease.now = PAST_ONE
-    assert (doubt.is_on, doubt.until()) == (True, ONE), "it looked before the hour was over"
-    doubt, _ = of(store, doubted, PAST_ONE)
-    assert (doubt.is_on, doubt.until()) == (True, "")
+    doubt = of(store, doubted, LATER)
+    assert (doubt.is_on, doubt.left(PAST_ONE, is_unanswered=False)) == (True, ONE), "it looked before the hour was over"
+    doubt = of(store, doubted, PAST_ONE)
+    assert (doubt.is_on, doubt.left(PAST_ONE, is_unanswered=False)) == (True, "")
 
 
 def test_a_clock_that_was_ahead_doubts_no_longer_than_an_hour(store: Watched) -> None:
-    assert of(store, replaced(RECORD, doubted_until="2099-01-31T12:00:00.000Z"))[0].until() == ONE
+    doubt = of(store, replaced(RECORD, doubted_until="2099-01-31T12:00:00.000Z"))
+    assert doubt.left(NOON, is_unanswered=False) == ONE
 
 
 def test_a_request_without_an_answer_leaves_an_hour_but_not_one_that_was_never_sent(store: Watched) -> None:
-    doubt, _ = of(store, RECORD)
+    doubt = of(store, RECORD)
     with pytest.raises(UnreachableError):
         store.delete([])
-    assert doubt.until() == ""
+    assert doubt.left(NOON, is_unanswered=store.is_unanswered) == ""
     with pytest.raises(UnavailableError):
         store.delete(["v1/a"])
-    assert (doubt.is_on, doubt.until()) == (False, ONE), "later runs look"
+    assert (doubt.is_on, doubt.left(NOON, is_unanswered=store.is_unanswered)) == (False, ONE), "later runs look"
 
 
 def test_what_no_plan_could_settle_is_named_and_doubted_on(store: Watched) -> None:
-    doubt, _ = of(store, replaced(RECORD, doubted_until=NOON), PAST_ONE)
-    doubt.require_settled()
     lost = Doubts(frozenset({"v1/b"}), missing=frozenset({"v1/a"}))
-    assert doubt.is_new(lost)
-    assert doubt.is_new(Doubts(frozenset({"v1/b"})))
-    assert not doubt.is_new(lost)
-    assert doubt.until() == NOON
-    with pytest.raises(StoreError, match=r"v1/a \(and 1 object more\): deleted or altered by a request"):
-        doubt.require_settled()
+    doubt = of(store, replaced(RECORD, doubted_until=NOON), PAST_ONE).noting(lost, PAST_ONE)
+    doubt = doubt.noting(Doubts(frozenset({"v1/b"})), PAST_ONE)
+    assert not [*doubt.faults(store)]
+    doubt = doubt.noting(lost, PAST_ONE)
+    assert doubt.left(PAST_ONE, is_unanswered=False) == NOON
+    (fault,) = doubt.faults(store)
+    assert "v1/a (and 1 object more): deleted or altered by a request" in fault

@@ -14,10 +14,11 @@ from generator.config.settings import Config
 from generator.errors import StoreError
 from generator.models import replaced
 from generator.progress import SILENT
-from generator.publish import decisions, known, record, references, states, takedown
-from generator.publish.protocol import Target
+from generator.publish import decisions, lookup, record, references, states, takedown
+from generator.publish.guards import Options
+from generator.publish.lease import Target
 from generator.publish.record import Published, Work
-from generator.publish.run import Options, Publication
+from generator.publish.run import Publication
 from generator.source.address import shape
 from generator.stores.directory import Directory
 from generator.stores.store import BeforeEach, Condition, If, Stored, nothing
@@ -78,7 +79,7 @@ def take_down(
     target = Target.of(store, replaced(config, output=config.output / "elsewhere"))
     by_itself = references.id_in(name, config)
     ids, names = ([by_itself], []) if by_itself else ([], [name])
-    found = known.known(target.config, target, ids, names, BlockedList())
+    found = lookup.known(target.config, target, ids, names, BlockedList())
     request = decisions.Request((by_itself or found.id_of(name, config),), is_blocked=True, at=NOW)
     takedown.from_store(target, takedown.blocked_by_store(store, request).after, request.ids, SILENT, notify)
     return store.early

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from generator.publish import hold as holds
+from generator.publish import blocklist as holds
 from generator.publish import record
 from generator.publish.lease import Lease
 from generator.publish.record import Published
@@ -216,13 +216,13 @@ def test_a_hold_is_set_and_ended_on_either_kind_of_target(target: Place) -> None
     begun.release(RECORD)
     before = json.loads(body(target.open()))
     fenced = {**before, "sequence": before["sequence"] + 1, "isHeld": True}
-    change = holds.begin(target.open(), REASON, "me@here", never)
+    change = holds.set_hold(target.open(), REASON, "me@here", never)
     assert change.before is None
-    assert change.after == holds.current(target.open()).after
+    assert change.after == holds.held(target.open()).after
     assert change.built == RECORD.built
-    with pytest.raises(HeldError, match="by me@here: prices"), holds.explained(target.open()):
+    with pytest.raises(HeldError, match="by me@here: prices"), holds.explaining_hold(target.open()):
         begun.take(RECORD, ())
-    assert holds.end(target.open(), never).before == change.after
+    assert holds.release_hold(target.open(), never).before == change.after
     assert json.loads(body(target.open())) == fenced
 
 

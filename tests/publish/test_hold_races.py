@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from generator.publish import hold as holds
+from generator.publish import blocklist as holds
 from generator.publish import record
 from generator.publish.record import Work
 from generator.tree import blocklist
@@ -60,7 +60,7 @@ def test_a_hold_that_comes_while_a_run_begins_stops_it(published_site: Published
     def hold_first(request: Request) -> None:
         if request.operation == "PutObject" and request.key.endswith(record.KEY):
             published_site.server.before = None
-            holds.begin(store, REASON, "me@here", never)
+            holds.set_hold(store, REASON, "me@here", never)
 
     published_site.server.before = hold_first
     before = published_site.objects()
@@ -81,7 +81,7 @@ def test_a_hold_that_comes_while_a_rebuild_builds_refuses_it(published_site: Pub
     def held_when_the_list_was_read(request: Request, _: object) -> None:
         if request.key.endswith(blocklist.KEY) and not is_read:
             is_read.append(True)
-            holds.begin(store, REASON, "me@here", never)
+            holds.set_hold(store, REASON, "me@here", never)
 
     published_site.server.after = held_when_the_list_was_read
     before = published_site.objects()

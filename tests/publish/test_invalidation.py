@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from generator.errors import BusyError, StoreError
-from generator.publish.invalidation import Cdn, is_configured
+from generator.publish.copies import Cdn, is_configured
 from generator.stores.store import nothing
 from tests.support.edges.servers import Answer, QuietHandler, serving
 from tests.support.sites.builds import make_config

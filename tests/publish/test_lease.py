@@ -129,10 +129,10 @@ def test_the_lease_of_a_publisher_on_another_machine_is_respected(s3: S3Server, 
 def test_of_two_concurrent_publishers_one_is_refused(s3: S3Server) -> None:
     first, second = opened(s3), opened(s3)
     first.take(RECORD, ())
-    with pytest.raises(BusyError, match="another publisher was faster; what it published is whole"):
+    with pytest.raises(BusyError, match="another publisher replaced the record first, and its publish is complete"):
         second.take(RECORD, ())
     first.release(RECORD)
-    with pytest.raises(BusyError, match="was faster"):
+    with pytest.raises(BusyError, match="replaced the record first"):
         second.take(RECORD, ())
 
 
@@ -171,9 +171,9 @@ def test_a_publisher_that_lost_its_lease_notices_when_it_confirms(s3: S3Server) 
     lease.take(RECORD, ())
     lease.confirm_held()
     put(s3, stored(s3).model_copy(update={"sequence": 9}).encoded())
-    with pytest.raises(BusyError, match="was faster"):
+    with pytest.raises(BusyError, match="replaced the record first"):
         lease.confirm_held()
-    with pytest.raises(BusyError, match="was faster"):
+    with pytest.raises(BusyError, match="replaced the record first"):
         lease.release(RECORD)
     assert stored(s3).sequence == 9
 

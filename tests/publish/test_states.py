@@ -9,7 +9,7 @@ import pytest
 from generator.api import keys
 from generator.api.forms import instant
 from generator.errors import StoreError
-from generator.publish import hold as holds
+from generator.publish import blocklist as holds
 from generator.publish import record, states, withdrawal
 from generator.publish.lease import Lease
 from generator.stores.store import If
@@ -300,7 +300,7 @@ def test_a_former_program_s_large_record_is_neither_held_nor_emptied_by_a_takedo
         root = make_former(scene)
         before = bodies(scene)
         with pytest.raises(StoreError, match="written by an earlier version; it is part of the record"):
-            holds.begin(scene.store(scene.config("a")), "Wrong?", "me@here", lambda _: None)
+            holds.set_hold(scene.store(scene.config("a")), "Wrong?", "me@here", lambda _: None)
         assert bodies(scene) == before
         with pytest.raises(StoreError, match=r"written by an earlier version; .*; the details of blocked market"):
             take_down(scene, 6)

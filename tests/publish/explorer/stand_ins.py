@@ -22,7 +22,7 @@ from generator.cli import command, logs
 from generator.cli import publish as cli_publish
 from generator.cli import rebuild as cli_rebuild
 from generator.cli import takedown as cli_takedown
-from generator.publish import apply, audit, invalidation, record, withdrawal
+from generator.publish import apply, audit, copies, record, withdrawal
 from generator.stores import factory, requests
 from generator.stores.store import Store
 from generator.tree import blocklist, folder, pages
@@ -88,7 +88,7 @@ def _replaced() -> Iterator[tuple[object, str, object]]:
     yield logs.LOG, "disabled", True
     yield click, "echo", lambda *_, **__: None
     yield requests, "ThreadPoolExecutor", InlineExecutor
-    yield invalidation.Cdn, "invalidate", lambda _: None
+    yield copies.Cdn, "invalidate", lambda _: None
     yield process_identity, "identity", lambda: current().name
     yield process_identity, "has_ended", _has_ended
     decoded = lru_cache(maxsize=10_000)(record.decoded)

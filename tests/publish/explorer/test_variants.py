@@ -4,6 +4,7 @@ import inspect
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -14,10 +15,10 @@ from generator.cli import publish as cli_publish
 from generator.cli import rebuild as cli_rebuild
 from generator.config import shape
 from generator.models import replaced
-from generator.publish import hold, lease, protocol, takedown
+from generator.publish import blocklist, lease, protocol, takedown
 from generator.publish.apply import Applier, Tally
 from generator.publish.plan import NO_DOUBTS
-from generator.publish.protocol import Publisher
+from generator.publish.protocol import Run
 from generator.publish.record import Published
 from generator.site import published, published_feed
 from generator.stores.aside import AsideFile
@@ -35,13 +36,13 @@ Patch = tuple[object, str, object]
 # ── the broken parts ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
-_BLOCKED_SINCE: Final = Publisher._blocked_since  # noqa: SLF001 - the rule that is removed
+_WITH_BLOCKED: Final = protocol._with_blocked  # noqa: SLF001 - the rule that is removed
+_LOOK: Final = protocol.look
 
 
-def only_when_done(self: Publisher, plan: Any) -> frozenset[str]:
+def only_when_done(run: Run) -> Run:
     """Reads the blocked list again, but not under the lease."""
-    caller = inspect.stack(0)[1].function
-    return frozenset() if caller == "_plan_without_blocked" else _BLOCKED_SINCE(self, plan)
+    return run if inspect.stack(0)[1].function == "look" else _WITH_BLOCKED(run)
 
 
 def deletes_what_it_replaces_at_once() -> Iterator[Patch]:
@@ -74,11 +75,8 @@ def written_in_place(self: AsideFile, path: str, times: Any = None) -> None:
 
 
 _MERGED: Final = BlockedList.merged
-_UNDER_LEASE: Final = Publisher._plan_without_blocked  # noqa: SLF001 - the rule that is removed
 #: Overlooks a hold that came since the blocked list was read.
-_UNSEEN_HOLD: Final[Patch] = (
-    Publisher, "_plan_without_blocked", lambda self, plan, **_: _UNDER_LEASE(self, plan, is_begun=True),
-)  # fmt: skip
+_UNSEEN_HOLD: Final[Patch] = (protocol, "look", lambda run: _LOOK(replace(run, is_begun=True)))
 
 
 def without_hold(self: BlockedList, other: BlockedList) -> BlockedList:
@@ -100,14 +98,14 @@ class Game(NamedTuple):
 
 _LISTS_OF: Final = membership.lists_of
 #: Forgets what the dead may still put.
-_NOTHING_LATE: Final[Patch] = (Publisher, "_look", lambda _: NO_DOUBTS)
+_NOTHING_LATE: Final[Patch] = (protocol, "_look", lambda _: NO_DOUBTS)
 
 BROKEN: Final[Mapping[str, Game]] = {
     "the blocked list is read again under the lease": Game(
-        [(Publisher, "_blocked_since", only_when_done)], "rebuild-takedown3", "pages", 0, "market 3 is public"
+        [(protocol, "_with_blocked", only_when_done)], "rebuild-takedown3", "pages", 0, "market 3 is public"
     ),
     "the blocked list is read again at all": Game(
-        [(Publisher, "_blocked_since", lambda *_: frozenset())], "rebuild-takedown2", "chunks", 0, "market 2 is public"
+        [(protocol, "_with_blocked", lambda run: run)], "rebuild-takedown2", "chunks", 0, "market 2 is public"
     ),
     "what the dead may still put is looked for": Game(
         [_NOTHING_LATE], "publish-other", "pages", 0, "unknown to the record"
@@ -122,7 +120,7 @@ BROKEN: Final[Mapping[str, Game]] = {
     # Both rules find them: details of blocked markets are looked for always, what the dead may put for an hour.
     "details of what is blocked are deleted again": Game(
         [
-            (Publisher, "_blocked_details", lambda *_: frozenset()),
+            (Run, "blocked_details", lambda _: frozenset()),
             *((module, "stray_details", lambda *_: NO_DOUBTS) for module in (protocol, takedown)),
             _NOTHING_LATE,
         ],
@@ -171,17 +169,17 @@ BROKEN: Final[Mapping[str, Game]] = {
         "was never published",
     ),
     "what is on hold is refused": Game(
-        [(hold, "refuse", lambda *_, **__: []), _UNSEEN_HOLD],
+        [(blocklist, "refuse_held", lambda *_, **__: []), _UNSEEN_HOLD],
         "held-publish-takedown1",
         "pages",
         0,
         "in spite of the hold",
     ),
     "a hold waits for whoever holds the lease": Game(
-        [(hold, "refuse_running", lambda *_: None)], "publish-hold", "pages", 0, "in spite of the hold"
+        [(blocklist, "refuse_running", lambda *_: None)], "publish-hold", "pages", 0, "in spite of the hold"
     ),
     "a hold replaces what others have read": Game(
-        [(hold, "_fenced", lambda store: lease.root(store)[0]), _UNSEEN_HOLD],
+        [(blocklist, "_fenced", lambda store: lease.root(store)[0]), _UNSEEN_HOLD],
         "publish-hold",
         "pages",
         0,

@@ -19,10 +19,10 @@ from generator.config.settings import Config
 from generator.progress import SILENT
 from generator.publish import takedown
 from generator.publish.apply import Tally
-from generator.publish.guards import LiftedGuards
-from generator.publish.protocol import Extras, Target
+from generator.publish.guards import LiftedGuards, Options
+from generator.publish.lease import Target
 from generator.publish.record import Published
-from generator.publish.run import Options, Outcome, Publication
+from generator.publish.run import Outcome, Publication
 from generator.search.buckets import KEY_LENGTH
 from generator.source.address import shape
 from generator.stores.factory import open_store
@@ -194,11 +194,10 @@ def scene(tmp_path: Path, s3: S3Server, monkeypatch: pytest.MonkeyPatch) -> Iter
         yield Scene(folder, s3)
 
 
-def publish_site(site: SiteContent, store: Store, lifted: LiftedGuards = LIFTED, **extras: bool) -> Outcome:
-    """Publish in this process; `extras` are fields of `Extras`."""
-    options = Options(lifted, Extras(**extras))
+def publish_site(site: SiteContent, store: Store, lifted: LiftedGuards = LIFTED, **options: bool) -> Outcome:
+    """Publish in this process; `options` are those of the run."""
     with locked(site.folder) as folder:
-        publication = Publication(folder, store, site.config, shape(site.config), options)
+        publication = Publication(folder, store, site.config, shape(site.config), Options(lifted, **options))
         return publication.plan(SILENT).carry_out()
 
 

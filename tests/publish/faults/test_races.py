@@ -19,8 +19,7 @@ from generator.api.contract import API_VERSION
 from generator.errors import BusyError, OutcomeUnknownError, StoreError
 from generator.progress import SILENT
 from generator.publish import takedown
-from generator.publish.lease import Lease
-from generator.publish.protocol import Target
+from generator.publish.lease import Lease, Target
 from generator.stores.s3 import Bucket, RequestOptions
 from generator.tree import layouts
 from generator.tree.blocklist import BlockedList

@@ -17,7 +17,7 @@ from generator.errors import PublicMarketsError, StoreError
 from generator.progress import SILENT
 from generator.publish import record, takedown
 from generator.publish.guards import LiftedGuards
-from generator.publish.protocol import Target
+from generator.publish.lease import Target
 from generator.stores.directory import Directory
 from generator.stores.factory import open_store
 from generator.stores.store import BeforeEach, Condition, If, Store, nothing
