@@ -10,10 +10,16 @@ from pathlib import Path
 import pytest
 
 from generator.api import keys
+from generator.config.loader import load
 from generator.errors import StoreError
+from generator.progress import SILENT
 from generator.publish.audit import Audit, parts
+from generator.publish.guards import Options
 from generator.publish.record import Published
+from generator.publish.run import Publication
+from generator.source.address import shape
 from generator.stores.store import Listed, Wrapper
+from generator.tree.folder import locked
 from generator.tree.generations import object_keys
 from generator.tree.manifest import Current, Retired
 from tests.support.sites.builds import NOW, files, lasting, manifest_of
@@ -291,3 +297,15 @@ def test_a_listing_in_no_order_stops_the_run_before_it_takes_anything_for_unknow
     record = published_site.record()
     with pytest.raises(StoreError, match="needs listings in order of keys"):
         Audit(Shuffled(published_site.store()), record, record.built).doubts()
+
+
+def test_what_was_found_is_still_put_right_when_a_market_is_blocked_meanwhile(published_site: PublishedSite) -> None:
+    remove_page(published_site)
+    config = load(Path("config.yaml"), overrides=[f"publish.target={published_site.target}"], environ={})
+    with locked(config.output) as folder:
+        options = Options(is_verifying=True)
+        planned = Publication(folder, published_site.store(), config, shape(config), options).plan(SILENT)
+        published_site.block(8)
+        planned.carry_out()
+    published_site.check()
+    assert not published_site.traces(8)
