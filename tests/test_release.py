@@ -7,6 +7,7 @@ import base64
 import hashlib
 import json
 import os
+import re
 import shutil
 import socket
 import ssl
@@ -99,8 +100,8 @@ def test_a_release_is_of_the_version_that_its_tag_names_and_says_what_changed(ta
     )
     if problem is None:
         assert told.returncode == 0
-        after = (ROOT / "CHANGELOG.md").read_text("utf-8").split(f"## {__version__}\n")[1]
-        assert told.stdout == after.split("\n## ")[0]
+        dated = re.split(rf"(?m)^## {__version__} - \d{{4}}-\d\d-\d\d\n", (ROOT / "CHANGELOG.md").read_text("utf-8"))
+        assert told.stdout == dated[1].split("\n## ")[0]
     else:
         assert told.returncode != 0
         assert problem in told.stderr

@@ -17,7 +17,7 @@ from generator.progress import Span
 from generator.publish import takedown
 from generator.publish.blocklist import hold_samples
 from generator.publish.guards import LiftedGuards, Options
-from generator.publish.run import Outcome, Publication
+from generator.publish.publication import Outcome, Publication
 from generator.publish.withdrawal import sync_blocked
 from generator.source.address import shape
 from generator.stores.requests import explaining_outage
@@ -57,16 +57,16 @@ def carry_out(publication: Publication) -> None:
     begin = time.perf_counter()
     if publication.options.is_dry:
         with progress_bar("publishing") as bar:
-            planned = publication.plan(bar)
-            for line in planned.run.plan.lines():
+            run = publication.plan(bar)
+            for line in run.plan.lines():
                 logs.result(line)
-            outcome = planned.carry_out()
+            outcome = publication.publish(run)
         _tell_published(outcome, begin)
         _tell_outcome(outcome.forecast(), outcome, is_dry=True)
         return
     try:
         with progress_bar("publishing") as bar:
-            outcome = publication.plan(bar).carry_out()
+            outcome = publication.publish(publication.plan(bar))
     except OtherSiteError:
         raise
     except (GuardError, OutputError) as error:

@@ -18,7 +18,7 @@ from generator.cli.publish import carry_out, options_of, publish_options, withdr
 from generator.config.settings import Config
 from generator.errors import BUILD_GUARDS, PUBLISH_GUARDS, DamageError, PublicMarketsError, UnfitFilesError
 from generator.findings import CHECK_NAMES_EACH
-from generator.publish.run import Publication, refuse_other_site
+from generator.publish.publication import Publication, refuse_other_site
 from generator.publish.withdrawal import sync_blocked
 from generator.source.address import shape
 from generator.stores.requests import explaining_outage

@@ -1,6 +1,6 @@
 """From `output/` to a store: what a publish does, in the order in which it does it.
 
-    run.Publication.plan        read folder, record and blocked list; refuse what looks like an accident
+    publication.Publication     read folder, record and blocked list; refuse what looks like an accident
             │
             ▼   protocol.Run: frozen; each station returns it as it goes on
     prove → compare             probe the store once a week; in doubt or verifying, list it; plan

@@ -15,8 +15,8 @@ from generator.errors import StoreError
 from generator.progress import SILENT
 from generator.publish.audit import Audit, parts
 from generator.publish.guards import Options
+from generator.publish.publication import Publication
 from generator.publish.record import Published
-from generator.publish.run import Publication
 from generator.source.address import shape
 from generator.stores.store import Listed, Wrapper
 from generator.tree.folder import locked
@@ -304,8 +304,9 @@ def test_what_was_found_is_still_put_right_when_a_market_is_blocked_meanwhile(pu
     config = load(Path("config.yaml"), overrides=[f"publish.target={published_site.target}"], environ={})
     with locked(config.output) as folder:
         options = Options(is_verifying=True)
-        planned = Publication(folder, published_site.store(), config, shape(config), options).plan(SILENT)
+        publication = Publication(folder, published_site.store(), config, shape(config), options)
+        run = publication.plan(SILENT)
         published_site.block(8)
-        planned.carry_out()
+        publication.publish(run)
     published_site.check()
     assert not published_site.traces(8)

@@ -17,8 +17,8 @@ from generator.progress import SILENT
 from generator.publish import decisions, lookup, record, references, states, takedown
 from generator.publish.guards import Options
 from generator.publish.lease import Target
+from generator.publish.publication import Publication
 from generator.publish.record import Published, Work
-from generator.publish.run import Publication
 from generator.source.address import shape
 from generator.stores.directory import Directory
 from generator.stores.store import BeforeEach, Condition, If, Stored, nothing
@@ -116,7 +116,8 @@ def slugged(tmp_path: Path, database: sqlite3.Connection) -> tuple[Watched, Conf
     build_now(config)
     store = Watched(tmp_path / "store")
     with locked(config.output) as folder, split():
-        Publication(folder, store, config, shape(config), Options()).plan(SILENT).carry_out()
+        publication = Publication(folder, store, config, shape(config), Options())
+        publication.publish(publication.plan(SILENT))
     return store, config
 
 

@@ -21,8 +21,8 @@ from generator.publish import takedown
 from generator.publish.apply import Tally
 from generator.publish.guards import LiftedGuards, Options
 from generator.publish.lease import Target
+from generator.publish.publication import Outcome, Publication
 from generator.publish.record import Published
-from generator.publish.run import Outcome, Publication
 from generator.search.buckets import KEY_LENGTH
 from generator.source.address import shape
 from generator.stores.factory import open_store
@@ -198,7 +198,7 @@ def publish_site(site: SiteContent, store: Store, lifted: LiftedGuards = LIFTED,
     """Publish in this process; `options` are those of the run."""
     with locked(site.folder) as folder:
         publication = Publication(folder, store, site.config, shape(site.config), Options(lifted, **options))
-        return publication.plan(SILENT).carry_out()
+        return publication.publish(publication.plan(SILENT))
 
 
 def take_down(scene: Scene, *numbers: int, notify: Notify = lambda _: None, store: Store | None = None) -> Tally:

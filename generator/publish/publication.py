@@ -102,8 +102,8 @@ class Publication:
     options: Options
     blocked: BlockedList | None = None
 
-    def plan(self, progress: Progress) -> "PlannedPublication":
-        """Read folder and store, raise GuardError for what looks like an accident, and plan; then `carry_out`."""
+    def plan(self, progress: Progress) -> Run:
+        """Read folder and store, raise GuardError for what looks like an accident, and plan; then `publish`."""
         store = self.store
         built = BuiltFolder.opened(self.folder, self.shape, self.config.cursor.lifetime)
         guards.refuse_demo(built.built, self.config, self.options.lifted)
@@ -121,7 +121,19 @@ class Publication:
             run.tally.warnings += (*warnings, *unblocked, *guards.ahead(content.built, lease.now))
             run = protocol.compare(run)
             guards.refuse_altered(run.plan, content.built, content.folder)
-        return PlannedPublication(run)
+        return run
+
+    def publish(self, run: Run) -> Outcome:
+        """Bring the store to the state of the folder, by the plan of the run."""
+        published = run.lease.published
+        is_published = published is not None and published.built.complete
+        with blocklist.explaining_hold(self.store), explaining_outage(self.store, is_published=is_published):
+            run = protocol.publish(run)
+        built, store = run.content.built, self.store
+        current = generations.total(built.current_generations())
+        retained = generations.total(run.plan.final.generations()) - current
+        objects = len(built.objects) + current
+        return Outcome(store.name, built.as_of, len(built.markets), objects, retained, store.requests, run.tally)
 
     def _blocked(self, published: Published | None) -> BlockedList:
         """The store's blocked list; with the hold of a record that a former program put there."""
@@ -159,22 +171,3 @@ class Publication:
         lease.refuse_if_busy()
         if lease.published:
             guards.refuse_accidents(built, lease.published, self.config, self.options.lifted, blocked)
-
-
-@dataclass(frozen=True)
-class PlannedPublication:
-    """A publish that the guards let through, with its plan."""
-
-    run: Run
-
-    def carry_out(self) -> Outcome:
-        """Bring the store to the state of the folder."""
-        run, store, published = self.run, self.run.store, self.run.lease.published
-        is_published = published is not None and published.built.complete
-        with blocklist.explaining_hold(store), explaining_outage(store, is_published=is_published):
-            run = protocol.publish(run)
-        built = run.content.built
-        current = generations.total(built.current_generations())
-        retained = generations.total(run.plan.final.generations()) - current
-        objects = len(built.objects) + current
-        return Outcome(store.name, built.as_of, len(built.markets), objects, retained, store.requests, run.tally)
