@@ -83,10 +83,9 @@ def _tell(name: str, change: HoldChange) -> None:
     if hold is None:
         logs.result(f"{name}: is not on hold", on_hold=False)
         return
-    is_first = change.built is not None and change.built.is_first
-    as_of = change.built.as_of if change.built and not is_first else ""
+    as_of = "" if change.is_first else change.as_of
     known = f"what is published as of {as_of} stays" if as_of else "what is published stays"
-    stays = "the first publish did not end; what it put stays" if is_first else known
+    stays = "the first publish did not end; what it put stays" if change.is_first else known
     fields = {"who": hold.who, "since": hold.since, "reason": hold.reason, "as_of": as_of}
     logs.result(f"{name}: {hold}; {stays}", on_hold=True, **fields)
 

@@ -18,5 +18,6 @@
 A takedown (`takedown`) writes the blocked list and deletes details first. Then it goes the same way, with the store's
 own state without the markets (`withdrawal`) in place of a folder.
 
-Imports `site`, `stores`, `search`, `cost`, `tree`, `api` and `config`, never `builder`.
+Imports `site`, `stores`, `search`, `cost`, `tree`, `api` and `config`, never `builder`. Start with `publication`, then
+`protocol`.
 """

@@ -1,7 +1,7 @@
 """Carries out the steps of a plan: many requests at once, each under the lease, every answer checked."""
 
 import threading
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -20,7 +20,6 @@ from generator.stores.requests import parallel_puts, put_until_answered, with_re
 from generator.stores.store import MOST_DELETED, Condition, ConditionFailedError, If, Store
 from generator.tree import generations, manifest
 from generator.tree.folder import Output
-from generator.tree.manifest import Manifest
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -82,7 +81,7 @@ class Applier:
         for _, group in groupby(plan.uploads, key=lambda step: rank(step.key)):
             # The next group links to what was uploaded so far.
             self.store.flush()
-            for key, etag, size in self._each(partial(self._put, plan.final), group):
+            for key, etag, size in self._each(partial(self._put, plan.final.objects), group):
                 if etag is None:
                     continue
                 etags[key] = etag
@@ -133,9 +132,9 @@ class Applier:
     def _altered(self, place: str) -> DamageError:
         return DamageError(str(self.folder.path(place)))
 
-    def _put(self, built: Manifest, step: Step) -> tuple[str, str | None, int]:
+    def _put(self, digests: Mapping[str, str], step: Step) -> tuple[str, str | None, int]:
         body = self.folder.body(step.key)
-        if manifest.digest(step.key, body) != built.objects[step.key]:
+        if manifest.digest(step.key, body) != digests[step.key]:
             raise self._altered(step.key)
         condition = self._expected(step)
         is_gone = condition is If.ABSENT and keys.is_detail(step.key) and self._known(step.key) is not None

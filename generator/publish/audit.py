@@ -30,7 +30,7 @@ from generator.stores.store import MOST_LISTED, Listed, Store, nothing
 from generator.tree import generations
 from generator.tree.folder import Output
 from generator.tree.generations import object_keys
-from generator.tree.manifest import Current, Manifest, Retired
+from generator.tree.manifest import Current, Retired
 from generator.wording import counted
 
 #: What is published.
@@ -82,14 +82,14 @@ def parts(published: Published, now: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Audit:
-    """A comparison of the `prefixes` of a store with its record, and with what is `built` to be published next.
+    """A comparison of the `prefixes` of a store with its record, and with the generations `built` to be published next.
 
     If there is a `folder`, immutable objects are compared with its files. `before_each` is called now and then.
     """
 
     store: Store
     published: Published
-    built: Manifest
+    built: Mapping[_Pair, Current]
     prefixes: tuple[str, ...] = EVERYTHING
     folder: Output | None = None
     before_each: Callable[[], object] = nothing
@@ -112,7 +112,7 @@ class Audit:
                 is_shown = True  # nobody knows what objects show that are not those of the record
             elif wanted and wanted.etag is not None and not found:
                 doubted.add(wanted.key)
-        broken = _broken_by(missing, self.published.built)
+        broken = _broken_by(missing, self.published)
         for pair, entry in whole.items():
             size = sizes[pair] + sum(sizes[keys.chunk(pair[0], name)] for name in entry.chunks)
             if size != entry.bytes and missing.isdisjoint(object_keys(pair[0], entry)):
@@ -152,7 +152,7 @@ class Audit:
         published, chunks = self.published, generations.chunk_keys(whole)
         # What was built but is not recorded will be uploaded in full, so what is stored of it is not unknown.
         # Generations that only the folder retains are unknown: no takedown would find them.
-        known = published.due_generations() | published.built.generations() | self.built.current_generations()
+        known = {**published.due_generations(), **published.built.generations(), **self.built}
         # A detail without an ETag was left out because its market was blocked when it was about to be put.
         recorded = {**dict.fromkeys(published.built.objects, ""), **published.etags}
         etags = {**recorded, **dict.fromkeys(published.unfinished())}
@@ -198,7 +198,7 @@ def _row(items: Iterable[_Wanted | Listed]) -> _Row:
     return wanted, found
 
 
-def _broken_by(missing: AbstractSet[str], built: Manifest) -> set[_Pair]:
+def _broken_by(missing: AbstractSet[str], published: Published) -> set[_Pair]:
     """The generations that are not whole until they are put again; current ones bring back what others share."""
     if not missing:
         return set()
@@ -206,6 +206,7 @@ def _broken_by(missing: AbstractSet[str], built: Manifest) -> set[_Pair]:
     def having(known: Mapping[_Pair, Current], lost: AbstractSet[str]) -> set[_Pair]:
         return {pair for pair, entry in known.items() if not lost.isdisjoint(object_keys(pair[0], entry))}
 
+    built = published.built
     current = built.current_generations()
     put_again = {key for pair, entry in current.items() for key in object_keys(pair[0], entry)}
     retired = {entry.pair: entry for entry in built.retired if not entry.partial and entry.pair not in current}

@@ -28,7 +28,6 @@ from generator.tree import blocklist, files
 from generator.tree.blocklist import KEY, RELEASE, BlockedList, HeldError, Hold, unreadable
 from generator.tree.folder import read_only
 from generator.tree.in_turn import Notify, locked_in_turn, retried_while_busy
-from generator.tree.manifest import Manifest
 from generator.tree.stored import FormatError
 
 #: Attempts at a conditional put before giving up on a list that others keep changing.
@@ -113,11 +112,12 @@ NO_HOLD: Final[Samples] = {sample(_METRIC): 0}
 
 @dataclass(frozen=True)
 class HoldChange:
-    """The hold of a place before and after a command, and the manifest of what is published there, if it is known."""
+    """The hold of a place before and after a command, and what is published there: as of when, if it is known."""
 
     before: Hold | None = None
     after: Hold | None = None
-    built: Manifest | None = None
+    as_of: str = ""
+    is_first: bool = False
 
 
 def held(store: Store) -> HoldChange:
@@ -133,7 +133,7 @@ def held(store: Store) -> HoldChange:
         if published is None:
             return HoldChange(hold, hold)
         hold = hold or published.hold
-        return HoldChange(hold, hold, published.built)
+        return HoldChange(hold, hold, published.built.as_of, published.built.is_first)
 
 
 def set_hold(store: Store, reason: str, who: str, notify: Notify) -> HoldChange:
@@ -154,7 +154,7 @@ def set_hold(store: Store, reason: str, who: str, notify: Notify) -> HoldChange:
         former = published.hold
         before, after = _changed(store, lambda held: _again(held or former, reason, who, instant(store.now())))
         fenced = retried_while_busy(lambda: _fenced(store), notify, "waiting")
-        return HoldChange(before or former, after, fenced.built)
+        return HoldChange(before or former, after, fenced.built.as_of, fenced.built.is_first)
 
 
 def release_hold(store: Store, notify: Notify) -> HoldChange:
@@ -230,13 +230,14 @@ def _explaining_silence(store: Store, key: str) -> Iterator[None]:
 def held_here(root: Path) -> HoldChange:
     """The hold of a folder as it is; raise OutputError if it cannot be read."""
     with read_only(root) as folder:
-        hold, built = blocklist.load(folder).hold, None
+        hold, as_of, is_first = blocklist.load(folder).hold, "", False
         try:
-            built = folder.manifest(is_light=True)
+            if built := folder.manifest(is_light=True):
+                as_of, is_first = built.as_of, built.is_first
         except OutputError:
             if hold is None:
                 raise
-        return HoldChange(hold, hold, built)
+        return HoldChange(hold, hold, as_of, is_first)
 
 
 def set_hold_here(root: Path, reason: str, who: str, now: str, notify: Notify) -> HoldChange:
@@ -251,7 +252,7 @@ def set_hold_here(root: Path, reason: str, who: str, now: str, notify: Notify) -
         if built is None:
             raise nothing
         blocklist.save(folder, replaced(copy, hold=hold))
-        return HoldChange(copy.hold, hold, built)
+        return HoldChange(copy.hold, hold, built.as_of, built.is_first)
 
 
 def release_hold_here(root: Path, notify: Notify) -> HoldChange:

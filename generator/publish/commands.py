@@ -11,7 +11,7 @@ from typing import Final
 
 from generator.api import keys
 from generator.config.settings import Config
-from generator.tree.manifest import Manifest
+from generator.tree.manifest import Current
 from generator.wording import counted
 
 #: What commands inherit: where things are, locale, proxies, and variables of their own. Never secrets of the database
@@ -92,12 +92,12 @@ def _shown(seconds: float) -> str:
 _PATIENCE_S: Final = 30
 
 
-def notify(config: Config, published: Manifest, *, patience_s: float = _PATIENCE_S) -> list[str]:
+def notify(config: Config, feed: Current | None, *, patience_s: float = _PATIENCE_S) -> list[str]:
     """Tell followers that readers see something new, by `publish.notify_command`, if there is one.
 
-    Returns warnings, as its failure does not fail the publish. The lease is released before, so no publisher waits for
-    the command. It runs at least once for every commit that changed something, unless the publisher is killed after
-    releasing the lease: followers that must miss nothing also poll.
+    `feed` is the change feed as published. Returns warnings, as the command's failure does not fail the publish. The
+    lease is released before, so no publisher waits for it. It runs at least once for every commit that changed
+    something, unless the publisher is killed after releasing the lease: followers that must miss nothing also poll.
 
     Appended are the name of the newest step, empty if there is none (as after a takedown), and the address of the
     change feed's head, empty without a change feed.
@@ -105,7 +105,6 @@ def notify(config: Config, published: Manifest, *, patience_s: float = _PATIENCE
     command = config.publish.notify_command
     if command is None:
         return []
-    feed = published.current.get(keys.CHANGES)
     step = feed.chunks[-1] if feed and feed.chunks else ""
     address = f"{config.base_url}/{keys.head(keys.CHANGES)}" if feed else ""
     try:

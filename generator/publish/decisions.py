@@ -118,13 +118,13 @@ class _Left(BaseModel):
     taken_down: tuple[str, ...] = Field(alias="takenDown")
 
 
-def unblocked_since(report: bytes | None, built: Manifest, blocked: Collection[str]) -> Iterator[str]:
+def unblocked_since(report: bytes | None, built: Collection[str], blocked: Collection[str]) -> Iterator[str]:
     """A warning if a build leaves out markets that are blocked no more: an undo elsewhere was not known here yet."""
     try:
         left = _Left.model_validate_json(report or b"").taken_down
     except ValidationError:  # none, or another version's
         return
-    if ids := [market_id for market_id in left if market_id not in blocked and market_id not in built.markets]:
+    if ids := [market_id for market_id in left if market_id not in blocked and market_id not in built]:
         yield (
             f"{_shown(ids)}: no longer blocked, but still left out, by a build that did not know it; "
             "`public-markets rebuild` publishes it again, if it is public in the database then"

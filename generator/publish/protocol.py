@@ -7,8 +7,9 @@ mutable object is conditional, so one of two concurrent publishers is refused.
 
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, Final, Self
+from typing import Any, Self
 
+from generator.api import keys
 from generator.api.forms import instant
 from generator.errors import DamageError, PublicMarketsError, StoreError
 from generator.models import replaced
@@ -27,9 +28,6 @@ from generator.stores.store import Watched
 from generator.tree import last_publish, manifest
 from generator.tree.blocklist import BlockedList, HeldError
 from generator.tree.folder import Output
-
-_NO_OPTIONS: Final = Options()
-_NOBODY: Final = BlockedList()
 
 
 @dataclass(frozen=True)
@@ -55,14 +53,7 @@ class Run:
     is_begun: bool = False
 
     @classmethod
-    def of(
-        cls,
-        target: Target,
-        content: Content,
-        progress: Progress,
-        options: Options = _NO_OPTIONS,
-        blocked: BlockedList = _NOBODY,
-    ) -> Self:
+    def of(cls, target: Target, content: Content, progress: Progress, options: Options, blocked: BlockedList) -> Self:
         """A run that brings the target, whose record was read, to the state of the content; not compared yet."""
         published = target.lease.published
         record = published or Published(sequence=0, built=content.built.emptied(), etags={})
@@ -165,9 +156,10 @@ def compare(run: Run) -> Run:
 
 def _audit(run: Run) -> Doubts:
     """Compare all of the store with the record; when verifying, with the folder, too."""
-    is_verifying = run.options.is_verifying
-    doubts = _compared(run, folder=run.content.folder if is_verifying else None)
-    if is_verifying and run.record.are_copies_long and run.target.config.publish.is_unpurged:
+    if not run.options.is_verifying:
+        return _compared(run)
+    doubts = _compared(run, folder=run.content.folder)
+    if run.record.are_copies_long and run.target.config.publish.is_unpurged:
         # Their headers are wrong, which no listing shows.
         return replace(doubts, generations=frozenset(run.record.built.generations()))
     return doubts
@@ -180,13 +172,13 @@ def _look(run: Run) -> Doubts:
     now = datetime.fromisoformat(run.lease.now)
     since = min(now, datetime.fromisoformat(run.record.built.as_of)) - IN_FLIGHT
     is_undone = run.blocked.undone_between(instant(since), instant(now + IN_FLIGHT))
-    if not (run.doubt.is_on or is_undone):
-        return NO_DOUBTS
-    return _compared(run, audit.parts(run.record, run.lease.now))
+    is_doubted = run.doubt.is_on or is_undone
+    return _compared(run, audit.parts(run.record, run.lease.now)) if is_doubted else NO_DOUBTS
 
 
 def _compared(run: Run, prefixes: tuple[str, ...] = audit.EVERYTHING, folder: Output | None = None) -> Doubts:
-    return Audit(run.store, run.record, run.content.built, prefixes, folder, run.lease.renew_if_held).doubts()
+    built = run.content.built.current_generations()
+    return Audit(run.store, run.record, built, prefixes, folder, run.lease.renew_if_held).doubts()
 
 
 # The stations
@@ -356,5 +348,6 @@ def release(run: Run) -> Run:
 
 def notify(run: Run) -> None:
     """Tell followers that readers see something new."""
+    feed = run.record.built.current.get(keys.CHANGES)
     if run.tally.is_news and not run.options.is_dry:
-        run.tally.warnings += commands.notify(run.target.config, run.record.built)
+        run.tally.warnings += commands.notify(run.target.config, feed)

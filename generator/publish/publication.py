@@ -16,7 +16,7 @@ from generator.publish import blocklist, decisions, guards, protocol
 from generator.publish.apply import Tally
 from generator.publish.blocklist import NO_HOLD
 from generator.publish.guards import LiftedGuards, Options
-from generator.publish.lease import Lease, Target
+from generator.publish.lease import Target
 from generator.publish.protocol import Run
 from generator.publish.record import Published
 from generator.publish.withdrawal import BuiltFolder, sync_blocked
@@ -25,7 +25,6 @@ from generator.stores.store import Store
 from generator.tree import files, generations
 from generator.tree.blocklist import BlockedList
 from generator.tree.folder import Output
-from generator.tree.manifest import Manifest
 from generator.tree.manifest_file import UnreadableManifestError
 from generator.wording import counted
 
@@ -104,23 +103,31 @@ class Publication:
 
     def plan(self, progress: Progress) -> Run:
         """Read folder and store, raise GuardError for what looks like an accident, and plan; then `publish`."""
-        store = self.store
-        built = BuiltFolder.opened(self.folder, self.shape, self.config.cursor.lifetime)
-        guards.refuse_demo(built.built, self.config, self.options.lifted)
+        store, config, options = self.store, self.config, self.options
+        content = BuiltFolder.opened(self.folder, self.shape, config.cursor.lifetime)
+        guards.refuse_demo(content.built, config, options.lifted)
         with explaining_outage(store):
-            target = self._opened()
-            lease = target.lease
+            target = Target.of(store, config, self.folder)
+            published = target.lease.read(is_doubted=options.is_verifying)
+            guards.refuse_other_site(published, config, options.lifted)
             # Only now: another site's blocked list is none of this one's business.
-            blocked = self._blocked(lease.published)
-            warnings = blocklist.refuse_held(store, blocked.hold, is_dry=self.options.is_dry)
-            content = self._content(built, blocked.ids())
-            self._refuse_accidents(content.built, lease, blocked.ids())
-            content = self._without_past(content, lease.published)
-            run = protocol.prove(Run.of(target, content, progress, self.options, blocked))
-            unblocked = decisions.unblocked_since(self.folder.read(files.REPORT), content.built, blocked.ids())
-            run.tally.warnings += (*warnings, *unblocked, *guards.ahead(content.built, lease.now))
+            blocked = self._blocked(published)
+            warnings = blocklist.refuse_held(store, blocked.hold, is_dry=options.is_dry)
+            content = content.without(blocked.ids())
+            if not options.lifted.cost:
+                cost = estimate.of_report(self.folder.read(files.REPORT))
+                guards.refuse_costly(cost, config, prices.load(config), frozenset(content.built.markets))
+            target.lease.refuse_if_busy()
+            if published:
+                guards.refuse_accidents(content.built, published, config, options.lifted, blocked.ids())
+            content = content.leading_on(published.built if published else None, partial(body_of, store))
+            if options.purges_retired:
+                content = content.purged()
+            run = protocol.prove(Run.of(target, content, progress, options, blocked))
+            unblocked = decisions.unblocked_since(self.folder.read(files.REPORT), content.built.markets, blocked.ids())
+            run.tally.warnings += (*warnings, *unblocked, *guards.ahead(content.built, target.lease.now))
             run = protocol.compare(run)
-            guards.refuse_altered(run.plan, content.built, content.folder)
+            guards.refuse_altered(run.plan, content.built, self.folder)
         return run
 
     def publish(self, run: Run) -> Outcome:
@@ -141,33 +148,3 @@ class Publication:
         blocked = self.blocked if self.blocked is not None and is_read else sync_blocked(self.folder, self.store)
         former = published.hold if published else None
         return replaced(blocked, hold=blocked.hold or former)
-
-    def _content(self, built: BuiltFolder, blocked: frozenset[str]) -> BuiltFolder:
-        """The folder without blocked markets."""
-        content = built.without(blocked)
-        if not self.options.lifted.cost:
-            self._refuse_costly(content.built)
-        return content
-
-    def _without_past(self, content: BuiltFolder, published: Published | None) -> BuiltFolder:
-        """The content without what it must not show: what is to be purged, and steps between builds that nobody saw."""
-        read = partial(body_of, self.store)
-        content = content.leading_on(published.built if published else None, read)
-        return content.purged() if self.options.purges_retired else content
-
-    def _refuse_costly(self, built: Manifest) -> None:
-        cost = estimate.of_report(self.folder.read(files.REPORT))
-        guards.refuse_costly(cost, self.config, prices.load(self.config), frozenset(built.markets))
-
-    def _opened(self) -> Target:
-        """The store with its record, read; raise OtherSiteError if it is another site's."""
-        target = Target.of(self.store, self.config, self.folder)
-        published = target.lease.read(is_doubted=self.options.is_verifying)
-        guards.refuse_other_site(published, self.config, self.options.lifted)
-        return target
-
-    def _refuse_accidents(self, built: Manifest, lease: Lease, blocked: frozenset[str]) -> None:
-        """Raise BusyError if another publisher holds the record, GuardError for what looks like an accident."""
-        lease.refuse_if_busy()
-        if lease.published:
-            guards.refuse_accidents(built, lease.published, self.config, self.options.lifted, blocked)

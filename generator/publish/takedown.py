@@ -6,6 +6,7 @@ out, including a takedown that was killed and runs again.
 
 import tempfile
 from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -22,6 +23,7 @@ from generator.publish import copies, guards, protocol, record, references, stor
 from generator.publish.apply import Tally
 from generator.publish.audit import stray_details
 from generator.publish.decisions import Change, Request
+from generator.publish.guards import Options
 from generator.publish.lease import OtherFormatError, Target
 from generator.publish.protocol import Run
 from generator.publish.record import Published
@@ -34,7 +36,6 @@ from generator.tree import blocklist, shrink
 from generator.tree.blocklist import BlockedList
 from generator.tree.folder import Output, locked
 from generator.tree.in_turn import Notify, locked_in_turn, retried_while_busy
-from generator.tree.manifest import Manifest
 from generator.tree.manifest_file import UnreadableManifestError
 from generator.wording import counted
 
@@ -140,7 +141,7 @@ class _PublishedSite:
                 self._delete_unproven(blocked.ids())
             return self._withdraw_unrecorded(blocked.ids())
         shrink_limit = self._target.config.guards.max_shrink
-        ids = blocked.ids() | _hidden(published.built, blocked.ids(), visible, shrink_limit)
+        ids = blocked.ids() | _hidden(published.built.markets.keys(), blocked.ids(), visible, shrink_limit)
         if self._is_without(published, ids, blocked.ids()):
             return Tally()
         lease.refuse_if_busy()
@@ -151,7 +152,7 @@ class _PublishedSite:
             self._target.store, lease, self._folder, published.built, self._target.config.cursor.lifetime
         )
         try:
-            run = Run.of(self._target, stored.without(ids), self._progress, blocked=blocked)
+            run = Run.of(self._target, stored.without(ids), self._progress, Options(), blocked)
             run = protocol.compare(run)
         except PublicMarketsError:
             # Another publisher may have deleted what this run was reading.
@@ -236,11 +237,11 @@ def _slug(read: Callable[[str], bytes | None], market_id: str) -> str | None:
 
 
 def _hidden(
-    published: Manifest, blocked: frozenset[str], visible: frozenset[str] | None, max_shrink: float
+    published: AbstractSet[str], blocked: frozenset[str], visible: frozenset[str] | None, max_shrink: float
 ) -> frozenset[str]:
     if visible is None:
         return frozenset()
-    public = published.markets.keys() - blocked
+    public = published - blocked
     hidden = frozenset(public - visible)
     is_accident = shrink.is_excessive(len(hidden), len(public), max_shrink)
     return frozenset() if is_accident else hidden

@@ -15,17 +15,20 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any, Final, cast
+from unittest.mock import patch
 
 from generator.api import keys
 from generator.api.contract import SORTS, StatusFilter
 from generator.api.forms import instant
 from generator.progress import SILENT
 from generator.publish import protocol, record
+from generator.publish.guards import Options
 from generator.publish.lease import Lease, Target
 from generator.publish.plan import Plan
 from generator.publish.protocol import Run
 from generator.stores.store import BeforeEach, Condition, Stored, nothing
 from generator.tree import chunks
+from generator.tree.blocklist import BlockedList
 from generator.tree.files import STATES
 from generator.tree.manifest import Current, Manifest, Retired
 from tests.bench.runner import Runner
@@ -219,7 +222,8 @@ def publish(store: Memory, built: Manifest, folder: Any, config: Any) -> _Traffi
         problems=(),
         recovered=lambda _: content,
     )
-    protocol.publish(protocol.compare(Run.of(target, content, SILENT)))
+    with patch.object(protocol, "Applier", lambda *_: _Applier()):
+        protocol.publish(protocol.compare(Run.of(target, content, SILENT, Options(), BlockedList())))
     store.counted.cpu_s = time.process_time() - begin
     return store.counted
 

@@ -231,7 +231,10 @@ def test_a_listing_is_held_neither_in_parts_nor_whole(published_site: PublishedS
 
     record = published_site.record()
     found = Audit(
-        Listing(published_site.store()), record, record.built, before_each=lambda: renewed.append(len(listed))
+        Listing(published_site.store()),
+        record,
+        record.built.current_generations(),
+        before_each=lambda: renewed.append(len(listed)),
     ).doubts()
     assert len(found.keys) == 1_499
     assert renewed[0] <= 1
@@ -244,7 +247,7 @@ def test_only_the_listed_parts_are_judged(published_site: PublishedSite) -> None
     remove_first_pages(published_site)
     published_site.remove(lost := page(published_site))
     record = published_site.record()
-    ask = partial(Audit, published_site.store(), record, record.built)
+    ask = partial(Audit, published_site.store(), record, record.built.current_generations())
     everything = ask().doubts()
     assert {DETAIL, FIRST_PAGE, "v1/notes.txt"} < everything.keys
     assert everything.missing == {lost}
@@ -296,7 +299,7 @@ def test_a_listing_in_no_order_stops_the_run_before_it_takes_anything_for_unknow
 
     record = published_site.record()
     with pytest.raises(StoreError, match="needs listings in order of keys"):
-        Audit(Shuffled(published_site.store()), record, record.built).doubts()
+        Audit(Shuffled(published_site.store()), record, record.built.current_generations()).doubts()
 
 
 def test_what_was_found_is_still_put_right_when_a_market_is_blocked_meanwhile(published_site: PublishedSite) -> None:

@@ -219,7 +219,7 @@ def test_a_hold_is_set_and_ended_on_either_kind_of_target(target: Place) -> None
     change = holds.set_hold(target.open(), REASON, "me@here", never)
     assert change.before is None
     assert change.after == holds.held(target.open()).after
-    assert change.built == RECORD.built
+    assert change.as_of == RECORD.built.as_of
     with pytest.raises(HeldError, match="by me@here: prices"), holds.explaining_hold(target.open()):
         begun.take(RECORD, ())
     assert holds.release_hold(target.open(), never).before == change.after

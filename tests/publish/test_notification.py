@@ -13,7 +13,7 @@ from generator.api import keys
 from generator.publish import commands, record
 from generator.tree.manifest import Current
 from tests.support.deaths import dying_before
-from tests.support.sites.builds import make_config, manifest_of
+from tests.support.sites.builds import make_config
 from tests.support.sites.publishing import FX, PublishedSite, hour
 from tests.support.sites.rows import market_id
 from tests.support.stores.s3.wire import Request
@@ -86,7 +86,7 @@ def test_the_arguments_are_the_newest_step_and_the_feeds_address_as_far_as_there
     tmp_path: Path, command: str, notes: Path, steps: tuple[str, ...] | None, arguments: list[str]
 ) -> None:
     downloads = {} if steps is None else {keys.CHANGES: Current(generation="d" * 12, count=2, bytes=9, chunks=steps)}
-    assert commands.notify(make_config(tmp_path, publish__notify_command=command), manifest_of(current=downloads)) == []
+    assert commands.notify(make_config(tmp_path, publish__notify_command=command), downloads.get(keys.CHANGES)) == []
     assert told(notes) == [arguments]
 
 
@@ -120,7 +120,7 @@ def test_a_failure_is_a_warning_and_no_failure_of_the_publish(
 def test_a_command_that_hangs_is_killed_with_its_children(tmp_path: Path) -> None:
     child = f"sleep {3600 + os.getpid()}"  # no other process of this machine has this command line
     config = make_config(tmp_path, publish__notify_command=f"sh -c '{child} & {child}'")
-    (warning,) = commands.notify(config, manifest_of(), patience_s=0.2)
+    (warning,) = commands.notify(config, None, patience_s=0.2)
     assert warning == f"publish.notify_command: sh did not end within 0.2 seconds; {COMPLETE}"
     wait_until(lambda: not is_running(child))
 

@@ -110,7 +110,7 @@ def test_an_undo_that_no_build_knows_of_is_told(place: Workplace) -> None:
     with read_only(output) as folder:
         built = folder.manifest()
     assert built
-    (warning,) = unblocked_since((output / REPORT).read_bytes(), built, ())
+    (warning,) = unblocked_since((output / REPORT).read_bytes(), built.markets, ())
     assert "no longer blocked, but still left out" in warning
 
 
