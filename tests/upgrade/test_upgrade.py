@@ -1,7 +1,8 @@
-"""Sites of earlier commits: today's program brings over what each of them left behind, as docs/operations.md says."""
+"""Sites of earlier versions: today's program goes on with what releases left in a target, and brings over the rest."""
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -11,13 +12,16 @@ from typing import Final
 
 import pytest
 
+from generator.api import keys
 from tests.support.edges.serving import UNLIMITED, served
 from tests.support.readers.pages import section, typed
 from tests.support.readers.parquet import owners
 from tests.support.sites.builds import AS_OF, files, lasting, text_of
 from tests.upgrade.make_site import BUILDS, TAKEN_DOWN, run
 
-SITES: Final = sorted(Path(__file__).parent.glob("site-*.tar.xz"))
+RELEASED: Final = sorted(Path(__file__).parent.glob("site-*.*.*.tar.xz"))
+#: Of commits before the first release.
+SITES: Final = sorted({*Path(__file__).parent.glob("site-*.tar.xz")} - {*RELEASED})
 #: Builds after the last one of the kept sites.
 LATER, NEXT_DAY = ((AS_OF + BUILDS[-1] + timedelta(hours=hours)).isoformat() for hours in (5, 25))
 #: What former programs left of the archive of days.
@@ -29,9 +33,13 @@ TRADES: Final = "points are whole now, and trades need dumps.fills: true"
 @pytest.fixture(params=SITES, ids=[site.name.removesuffix(".tar.xz") for site in SITES])
 def site(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     """The folder of an operator who has just installed today's program."""
-    with tarfile.open(request.param) as packed:
-        packed.extractall(tmp_path, filter="data")
-    return tmp_path
+    return unpacked(request.param, tmp_path)
+
+
+def unpacked(site: Path, folder: Path) -> Path:
+    with tarfile.open(site) as packed:
+        packed.extractall(folder, filter="data")
+    return folder
 
 
 def shows(folder: Path, text: str) -> list[str]:
@@ -66,6 +74,31 @@ def test_kept_sites_are_named_by_commit_and_have_what_is_gone_by_now() -> None:
             assert b"archive: {days: 3}" in settings.read()
             for folder in ("output", "target"):
                 assert len([name for name in packed.getnames() if folder in name and ARCHIVED.search(name)]) >= 3
+
+
+@pytest.mark.campaign(short=0)
+@pytest.mark.parametrize("is_folder_lost", [False, True])
+@pytest.mark.parametrize("released", RELEASED, ids=[path.name.removesuffix(".tar.xz") for path in RELEASED])
+def test_what_a_release_left_in_a_target_is_gone_on_with(
+    released: Path, tmp_path: Path, *, is_folder_lost: bool
+) -> None:
+    site = unpacked(released, tmp_path)
+    if is_folder_lost:
+        shutil.rmtree(site / "output")
+    taken, before = (site / TAKEN_DOWN).read_text(), files(site / "target")
+    run(site, "rebuild", "--as-of", LATER)
+    after = files(site / "target")
+    details = {key: body for key, body in before.items() if key.startswith(f"{keys.DETAILS}/")}
+    assert len(details) > 1_000
+    assert {key: body for key, body in after.items() if key.startswith(f"{keys.DETAILS}/")} == details
+    assert {key for key in before if keys.is_immutable(key)} <= after.keys(), "walks go on"
+    another = Path(next(iter(details))).stem
+    run(site, "takedown", "--yes", another)
+    run(site, "takedown", "--yes", "--undo", taken)
+    run(site, "rebuild", "--as-of", NEXT_DAY)
+    assert shows(site / "target", another) == []
+    assert shows(site / "target", taken)
+    assert " 0 objects uploaded" in run(site, "publish", "--verify")
 
 
 @pytest.mark.campaign(short=0)
