@@ -29,7 +29,7 @@ DEBIAN := /var/cache/public-markets-tests/debian.tar
 REGISTRY := /var/cache/public-markets-tests/usr/bin/docker-registry
 
 .DEFAULT_GOAL := help
-.PHONY: help demo serve test test-all lint types tests campaigns structure coverage bless bench bench-deps test-deps lock wheel client-python client-typescript notes image clean
+.PHONY: help demo serve test test-all lint types tests campaigns structure schema coverage bless bench bench-deps test-deps lock wheel client-python client-typescript notes image clean
 
 help:  ## Show the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -61,13 +61,15 @@ campaigns: .venv/test $(NODE_PROGRAMS)
 structure: .venv/test  ## Count lines of code and arrows, and show which names, functions and modules to look at
 	@$(BIN)/python -m tests.support.structure
 
+schema: .venv/config-schema.json  ## Make the schema by which an editor checks config.yaml
+
 coverage: .venv/test $(NODE_PROGRAMS)  ## Show which lines no test reaches
 	$(BIN)/coverage run -m pytest -q
 	$(BIN)/coverage combine -q
 	$(BIN)/coverage report
 
-bless: .venv/test  ## Accept what changed in the golden trees, the API, the config schema, the Python client's types and the docs' tables
-	BLESS=1 $(BIN)/python -m pytest -q tests/acceptance/test_golden.py tests/api/test_changelog.py tests/config/test_settings.py tests/test_docs.py tests/test_columns.py tests/clients/test_models.py
+bless: .venv/test  ## Accept what changed in the golden trees, the API, the Python client's types and the table of settings
+	BLESS=1 $(BIN)/python -m pytest -q tests/acceptance/test_golden.py tests/api/test_changelog.py tests/test_docs.py tests/clients/test_models.py
 
 bench: .venv/test .venv-bench/ready  ## Measure beside other ways; ONLY="build publish" picks parts, OPTIONS go along
 	$(BIN)/python -m tests.bench $(ONLY) $(OPTIONS)
@@ -91,7 +93,7 @@ $(REGISTRY):
 	touch $@
 
 bench-deps: test-deps  ## Install what `make bench` compares with, too (Debian, as root)
-	apt-get install -y -qq --no-install-recommends rclone wrk
+	apt-get install -y -qq --no-install-recommends rclone
 
 lock: .venv/bin/uv  ## Update the lock files from pyproject.toml and package.json; OPTIONS=--upgrade takes the latest versions
 	$(LOCK) $(OPTIONS) pyproject.toml --all-extras --output-file requirements/run.txt
@@ -132,7 +134,7 @@ image: wheel  ## Build the container image public-markets:VERSION; BUILD="docker
 
 clean:  ## Remove what was installed, built and made up
 	rm -rf clients/typescript/node_modules clients/typescript/dist clients/typescript/packed
-	rm -rf .venv .venv-bench .bench .mutants tests/node/node_modules dist output demo.db .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-bench .bench tests/node/node_modules dist output demo.db .mypy_cache .pytest_cache .ruff_cache .hypothesis
 
 .venv/bin/uv: requirements/tools.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed; name one with PYTHON=…")'
@@ -149,6 +151,10 @@ clean:  ## Remove what was installed, built and made up
 	$(INSTALL) --python $(BIN)/python --requirements requirements/test.txt
 	$(INSTALL_PROJECT) --python $(BIN)/python --editable .
 	@touch $@ .venv/run
+
+.venv/config-schema.json: .venv/run $(wildcard generator/config/*.py)
+	@$(BIN)/python -c 'import json; from generator.config.settings import Config; print(json.dumps({"$$schema": "http://json-schema.org/draft-07/schema#", **Config.model_json_schema()}, indent=2))' > $@.part
+	@mv $@.part $@
 
 # What needs these programs says so and is skipped where there is no npm.
 tests/node/node_modules/ready: tests/node/package.json tests/node/package-lock.json

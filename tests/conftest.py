@@ -29,7 +29,6 @@ FIXTURES: Final[Mapping[str, tuple[str, ...]]] = {
     "tests.support.postgres": ("new_database", "postgres"),
     "tests.support.sites.demo": ("database", "demo_folder", "demo_output", "extended_output", "outputs"),
     "tests.support.sites.publishing": ("empty", "impatient", "original", "published_site", "site_server"),
-    "tests.support.sites.searchable_site": ("published", "searched"),
     "tests.support.stores.s3.servers": ("radosgw", "s3"),
 }
 #: A fixture as a file asks for it: a parameter, or a name in quotation marks.
@@ -50,7 +49,6 @@ LONGEST: Final = (
     "explorer/test_explorer",
     "faults/test_races",
     "faults/test_takedowns",
-    "faults/test_random",
     "faults/test_kills",
 )
 

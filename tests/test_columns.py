@@ -1,12 +1,11 @@
-"""The table of columns in docs/your-database.md is that of the code, and what it says is what builds do."""
+"""The table of columns in docs/your-database.md has those of the code, and what it says is what builds do."""
 
 import json
-import os
 import re
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import pytest
 from pydantic import ValidationError
@@ -15,8 +14,7 @@ from pydantic.alias_generators import to_camel
 from generator.api import contract, keys
 from generator.builder.report import Report
 from generator.markets import row_validation
-from generator.source.relations import COLUMNS, OPTIONAL_COLUMNS, Kind, RelationColumn
-from tests.support.project import ROOT
+from generator.source.relations import OPTIONAL, RELATIONS, Kind
 from tests.support.readers.pages import PAGES
 from tests.support.sites.builds import NOW, build_now, make_config
 from tests.support.sites.rows import insert, market_id, market_row
@@ -26,40 +24,55 @@ HEAD: Final = (
     "| relation | column | type | what it is, and its unit | values | NULL | example |\n|---|---|---|---|---|---|---|\n"
 )
 TYPES: Final[dict[Kind, str]] = {"id": "UUID", "integer": "whole number", "timestamp": "time"}
-ALL: Final[dict[str, dict[str, RelationColumn]]] = {
-    relation: {**columns, **OPTIONAL_COLUMNS.get(relation, {})} for relation, columns in COLUMNS.items()
+
+
+class ShownColumn(NamedTuple):
+    """A row of the table, without relation and name of the column."""
+
+    types: str
+    means: str
+    values: str
+    null: str
+    example: Any
+
+
+def table() -> dict[str, dict[str, ShownColumn]]:
+    """The table with which the page begins, by relation and column, optional ones included."""
+    found = dict[str, dict[str, ShownColumn]]()
+    for line in re.match(r"(?:\|.*\n)*", PAGES[PAGE].partition(HEAD)[2])[0].splitlines():  # type: ignore[index]
+        relation, name, types, means, values, null, example = line.strip("| ").split(" | ")
+        is_number = types.endswith(("number", "boolean"))
+        shown = json.loads(example.strip("`")) if is_number else example.strip("`")
+        found.setdefault(relation, {})[name] = ShownColumn(types, means, values, null, shown)
+    return found
+
+
+TABLE: Final = table()
+ALL: Final = {
+    relation: {re.sub(r"`| \(optional\)", "", name): column for name, column in columns.items()}
+    for relation, columns in TABLE.items()
 }
 THEN: Final = "2026-01-01 00:00"
 OWN: Final = str(ALL["markets"]["id"].example)
 #: Columns that say what is published and how, and are not published themselves.
-UNSEEN: Final = {*("approval", "is_listed", "is_public", "market_id", "position"), *OPTIONAL_COLUMNS["markets"]}
+UNSEEN: Final = {*("approval", "is_listed", "is_public", "market_id", "position"), *OPTIONAL["markets"]}
 
 
-def table() -> str:
-    """What the page must begin with."""
-    return HEAD + "".join(
-        f"| {relation} | `{name}`{'' if name in COLUMNS[relation] else ' (optional)'} | {_types(column)} | "
-        f"{column.means} | {column.values} | {column.null or 'no'} | `{column.example}` |\n"
-        for relation, columns in ALL.items()
-        for name, column in columns.items()
-    )
-
-
-def _types(column: RelationColumn) -> str:
-    *others, last = (TYPES.get(kind, kind) for kind in column.kinds)
+def _types(*kinds: Kind) -> str:
+    *others, last = (TYPES.get(kind, kind) for kind in kinds)
     return f"{', '.join(others)} or {last}" if others else last
 
 
 def test_the_page_begins_with_the_columns_of_the_code() -> None:
-    text = PAGES[PAGE]
-    before, head, rest = text.partition(HEAD)
-    after = re.sub(r"\A(\|.*\n)*", "", rest)
-    if os.environ.get("BLESS") == "1":
-        (ROOT / PAGE).write_text(before + table() + after, "utf-8")
-        return
-    assert text == before + table() + after, "the columns changed: run `make bless` and commit docs/your-database.md"
-    assert head
-    assert len(before.splitlines()) < 12
+    required = {
+        relation: {f"`{name}`": _types(kind) for name, kind in held.items()} for relation, held in RELATIONS.items()
+    }
+    for relation, held in OPTIONAL.items():
+        required[relation] |= {f"`{name}` (optional)": _types(*kinds) for name, kinds in held.items()}
+    shown = {relation: [(name, column.types) for name, column in held.items()] for relation, held in TABLE.items()}
+    assert shown == {relation: [*held.items()] for relation, held in required.items()}
+    assert all(column.means for held in ALL.values() for column in held.values())
+    assert len(PAGES[PAGE].partition(HEAD)[0].splitlines()) < 12
 
 
 # ── what it says is true ──────────────────────────────────────────────────────────────────────────────────────────
@@ -68,7 +81,7 @@ def test_the_page_begins_with_the_columns_of_the_code() -> None:
 @pytest.fixture
 def columns(database: sqlite3.Connection) -> sqlite3.Connection:
     """An empty database with the optional columns, too."""
-    for name in OPTIONAL_COLUMNS["markets"]:
+    for name in OPTIONAL["markets"]:
         database.execute(f"ALTER TABLE markets ADD COLUMN {name}")
     return database
 
@@ -84,7 +97,7 @@ UNSETTLED: Final = {"resolution": None, "resolved_at": None}
 def insert_examples(database: sqlite3.Connection) -> None:
     """A row of examples in each relation; the market has no outcome."""
     insert(database, "markets", **examples("markets", **UNSETTLED))
-    for relation in COLUMNS.keys() - {"markets"}:
+    for relation in RELATIONS.keys() - {"markets"}:
         insert(database, relation, **examples(relation))
 
 
@@ -125,8 +138,8 @@ def test_every_example_is_published_as_it_stands(tmp_path: Path, columns: sqlite
     assert details[0]["orderBook"]["bids"] == [{"price": 0.4, "amount": 5}]
 
 
-def _wire(column: RelationColumn) -> Any:
-    return row_validation.timestamp(column.example) if column.kinds == ("timestamp",) else column.example
+def _wire(column: ShownColumn) -> Any:
+    return row_validation.timestamp(column.example) if column.types == "time" else column.example
 
 
 def test_null_is_refused_exactly_where_the_table_says_so(tmp_path: Path, columns: sqlite3.Connection) -> None:
@@ -134,11 +147,11 @@ def test_null_is_refused_exactly_where_the_table_says_so(tmp_path: Path, columns
     for number, name in enumerate(ALL["markets"], start=2):
         row = {"id": market_id(number), "slug": f"s-{number}", "key": f"k{number}"}
         insert(columns, "markets", **examples("markets", **row, **UNSETTLED) | {name: None})
-    for number, name in enumerate(COLUMNS["fx_members"], start=100):
+    for number, name in enumerate(RELATIONS["fx_members"], start=100):
         insert(columns, "markets", **examples("markets", id=market_id(number), slug=None, key=None, **UNSETTLED))
         insert(columns, "fx_members", **examples("fx_members", market_id=market_id(number)) | {name: None})
     for relation in ("market_categories", "orders", "fills", "probabilities"):
-        for name in COLUMNS[relation]:
+        for name in RELATIONS[relation]:
             insert(columns, relation, **examples(relation) | {name: None})
     report = build(tmp_path)
     refused = set()
@@ -146,7 +159,7 @@ def test_null_is_refused_exactly_where_the_table_says_so(tmp_path: Path, columns
         column = bad.reason.partition(":")[0]
         refused.add((bad.relation, column) if "." not in column else tuple(column.split(".")))
     assert refused == {
-        (relation, name) for relation, held in ALL.items() for name, column in held.items() if column.null is None
+        (relation, name) for relation, held in ALL.items() for name, column in held.items() if column.null == "no"
     }
     assert report.hidden == [column.null for column in ALL["markets"].values()].count("hidden") == 2
     assert report.remarks == []
@@ -170,6 +183,13 @@ def test_the_values_of_words_are_all_that_are_taken() -> None:
         assert not any(accepts(**{"status": "resolved", name: word}) for word in ("OPEN", "yes", "N/A", "", 1))
 
 
+def test_the_lengths_of_texts_are_those_that_hold() -> None:
+    for relation, lengths in row_validation.LENGTHS.items():
+        for name, longest in lengths.items():
+            assert re.search(rf"(?:at most|1 to) {longest:,} ", ALL[relation][name].values), name
+    assert f"at most {contract.CATEGORIES_MAX} a market" in ALL["market_categories"]["category"].values
+
+
 @pytest.mark.parametrize(
     ("model", "relation", "fixed"),
     [
@@ -180,7 +200,7 @@ def test_the_values_of_words_are_all_that_are_taken() -> None:
     ],
 )  # fmt: skip
 def test_the_bounds_of_numbers_are_those_that_hold(model: Any, relation: str, fixed: dict[str, Any]) -> None:
-    numbers = {name: column for name, column in COLUMNS[relation].items() if column.kinds[0] in {"number", "integer"}}
+    numbers = {name: ALL[relation][name] for name, kind in RELATIONS[relation].items() if kind in {"number", "integer"}}
     assert numbers
     for name, column in numbers.items():
         least, greatest = _bounds(column)
@@ -194,7 +214,7 @@ def test_the_bounds_of_numbers_are_those_that_hold(model: Any, relation: str, fi
                 assert _takes(model, {**fixed, name: value}) is is_within, (name, value)
 
 
-def _bounds(column: RelationColumn) -> tuple[float, float | None]:
+def _bounds(column: ShownColumn) -> tuple[float, float | None]:
     """The smallest and the greatest value."""
     least, _, greatest = column.values.partition(";")[0].partition(" to ")
     return float(least.removesuffix(" or more")), float(greatest) if greatest else None

@@ -25,7 +25,7 @@ from generator.api import contract, keys
 from generator.api.downloads import MarketsFile
 from generator.config.settings import Config
 from generator.downloads.segments import Written
-from tests.support.edges.servers import folder_for_anybody, free_port, mortal, nginx
+from tests.support.edges.servers import folder_for_anybody, free_port, nginx
 from tests.support.programs import require
 from tests.support.project import ROOT
 from tests.support.readers.pages import PAGES, section
@@ -37,9 +37,9 @@ ADDRESS: Final = "https://api.example.org"
 DAY: Final = "2026-10-31"
 
 
-def shown(heading: str, settings: Config) -> str:
-    """The blocks in a section of the page, for the site."""
-    return "".join(_blocks(section("docs/dumps.md", heading))).replace(ADDRESS, settings.base_url)
+def shown(heading: str) -> str:
+    """The blocks in a section of the page."""
+    return "".join(_blocks(section("docs/dumps.md", heading)))
 
 
 def _blocks(text: str) -> list[str]:
@@ -89,28 +89,20 @@ def republish(settings: Config) -> None:
     assert {file["url"] for file in after["markets"]}.isdisjoint(file["url"] for file in json.loads(before)["markets"])
 
 
-@contextmanager
-def readers(programs: list[str]) -> Iterator["subprocess.Popen[str]"]:
-    """The libraries, which have read the head; what they print at the end is JSON."""
-    with subprocess.Popen(
-        mortal(sys.executable, "-m", "tests.support.readers.dump_readers"),
-        cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-    ) as process:  # fmt: skip
-        assert process.stdin
-        assert process.stdout
-        print(json.dumps(programs), file=process.stdin, flush=True)
-        assert process.stdout.readline() == "ready\n"
-        yield process
-
-
 @pytest.mark.campaign(short=0)
-def test_all_libraries_read_the_state_that_they_began_with(settings: Config) -> None:
+def test_all_libraries_read_the_state_that_they_began_with(settings: Config, tmp_path: Path) -> None:
     expected, all_points = details(settings), points(settings)
     of = {detail["market"]["id"]: all_points.get(detail["market"]["id"], []) for detail in expected}
-    with readers([shown(heading, settings) for heading in ("DuckDB", "polars", "pandas")]) as process:
-        republish(settings)
-        answer, _ = process.communicate("go on\n")
-    by_status, by_month, by_resolution, by_polars, by_pandas = json.loads(answer)
+    head, address = tmp_path / "head.json", f"{ADDRESS}/{keys.head(keys.DUMPS)}"
+    head.write_bytes((settings.output / keys.head(keys.DUMPS)).read_bytes())
+    republish(settings)
+    begin, statements = _blocks(section("docs/dumps.md", "DuckDB"))
+    by_status, by_month, by_resolution, by_polars, by_pandas = ran(
+        *((begin + one).replace(address, str(head)) for one in statements.split(";\n\n")),
+        shown("polars").replace(address, head.as_uri()) + "answer = found.sort('id')",
+        shown("pandas").replace(address, head.as_uri())
+        + "answer = found.sort_index().reset_index()[['id', 'volume', 'probCount']]",
+    )
     statuses = Counter(detail["market"]["status"] for detail in expected)
     assert [(status, count) for status, count, _ in by_status] == sorted(statuses.items())
     volumes = dict.fromkeys(statuses, 0.0)
@@ -133,7 +125,7 @@ def test_the_command_line_reads_the_state_that_it_began_with(settings: Config) -
     for program in ("curl", "jq", "zcat"):
         require(program, reason="the page's command line is not run")
     expected = [detail["market"] for detail in details(settings) if detail["market"]["status"] == "open"]
-    find, read = shown("On the command line", settings).splitlines()
+    find, read = shown("On the command line").replace(ADDRESS, settings.base_url).splitlines()
     url = subprocess.run(["bash", "-c", f'{find}; echo "$url"'], capture_output=True, text=True, check=True).stdout
     republish(settings)
     found = subprocess.run(
@@ -172,16 +164,6 @@ for found in connected().execute({sql!r}).pl().with_columns(pl.col("id").cast(st
         assert sorted(json.loads(printed)) == expected, library
 
 
-@pytest.mark.parametrize("of_site", ["settings", "site"])
-def test_the_first_programs_of_duckdb_run_on_every_site(request: pytest.FixtureRequest, of_site: str) -> None:
-    config: Config = request.getfixturevalue(of_site)
-    statuses = Counter(market["status"] for market in listed(config))
-    for heading in ("NDJSON in DuckDB, polars and pandas", "DuckDB"):
-        (first, *others) = results(shown(heading, config))
-        assert {status: count for status, count, _ in first} == statuses
-        assert all(others)
-
-
 #: More markets than DuckDB looks at (20,480 lines), unless it is told to look at all.
 MARKETS: Final = 21_000
 
@@ -216,23 +198,6 @@ def site(demo_folder: Path) -> Iterator[Config]:
         yield config
 
 
-def results(sql: str) -> list[Rows]:
-    """The rows of each statement of a program but those that set a variable; no package reads times for it."""
-    program = """
-import json, sys
-from tests.support.readers.dump_readers import connected
-connection = connected()
-found = [(part, connection.execute(part).fetchall()) for part in sys.stdin.read().split(";\\n") if part.strip()]
-json.dump([rows for part, rows in found if not part.lstrip().startswith("SET")], sys.stdout)
-"""
-    done = subprocess.run(
-        [sys.executable, "-c", program], cwd=ROOT, input=sql, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    found: list[Rows] = json.loads(done.stdout)
-    return found
-
-
 def programs(question: str) -> list[str]:
     """The programs as readers run them: after the first blocks of their libraries, unless they begin anew."""
     found, begun = (
@@ -245,10 +210,14 @@ def programs(question: str) -> list[str]:
 
 
 def answers(question: str, config: Config, day: str = DAY) -> list[Rows]:
-    """What these programs find, as JSON values, far from UTC, in a process of their own: they start threads."""
-    shown = [text.replace(ADDRESS, config.base_url).replace(DAY, day) for text in programs(question)]
+    """What these programs find."""
+    return ran(*(text.replace(ADDRESS, config.base_url).replace(DAY, day) for text in programs(question)))
+
+
+def ran(*programs: str) -> list[Rows]:
+    """What programs find, as JSON values, far from UTC, in a process of its own: they start threads."""
     done = subprocess.run(
-        [sys.executable, "-m", "tests.support.readers.dump_readers", "answers"], cwd=ROOT, input=json.dumps(shown),
+        [sys.executable, "-m", "tests.support.readers.dump_readers"], cwd=ROOT, input=json.dumps(programs),
         env={**os.environ, "TZ": "America/New_York"}, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from generator import filesystem
 from generator.filesystem import WriteAhead
 
 
@@ -33,10 +32,3 @@ def test_an_error_of_the_block_takes_precedence(tmp_path: Path) -> None:
 
     with pytest.raises(ZeroDivisionError):
         fail()
-
-
-def test_free_space_and_inodes_are_read(tmp_path: Path) -> None:
-    before = filesystem.room(tmp_path)
-    assert before.bytes > 0
-    assert before.block > 0
-    assert before.files is None or before.files > 0

@@ -165,20 +165,3 @@ def test_a_container_serves_the_demo_as_the_docs_say(storage: Storage) -> None:
         ):
             assert json.load(answer)["items"]
             assert container.done(*entry, "check", "--published")
-
-
-def test_a_bare_debian_serves_a_demo_after_two_commands(storage: Storage, tmp_path: Path) -> None:
-    """Packages come from Debian's and Python's indexes, as they would for anybody."""
-    shown = [line for line in typed(section("docs/install.md", "Try a wheel")) if not line.startswith("uvx ")]
-    install, serve = shown
-    (wheel,) = (ROOT / "dist").glob("public_markets-*.whl")
-    environ = {name: value for name, value in os.environ.items() if name == "PIP_CERT"}
-    volumes = {ROOT / "dist": "/wheels:ro", Path("/etc/ssl/certs"): "/etc/ssl/certs:ro"}
-    with storage.container(BASE) as container:
-        container.done("sh", "-c", install, volumes=volumes, environ=environ)
-        line = f"exec {serve.replace(f'./{wheel.name}', f'/wheels/{wheel.name}')} {shlex.join(FEW)} --port 0"
-        with (
-            container.serving("sh", "-c", line, volumes=volumes, environ=environ) as address,
-            urlopen(address) as answer,  # noqa: S310 - it begins with http://127.0.0.1
-        ):
-            assert json.load(answer)["items"]

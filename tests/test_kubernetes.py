@@ -10,9 +10,7 @@ import yaml
 from distributed.cli import dask_scheduler, dask_worker
 
 from generator import __version__
-from generator.config import loader
 from generator.config.settings import variable
-from generator.source.address import shape
 from tests.support.project import ROOT
 from tests.support.readers.pages import PAGES, PROGRAM
 from tests.support.sites.builds import all_commands
@@ -129,11 +127,6 @@ def test_every_volume_is_mounted_and_every_file_named_is_in_one() -> None:
         assert mounted == {volume["name"] for volume in template["spec"]["volumes"]}
 
 
-def test_our_variables_are_settings() -> None:
-    named = {*re.findall(r"\bPUBLIC_MARKETS_[A-Z_]+\b", re.sub(r"\w+_PORT\b", "", FILE.read_text("utf-8")))}
-    assert named == {variable("cluster"), variable("source.url")}
-
-
 def test_the_dask_variables_are_settings_of_dask() -> None:
     """Dask ignores a variable that it does not know, and goes on without encryption."""
     for container, role in {"scheduler": "scheduler", "worker": "worker", "build": "client"}.items():
@@ -198,16 +191,6 @@ def test_the_container_with_the_keys_of_the_store_runs_after_the_one_that_talks_
     assert build & publish == {"config", "output"}
 
 
-def test_the_publishing_container_takes_the_build_for_one_of_its_own_database() -> None:
-    here = variables("publish")[variable("source.url")]
-    secret = here.replace(":unused@", ":S3cret@")
-    assert secret != here
-    built, published = (
-        loader.load(ROOT / "config.yaml", environ={variable("source.url"): url}) for url in (secret, here)
-    )
-    assert shape(built) == shape(published)
-
-
 @pytest.mark.parametrize("component", ["scheduler", "worker", "coordinator"])
 def test_every_pod_is_confined(component: str) -> None:
     spec = PODS[component]["spec"]
@@ -224,19 +207,3 @@ def test_no_job_takes_the_variables_of_services_for_settings() -> None:
     jobs = [pod(manifest) for manifest in MANIFESTS.values() if manifest["kind"] in {"CronJob", "Deployment"}]
     assert len(jobs) == 4
     assert [template["spec"].get("enableServiceLinks") for template in jobs] == [False] * 4
-
-
-def test_runs_of_the_job_never_overlap_and_keep_their_folder() -> None:
-    spec = CLUSTER[f"CronJob {PROGRAM}"]["spec"]
-    single = SHOWN["docs/scheduling.md CronJob"]["spec"]
-    for field in ("schedule", "concurrencyPolicy", "startingDeadlineSeconds"):
-        assert spec[field] == single[field]
-    assert spec["concurrencyPolicy"] == "Forbid"
-    job = spec["jobTemplate"]["spec"]
-    assert job["activeDeadlineSeconds"] == single["jobTemplate"]["spec"]["activeDeadlineSeconds"]
-    (claim,) = [
-        volume["persistentVolumeClaim"]["claimName"]
-        for volume in PODS["coordinator"]["spec"]["volumes"]
-        if "persistentVolumeClaim" in volume
-    ]
-    assert f"PersistentVolumeClaim {claim}" in CLUSTER

@@ -56,24 +56,18 @@ def test_a_run_that_fails_keeps_when_one_last_succeeded(published_site: Publishe
     assert {name: after[name] for name in kept} == {name: before[name] for name in kept}
 
 
-def test_build_and_publish_each_have_their_metrics(published_site: PublishedSite) -> None:
+def test_build_and_publish_each_have_their_metrics_if_the_setting_names_a_file(published_site: PublishedSite) -> None:
+    published_site.done("build", "--as-of", hour(1))
+    assert {path.name for path in published_site.folder.iterdir()} == {"config.yaml", "markets.db", "output"}
     published_site.settings["metrics"] = FILE
     published_site.done("build", "--as-of", hour(1))
+    assert "published_as_of_timestamp_seconds" not in read(published_site.folder / FILE)
+    published_site.done("publish", "--dry-run")
     assert "published_as_of_timestamp_seconds" not in read(published_site.folder / FILE)
     published_site.done("publish")
     found = read(published_site.folder / FILE)
     assert {"last_run_exit_code build", "last_run_exit_code publish"} <= found.keys()
     assert found["published_as_of_timestamp_seconds"] == found["built_as_of_timestamp_seconds"]
-
-
-def test_a_dry_run_reports_nothing_published(published_site: PublishedSite) -> None:
-    published_site.done("publish", "--dry-run", "--metrics", FILE)
-    assert "published_as_of_timestamp_seconds" not in read(published_site.folder / FILE)
-
-
-def test_without_the_setting_no_file_is_written(published_site: PublishedSite) -> None:
-    published_site.done("build", "--as-of", hour(1))
-    assert {path.name for path in published_site.folder.iterdir()} == {"config.yaml", "markets.db", "output"}
 
 
 def test_a_file_that_cannot_be_written_does_not_fail_the_run(published_site: PublishedSite) -> None:
@@ -106,9 +100,3 @@ def test_a_label_may_hold_anything(tmp_path: Path) -> None:
     metrics_file.update(path, {sample("cost_usd_per_month", place=name): 1.5})
     metrics_file.update(path, {sample("objects"): 1})
     assert read(path) == {f"cost_usd_per_month {name}": 1.5, "objects": 1}
-
-
-@pytest.mark.parametrize("value", [0, 3.25, 1e300, 433_156_113])
-def test_a_number_keeps_its_value(tmp_path: Path, value: float) -> None:
-    metrics_file.update(tmp_path / FILE, {sample("bytes"): value})
-    assert read(tmp_path / FILE) == {"bytes": value}

@@ -18,7 +18,7 @@ from generator.api import keys
 from tests.support.commands import run
 from tests.support.readers.pages import PAGES, rows_of, section, shown_files, typed, words_after_program
 from tests.support.sites.builds import files, text_of
-from tests.support.sites.publishing import PublishedSite, hour, populate
+from tests.support.sites.publishing import hour, populate
 from tests.support.sites.rows import create_database, market_id
 
 PAGE: Final = "docs/operations.md"
@@ -379,19 +379,6 @@ def test_the_eight_lines_for_the_night_suffice(request: pytest.FixtureRequest, *
     assert operator.shows("song contest")
     operator.done(*words("stop everything"))
     assert "Prices of 2 June are wrong" in operator.refused(3, build)
-
-
-def test_sites_in_one_bucket_leave_each_other_alone(published_site: PublishedSite) -> None:
-    two = {"publish__target": "s3://markets/two", "base_url": "https://two.example.com", "output": "two"}
-    for arguments in (["rebuild"], ["publish", "--verify"]):
-        published_site.done(*arguments, **two)
-    published_site.done("publish", "--verify")
-    published_site.check()
-    # The heads of downloads name the site's address, and their generations are named by them.
-    found = {key for key in published_site.server.objects() if not key.rpartition("/v1/")[2].startswith(keys.DOWNLOADS)}
-    assert {f"two/{key.removeprefix('api/')}" for key in found if key.startswith("api/")} == {
-        key for key in found if key.startswith("two/")
-    }
 
 
 def test_a_clock_that_was_ahead(operator: Operator) -> None:

@@ -2,7 +2,6 @@
 
 import os
 import re
-import shutil
 import subprocess
 from pathlib import Path
 from typing import Final
@@ -12,10 +11,7 @@ import pytest
 
 from generator.config import loader
 from generator.source import address
-from tests.support import postgres
-from tests.support.commands import run
-from tests.support.postgres import ADMIN, PASSWORD, Server
-from tests.support.programs import require
+from tests.support.postgres import PASSWORD
 from tests.support.readers.pages import PAGES, section, typed
 from tests.support.sites.publishing import PublishedSite
 from tests.support.sites.rows import market_id
@@ -67,43 +63,3 @@ def test_the_program_that_purges_cloudflare_keeps_its_token_out_of_the_arguments
         "https://api.cloudflare.com/client/v4/zones/z0n3/purge_cache",
     ]  # fmt: skip
     assert sent == once * 2
-
-
-@pytest.mark.campaign(short=0)
-def test_a_database_is_read_over_tls_only_if_its_certificate_is_right(tmp_path: Path) -> None:
-    with postgres.running() as server:
-        authority = certified(server, tmp_path)
-        shown = URL.replace("public_markets_reader:S3cr%40t", f"{ADMIN}:{quote(PASSWORD, safe='')}").replace(
-            "/etc/ssl/db-ca.pem", str(authority)
-        )
-        right = shown.replace("db.example.com/site", f"localhost:{server.port}/postgres")
-        expected = {
-            right: "relation markets is missing",
-            right.replace("localhost", "127.0.0.1"): "does not match host name",
-            right.replace(str(authority), "system"): "certificate verify failed",
-        }
-        for url, words in expected.items():
-            result = run("check", "--config", os.devnull, cwd=tmp_path, PUBLIC_MARKETS_SOURCE__URL=url)
-            assert words in result.stdout, result
-
-
-def certified(server: Server, folder: Path) -> Path:
-    """Give the server a certificate for `localhost`; returns that of its authority."""
-    openssl = require("openssl", reason="no certificate can be made")
-    for command in (
-        "req -x509 -newkey rsa:2048 -nodes -keyout ca.key -out ca.pem -days 2 -subj /CN=authority",
-        "req -newkey rsa:2048 -nodes -keyout server.key -out server.csr -subj /CN=localhost",
-        "x509 -req -in server.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 -extfile names -out server.crt",
-    ):
-        (folder / "names").write_text("subjectAltName=DNS:localhost")
-        subprocess.run([openssl, *command.split()], cwd=folder, capture_output=True, check=True)
-    with server.connect() as connection:
-        (data,) = connection.execute("SHOW data_directory").fetchone()
-        for name in ("server.key", "server.crt"):
-            shutil.copy(folder / name, data)
-            owner = Path(data).stat()
-            os.chown(Path(data) / name, owner.st_uid, owner.st_gid)
-            (Path(data) / name).chmod(0o600)
-        connection.execute("ALTER SYSTEM SET ssl = on")
-        connection.execute("SELECT pg_reload_conf()")
-    return folder / "ca.pem"

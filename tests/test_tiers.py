@@ -11,7 +11,7 @@ from tests.support.project import ROOT
 LONG: Final = {"tests/test_image.py": "every test runs in a container, whose image takes a minute to build"}
 _NONE: Final = "pytest.mark.campaign(short=0)"
 #: What gives a test another size at full length.
-_SIZES: Final = frozenset({"rounds", "sample", "thinned"})
+_SIZES: Final = frozenset({"rounds", "sample"})
 
 
 def is_played(file: Path) -> bool:

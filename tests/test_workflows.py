@@ -4,7 +4,6 @@ import os
 import re
 import shlex
 import subprocess
-import sys
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -15,12 +14,10 @@ import pytest
 import yaml
 
 from generator.config import loader
-from generator.demo.database import seed
 from generator.errors import BUILD_GUARDS, PUBLISH_GUARDS, BusyError, OutcomeUnknownError
-from generator.stores.directory import Directory
 from tests.support.programs import require
 from tests.support.project import ROOT
-from tests.support.sites.builds import AS_OF, all_commands
+from tests.support.sites.builds import all_commands
 
 Node = dict[str, Any]
 PROGRAM: Final = "public-markets"
@@ -151,10 +148,6 @@ def test_the_job_that_can_take_the_role_installs_nothing_and_runs_what_the_other
     assert sent["path"] == f"{received['path']}/program.tar.gz"
 
 
-def test_the_action_is_given_what_it_asks_for() -> None:
-    assert CALL["with"].keys() == ACTION["inputs"].keys()
-
-
 def test_every_option_that_a_run_offers_exists() -> None:
     offered = REBUILD["on"]["workflow_dispatch"]["inputs"]["option"]["options"]
     known = {name for option in COMMANDS["rebuild"].params for name in option.opts}
@@ -235,38 +228,7 @@ def test_every_schedule_runs_a_command_that_exists() -> None:
     assert all(parse(words).params for words in shown)
 
 
-@pytest.mark.campaign(short=0)
-def test_the_cron_line_builds_and_publishes(tmp_path: Path) -> None:
-    program = tmp_path / ".venv" / "bin" / PROGRAM
-    program.parent.mkdir(parents=True)
-    program.symlink_to(Path(sys.executable).parent / PROGRAM)
-    (tmp_path / "config.yaml").touch()
-    odd = tmp_path / "R&D of $HOME"  # no shell may read the file
-    odd.mkdir()
-    seed(odd / "markets.db", as_of=AS_OF, markets=5)
-    settings = {"PUBLISH__TARGET": odd / "site", "SOURCE__URL": f"sqlite:///{odd / 'markets.db'}"}
-    (tmp_path / "environment").write_text(
-        "".join(f"PUBLIC_MARKETS_{name}={value}\n" for name, value in settings.items())
-    )
-    line = the_block("crontab", "").split(maxsplit=5)[5].replace("/srv/public-markets", str(tmp_path))
-    subprocess.run(["/bin/sh", "-c", line], cwd="/", check=True, capture_output=True)
-    assert Directory(odd / "site").get("v1/build.json") is not None
-
-
 UNITS: Final = (f"{PROGRAM}.service", f"{PROGRAM}.timer", f"{PROGRAM}-failed.service")
-
-
-@pytest.mark.parametrize("unit", UNITS)
-def test_the_systemd_units_are_valid(unit: str, tmp_path: Path) -> None:
-    analyze = require("systemd-analyze", reason="the units in docs/scheduling.md are not verified")
-    for name in UNITS:
-        text = the_block("ini", f"# /etc/systemd/system/{name}\n")
-        (tmp_path / name).write_text(text.replace("/opt/public-markets/bin", str(Path(sys.executable).parent)))
-    verified = subprocess.run(
-        [analyze, "verify", f"./{unit}"], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
-    # Unknown keys are printed with exit code 0.
-    assert (verified.returncode, verified.stderr) == (0, "")
 
 
 def test_a_unit_that_fails_sends_its_log_unless_the_next_run_does_the_work(tmp_path: Path) -> None:

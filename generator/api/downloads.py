@@ -1,7 +1,7 @@
 """The heads of the downloads: which files a dump consists of, and which steps lead to it. Pure."""
 
 from collections.abc import Callable, Iterator, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from hashlib import sha256
 from typing import Annotated, Any, ClassVar, Final, Literal, Protocol, Self
 
@@ -211,6 +211,11 @@ class DumpHead(Head):
         """The files of one of `TABLES`; none without Parquet."""
         found: Sequence[PeriodFile] | None = getattr(self, FIELDS[table])
         return found or []
+
+    def files_since(self, table: str, since: datetime) -> list[str]:
+        """The keys of a table's files of those months and years that were not over at this time (UTC)."""
+        month = f"{since:%Y-%m}"
+        return [file.key for file in self.table(table) if file.period >= month[: len(file.period)]]
 
     def tables(self) -> list[PeriodFile]:
         """The files of all tables."""

@@ -67,7 +67,9 @@ class Described(NamedTuple):
 def document(config: Config, site: Described) -> JsonObject:
     """The document for a site with these settings, as JSON values."""
     values = _values(config, site)
-    values["texts"] = _filled(_template()["x-shared"]["texts"], values)
+    shared = _template()["x-shared"]
+    values["texts"] = _filled(shared["texts"], values)
+    values["choices"] = {name: _listed(shared[name]) for name in ("statuses", "sorts")}
     made: JsonObject = _filled(_template(), values)
     del made["x-shared"]
     described = [re.compile(_PARAMETER.sub("[^/]+", path)) for path in made["paths"]]
@@ -157,6 +159,11 @@ def _filled(part: Any, values: JsonObject) -> Any:
         elif not key.startswith("if "):
             found[_text(key, values)] = _filled(content, values)
     return found
+
+
+def _listed(examples: JsonObject) -> str:
+    """What each value of a parameter means, as a list."""
+    return "\n".join(f"- `{value}`: {example['summary']}" for value, example in examples.items())
 
 
 def _text(text: str, values: JsonObject) -> Any:

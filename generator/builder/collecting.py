@@ -15,7 +15,7 @@ from generator.markets.market import Market
 from generator.markets.quarantine import Quarantine
 from generator.site.catalog import Catalog, Naming
 from generator.source.survey import Survey
-from generator.tree.fingerprints import Fingerprints, Made
+from generator.tree.fingerprints import Fingerprints, MadeOf
 from generator.tree.staging import Staged
 
 
@@ -43,8 +43,8 @@ def collect(parts: Iterable[StagedPart], survey: Survey, last: LastDetails, as_o
     """Collect parts that come in any order."""
     one, arrived = dict[str, str](), list[tuple[StagedPart, list[Market]]]()
     for part in parts:
-        arrived.append((part, part.markets.markets(one)))
-        part.markets = Columns()
+        arrived.append((part, part.rendered.markets.markets(one)))
+        part.rendered.markets = Columns()
     arrived.sort(key=lambda pair: pair[0].part.first, reverse=True)
     markets, staged, false_versions = [*survey.kept.values()], Staged(), list[str]()
     made = {market.id: last.keep(market, staged) for market in markets}
@@ -53,18 +53,19 @@ def collect(parts: Iterable[StagedPart], survey: Survey, last: LastDetails, as_o
     altered = {*survey.doubled}
     while arrived:
         part, found = arrived.pop()  # frees each part as it is merged
+        rendered = part.rendered
         markets += found
         staged.add(part.staged)
-        kept = {*part.kept}
+        kept = {*rendered.kept}
         made |= part.made | {market.id: last.keep(market, staged) for market in found if market.id in kept}
-        altered.update(part.altered)
-        false_versions += part.false_versions
-        quarantine.add(part.quarantine)
-        remarks += part.remarks
+        altered.update(rendered.altered)
+        false_versions += rendered.false_versions
+        quarantine.add(rendered.quarantine)
+        remarks += rendered.remarks
         counts.add(part.counts)
         comparison.add(part.comparison)
-        histories = part.histories.beside(histories) if part.histories else histories
-        reading.add(part.reading)
+        histories = rendered.histories.beside(histories) if rendered.histories else histories
+        reading.add(rendered.reading)
     read = markets[len(survey.kept) :]
     false_versions += _false_rows(survey, last, {market.id: market for market in read}, made, altered)
     made |= dict(_with_rows(survey, read, made, altered))
@@ -84,8 +85,8 @@ def collect(parts: Iterable[StagedPart], survey: Survey, last: LastDetails, as_o
 
 
 def _with_rows(
-    survey: Survey, read: Iterable[Market], made: Mapping[str, Made], altered: Container[str]
-) -> Iterator[tuple[str, Made]]:
+    survey: Survey, read: Iterable[Market], made: Mapping[str, MadeOf], altered: Container[str]
+) -> Iterator[tuple[str, MadeOf]]:
     """What details were made of, with what the next build may keep of the rows that this one `read`."""
     for market in read:
         if market.id in made:
@@ -97,7 +98,7 @@ def _with_rows(
 
 
 def _false_rows(
-    survey: Survey, last: LastDetails, read: Mapping[str, Market], made: Mapping[str, Made], altered: Container[str]
+    survey: Survey, last: LastDetails, read: Mapping[str, Market], made: Mapping[str, MadeOf], altered: Container[str]
 ) -> Iterator[str]:
     """The audited markets (ids) whose rows changed although their versions did not: also if they are bad now."""
     for market_id, before in survey.audited.items():

@@ -17,7 +17,7 @@ from generator.config import networks
 from generator.config.settings import Config
 from generator.errors import ConfigError, SourceError
 from generator.findings import Finding, warning
-from generator.markets.quarantine import Quarantine
+from generator.markets.quarantine import Quarantine, printable
 from generator.progress import Progress
 from generator.site import worker_pool
 from generator.site.worker_pool import QuitError
@@ -47,18 +47,13 @@ def findings(config: Config, environ: Mapping[str, str]) -> Iterator[Finding]:
             f"source.url: {display_url(config)}: sslmode is {mode}, so {allowed}; append "
             "?sslmode=verify-full&sslrootcert=… (see docs/secrets.md)"
         )
-    if (scheduler := config.cluster) and _is_plain(scheduler):
+    scheduler = urlsplit(config.cluster or "")
+    if scheduler.scheme == "tcp" and not networks.is_here(scheduler.hostname):
         yield warning(
-            f"cluster: {scheduler} is without TLS: whoever reaches that scheduler, or the network between, can run "
-            "code on it and on the workers, and decides what is published; start it with TLS and write tls://…, and "
-            "keep the keys of the store away from `build` (see docs/cluster.md)"
+            f"cluster: {config.cluster} is without TLS: whoever reaches that scheduler, or the network between, can "
+            "run code on it and on the workers, and decides what is published; start it with TLS and write tls://…, "
+            "and keep the keys of the store away from `build` (see docs/cluster.md)"
         )
-
-
-def _is_plain(scheduler: str) -> bool:
-    """Whether the cluster is on another machine, and reached without TLS."""
-    url = urlsplit(scheduler)
-    return url.scheme == "tcp" and not networks.is_here(url.hostname)
 
 
 #: The most forked workers. Each has a connection of its own, besides the build's.
@@ -97,14 +92,12 @@ def parts_of(survey: Survey, reader: Reader, size: int) -> list[Part]:
     # PostgreSQL has no idea how many ids are in a short range: it expects one row of each relation, and then compares
     # all rows of a part with all of its markets. SQLite looks up each market's rows whatever it expects.
     parts = survey.parts(size, by_name=not reader.is_file())
-    if len(parts) <= _FEW or reader.looks_up(_range_of(parts[1])):
+    if len(parts) <= _FEW:
+        return parts
+    within = parts[1].within
+    if reader.looks_up(Range(within.ids[0]) if isinstance(within, Chosen) else within):
         return parts
     return survey.parts(max(size, min(_MOST_SCANNED, -(-len(survey.keys) // _FEW))))
-
-
-def _range_of(part: Part) -> Range:
-    """A range to ask about in place of a part."""
-    return Range(part.within.ids[0]) if isinstance(part.within, Chosen) else part.within
 
 
 def local(
@@ -181,7 +174,8 @@ def forked(
             remaining.remove(staged.part)
             yield staged
     if causes := [cause for cause in pool.quits if cause]:
-        remark(notices.few_connections(len(causes), pool.count, causes[0]))
+        quit_early = printable(f"{len(causes)} of {pool.count}: {causes[0]}")
+        remark(notices.FEW_CONNECTIONS.about("pool", quit_early))
     yield from alone(work, sorted(remaining, key=lambda part: part.first), reader)
 
 

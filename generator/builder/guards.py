@@ -1,5 +1,6 @@
 """What `build` refuses because the database looks broken: too many bad rows, too many markets gone. Pure."""
 
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from heapq import nsmallest
@@ -7,13 +8,11 @@ from operator import attrgetter
 from typing import Final
 
 from generator.api import forms
-from generator.builder.report_file import Excused
+from generator.builder.report import Excused
 from generator.errors import GuardError
 from generator.findings import CHECK_NAMES_EACH
 from generator.markets.quarantine import Quarantine, printable
 from generator.site.catalog import Catalog
-from generator.tree import shrink
-from generator.tree.manifest import Manifest
 from generator.wording import counted
 
 #: How old a market may be, at the time of the last build, to be expected in the next.
@@ -62,32 +61,27 @@ def refuse_invalid(
         )
 
 
-def refuse_shrink(catalog: Catalog, previous: Manifest | None, blocked: frozenset[str], limit: float) -> None:
-    """Raise GuardError when too large a share of the markets of the previous build would disappear."""
-    before = previous.markets.keys() - blocked if previous and not previous.is_first else frozenset[str]()
-    shrink.refuse(before, catalog.ids(), limit)
-
-
 def refuse_growth(
-    catalog: Catalog, previous: Manifest | None, excused: Excused, shown: frozenset[str] | None = None
+    catalog: Catalog, public: AbstractSet[str], built_at: str, excused: Excused, shown: frozenset[str] | None = None
 ) -> None:
-    """Raise GuardError when many markets appear that were not public before, though they are not new.
+    """Raise GuardError when many markets appear that are not new, and not among those that a build made `public`.
 
-    `shown` are the markets that the database shows. A queue of moderated markets has waited for days, not for weeks.
+    That was as of `built_at`. `shown` are the markets that the database shows. A queue of moderated markets has waited
+    for days, not for weeks.
     """
-    if previous is None or not previous.markets:
+    if not public:
         return
-    since = forms.instant(datetime.fromisoformat(previous.as_of) - _NEW)
-    known = previous.markets.keys() | excused.ids
+    since = forms.instant(datetime.fromisoformat(built_at) - _NEW)
+    known = public | excused.ids
     appeared = [market for market in catalog.markets if market.created_at < since and market.id not in known]
-    number, public = len(appeared) - excused.others, len(previous.markets)
-    if number > _FEW and number > _SHARE * public:
+    number = len(appeared) - excused.others
+    if number > _FEW and number > _SHARE * len(public):
         oldest = nsmallest(_NAMED, appeared, key=attrgetter("created_at", "id"))
         named = "".join(f"\n  market {market.id} ({printable(market.item.question)})" for market in oldest)
         raise GuardError(
             f"{counted(number, 'market', ',')} would appear that were created more than {_NEW.days} days before the "
-            f"last build (as of {previous.as_of}) and were not public then, more than {_FEW} and more than "
-            f"{_SHARE:.0%} of {counted(public, 'market', ',')}; nothing was replaced. A view may have lost a "
+            f"last build (as of {built_at}) and were not public then, more than {_FEW} and more than "
+            f"{_SHARE:.0%} of {counted(len(public), 'market', ',')}; nothing was replaced. A view may have lost a "
             "condition, such as `deleted_at IS NULL`; if they may all be public, pass --accept growth. Such as:"
             f"{named}",
             shown,

@@ -3,7 +3,7 @@
 import hashlib
 import secrets
 import zlib
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum, auto
 from itertools import groupby
@@ -19,9 +19,8 @@ from generator.markets.market import Fingerprint, Market
 from generator.source import address
 from generator.source.earlier import NOTHING_EARLIER, EarlierMarket, EarlierMarkets, Versions
 from generator.tree import fingerprints, manifest
-from generator.tree.fingerprints import Made
+from generator.tree.fingerprints import MadeOf
 from generator.tree.folder import Output
-from generator.tree.manifest import Manifest
 from generator.tree.staging import Staged
 
 
@@ -77,23 +76,19 @@ class LastDetails:
     folder: Output
     shape: str
     objects: Mapping[str, str] = field(default_factory=dict)
-    known: Mapping[str, Made] = field(default_factory=dict)
+    known: Mapping[str, MadeOf] = field(default_factory=dict)
 
     @classmethod
-    def load(cls, folder: Output, previous: Manifest | None, shape: str, as_of: str) -> "LastDetails":
-        """Load what the last build left.
+    def load(cls, folder: Output, objects: Mapping[str, str], built_at: str, shape: str) -> "LastDetails":
+        """Load what the last build left, which is complete: its `objects`, and what it made details of.
 
-        Nothing is known if that was killed, or had other settings or a later as-of, or the database tells no versions.
+        That is not known if it had other settings, or the database tells no versions.
         """
-        # A later as-of may have made remarks about future times, which an earlier one must make again.
-        if previous is None or not previous.complete or previous.as_of > as_of:
-            return cls(folder, shape)
-        lost = frozenset(_lost(folder, previous))
-        objects = previous.objects
+        lost = frozenset(_lost(folder, objects))
         if lost:
             objects = {key: digest for key, digest in objects.items() if key not in lost}
         found = fingerprints.load(folder)
-        is_known = found is not None and (found.as_of, found.shape) == (previous.as_of, shape)
+        is_known = found is not None and (found.as_of, found.shape) == (built_at, shape)
         return cls(folder, shape, objects, found.details if found and is_known else {})
 
     def without_histories_of(self, entries: Mapping[str, HeldRows]) -> "LastDetails":
@@ -127,7 +122,7 @@ class LastDetails:
         }
         return EarlierMarkets(now, found, categories, sample.has)
 
-    def of(self, wanted: Mapping[str, str | None]) -> dict[str, Made]:
+    def of(self, wanted: Mapping[str, str | None]) -> dict[str, MadeOf]:
         """What is known of these markets, given as slugs by id, as far as their files are in place."""
         return {
             market_id: self.known[market_id]
@@ -158,7 +153,7 @@ class LastDetails:
             staged.objects[key] = self.objects[key]
             staged.size += size
 
-    def keep(self, market: Market, staged: Staged) -> Made:
+    def keep(self, market: Market, staged: Staged) -> MadeOf:
         """Add a detail that was not read to what is staged; return what it is made of."""
         made = self.known[market.id]
         self.hold(market.id, market.slug, made.size, staged)
@@ -167,21 +162,21 @@ class LastDetails:
         return made._replace(fills24h=market.fills24h, until=market.until)
 
 
-def _lost(folder: Output, previous: Manifest) -> Iterator[str]:
-    """The keys of the details in the manifest whose files are not in the folder."""
-    places = (key.rpartition("/") for key in previous.objects if keys.is_detail(key))
+def _lost(folder: Output, objects: Iterable[str]) -> Iterator[str]:
+    """The keys of the details among these objects whose files are not in the folder."""
+    places = (key.rpartition("/") for key in objects if keys.is_detail(key))
     for place, found in groupby(places, lambda parts: parts[0]):
         there = {*folder.names(f"{place}/")}
         yield from ("".join(parts) for parts in found if parts[2] not in there)
 
 
-def fate(made: Made | None, now: Fingerprint | None) -> Fate:
+def fate(made: MadeOf | None, now: Fingerprint | None) -> Fate:
     """What to do with a detail that was made of this, as far as the fingerprint tells."""
     if made is None or now is None or made.version != now.version:
         return Fate.READ
     return Fate.KEEP if made.market == now.market else Fate.UPDATE
 
 
-def made_of(market: Market, size: int) -> Made | None:
+def made_of(market: Market, size: int) -> MadeOf | None:
     """What a detail of `size` bytes is made of; None if the database does not tell its version."""
-    return Made(*market.fingerprint, size, market.fills24h, market.until) if market.fingerprint else None
+    return MadeOf(*market.fingerprint, size, market.fills24h, market.until) if market.fingerprint else None

@@ -7,10 +7,9 @@ from enum import StrEnum
 from operator import attrgetter
 from typing import Any, Final
 
-from generator.api import contract, forms, keys, prices
+from generator.api import contract, forms, links, prices
 from generator.config.settings import Config
-from generator.errors import DamageError
-from generator.findings import Finding, FindingCounts
+from generator.findings import Finding, FindingCounts, warning
 from generator.markets.categories import slug_of
 from generator.markets.detail import Detail
 from generator.markets.market import Market
@@ -125,33 +124,33 @@ _CUT_CATEGORY: Final = _kind(
 _EMPTY_CATEGORY: Final = _kind(
     Topic.EMPTY_CATEGORY, "category", "has no public market", "it gets no lists: correct the setting `categories`"
 )
-_FALSE_VERSION: Final = _kind(
+FALSE_VERSION: Final = _kind(
     Topic.FALSE_VERSION,
     "market",
     "a version (detail_version or market_version) did not change, but rows that it stands for did",
     "this build read everything; change detail_version with each order, fill and point, market_version with all else, "
     "in the same transaction",
 )
-_DAMAGE: Final = _kind(
+DAMAGE: Final = _kind(
     Topic.DAMAGE,
     "file",
     "was altered since it was built",
     "this build compared every file and made it again; look at the disk, and who else writes there",
 )
-_NEW_SESSION: Final = _kind(
+NEW_SESSION: Final = _kind(
     Topic.NEW_SESSION,
     "file",
     "is missing or altered, so nobody knows what changed since the last build",
     "the change feed begins a new session, and followers start again from the dump",
 )
-_FEW_CONNECTIONS: Final = _kind(
+FEW_CONNECTIONS: Final = _kind(
     Topic.FEW_CONNECTIONS,
     "worker",
     "not every worker got a connection to the database",
     "the rest of the build read their parts, so it took longer: let the pool, or the limit of this user, hold one "
     "connection for each worker and one more",
 )
-_NO_PRICES: Final = _kind(
+NO_PRICES: Final = _kind(
     Topic.NO_PRICES,
     "file",
     f"would be larger than {prices.MOST_BYTES // 1_000_000} MB",
@@ -188,6 +187,23 @@ def of(catalog: Catalog, config: Config) -> Iterator[Finding]:
         yield from _of_categories(catalog, config.categories or ())
 
 
+def of_links(market_url: str | None, catalog: Catalog, *, has_keys: bool) -> Iterator[Finding]:
+    """What is missing for the links of a setting `market_url`; `has_keys`: the database has a column for keys."""
+    count = len(catalog.markets)
+    if not links.uses_keys(market_url) or not count:
+        return
+    if not has_keys:
+        yield warning(
+            "market_url: has {key}, but markets has no column `key`, so no market gets a link; add the column, or "
+            "write {id}"
+        )
+    elif (missing := count - len(catalog.site_keys())) > 0:
+        yield warning(
+            f"market_url: has {{key}}, and {missing:,} of {counted(count, 'market', ',')} have no usable key, so they "
+            "get no link; give each a key of its own"
+        )
+
+
 def of_histories(config: Config, before: Mapping[str, Any]) -> Iterator[Finding]:
     """The remark about a setting that is gone: it is in the configuration, or a version that had it made Parquet.
 
@@ -197,37 +213,12 @@ def of_histories(config: Config, before: Mapping[str, Any]) -> Iterator[Finding]
         yield _TRADES.about("dumps.fills")
 
 
-def false_version(market_id: str) -> Finding:
-    """The remark about a market with a version that did not change with its rows."""
-    return _FALSE_VERSION.about(market_id)
-
-
-def new_session(key: str) -> Finding:
-    """The remark about a file of the output folder without which the change feed cannot go on."""
-    return _NEW_SESSION.about(key)
-
-
-def damaged(damage: DamageError) -> Finding:
-    """The remark about a file that was not what the last build had made."""
-    return _DAMAGE.about(damage.place)
-
-
-def few_connections(quit_early: int, workers: int, cause: str) -> Finding:
-    """The remark about workers that had no connection, for this cause."""
-    return _FEW_CONNECTIONS.about("pool", printable(f"{quit_early} of {workers}: {cause}"))
-
-
 def empty_relations(names: Sequence[str]) -> str:
     """The line about relations in which a first build finds nothing: the builds that follow are compared with it."""
     return (
         f"{', '.join(names)}: this first build finds no row; if your site has any, look at the view, and at what the "
         "database user may see (row level security)"
     )
-
-
-def no_prices() -> Finding:
-    """The remark about prices of too many markets."""
-    return _NO_PRICES.about(keys.PRICES)
 
 
 def of_detail(detail: Detail, latest: str) -> Iterator[Finding]:

@@ -4,7 +4,7 @@ It needs no folder, so it runs in any process that sees the same instant, on any
 task and the database, so a task may run twice, or again elsewhere after its worker died.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeAlias
@@ -18,7 +18,7 @@ from generator.findings import Finding
 from generator.markets import detail
 from generator.markets.batch_validation import CollectRows, ignored
 from generator.markets.columns import Columns
-from generator.markets.detail import Detail, MarketRows, RowCollector
+from generator.markets.detail import Detail
 from generator.markets.fills import TradeCounter, Trades, Window
 from generator.markets.market import Market
 from generator.markets.quarantine import Quarantine
@@ -28,7 +28,7 @@ from generator.source.queries import Chosen, Within, few_or_all
 from generator.source.reader import Reader
 from generator.source.survey import Facts, Found
 from generator.tree import manifest
-from generator.tree.fingerprints import Made
+from generator.tree.fingerprints import MadeOf
 
 if TYPE_CHECKING:
     from generator.builder.collector import Collector
@@ -55,7 +55,7 @@ class Task:
     latest: str
     sample: Sample
     blocked: frozenset[str] = frozenset()
-    known: Mapping[str, Made] = field(default_factory=dict)
+    known: Mapping[str, MadeOf] = field(default_factory=dict)
     in_place: Mapping[str, str] = field(default_factory=dict)
     histories: LastHistories | None = None
     since: str = ""
@@ -85,7 +85,7 @@ class ReadDetail(NamedTuple):
     body: bytes | None
     digest: str
     size: int
-    made: Made | None
+    made: MadeOf | None
     is_thinned: bool
     is_audited: bool
     has_findings: bool
@@ -147,19 +147,6 @@ def render(task: Task, open_reader: OpenReader) -> RenderedPart:
     return made
 
 
-def details(
-    found: Iterable[MarketRows],
-    config: Config,
-    latest: str,
-    quarantine: Quarantine,
-    collector: RowCollector | None = None,
-) -> Iterator[tuple[Detail, list[Finding]]]:
-    """Make the details of these rows, each with the remarks about it; bad rows go to `quarantine`."""
-    for rows in found:
-        read = detail.from_rows(rows, config, quarantine, collector)
-        yield read, [*notices.of_detail(read, latest)]
-
-
 class _Details:
     """Adds the details of the markets that were found."""
 
@@ -210,7 +197,9 @@ class _Details:
         for within in few_or_all([*markets], len(self._found.keys), task.within):
             wanted = frozenset(within.ids) if isinstance(within, Chosen) else markets
             rows, quarantined = self._reader.details(self._found, wanted, within), made.quarantine.total()
-            for read, remarks in details(rows, task.config, task.latest, made.quarantine, self._rows):
+            for of_market in rows:
+                read = detail.from_rows(of_market, task.config, made.quarantine, self._rows)
+                remarks = [*notices.of_detail(read, task.latest)]
                 has_findings = bool(remarks) or made.quarantine.total() > quarantined
                 quarantined = made.quarantine.total()
                 made.remarks += remarks

@@ -2,7 +2,7 @@
 
 import secrets
 import shutil
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import IO
 
@@ -10,17 +10,14 @@ from generator.api import forms, keys
 from generator.builder import last_details, part_rendering
 from generator.builder.comparison import NOT_READ, Comparison, Interval, RowsRead
 from generator.builder.last_details import LastDetails, Sample
-from generator.builder.part_rendering import NewMarketObject, OpenReader, ReadDetail, Reading, RenderedPart, Task
+from generator.builder.part_rendering import NewMarketObject, OpenReader, ReadDetail, RenderedPart, Task
 from generator.config.settings import Config
-from generator.downloads.histories import LastHistories, NewHistories
-from generator.findings import Finding
+from generator.downloads.histories import LastHistories
 from generator.markets import detail
-from generator.markets.columns import Columns
-from generator.markets.quarantine import Quarantine
 from generator.source.earlier import lower
 from generator.source.survey import Part, Survey
 from generator.tree import manifest
-from generator.tree.fingerprints import Made
+from generator.tree.fingerprints import MadeOf
 from generator.tree.folder import Output
 from generator.tree.generation import Artifact
 from generator.tree.staging import Staged
@@ -48,37 +45,18 @@ class DetailCounts:
 
 @dataclass
 class StagedPart:
-    """The markets of a part, their staged details, and findings about rows.
+    """What was `rendered` of a part, without its details, and these as they were staged.
 
-    `made` says what each detail is made of, if that is known; `kept` names the markets whose details stay as they are.
-    `altered` is that of `Found`. `false_versions` names those whose details changed although their versions did not.
-    `comparison` is that of the new details with those in place. `histories` and `reading` are those of the rendered
-    part.
+    `made` says what each detail is made of, if that is known. `comparison` is that of the new details with those in
+    place.
     """
 
     part: Part
-    markets: Columns
+    rendered: RenderedPart
+    counts: DetailCounts
     staged: Staged = field(default_factory=Staged)
-    quarantine: Quarantine = field(default_factory=Quarantine)
-    remarks: list[Finding] = field(default_factory=list)
-    made: dict[str, Made] = field(default_factory=dict)
-    kept: list[str] = field(default_factory=list)
-    counts: DetailCounts = field(default_factory=DetailCounts)
-    altered: list[str] = field(default_factory=list)
-    false_versions: list[str] = field(default_factory=list)
+    made: dict[str, MadeOf] = field(default_factory=dict)
     comparison: Comparison = field(default_factory=Comparison)
-    histories: NewHistories | None = None
-    reading: Reading = field(default_factory=Reading, compare=False)
-
-    @classmethod
-    def of(cls, part: Part, rendered: RenderedPart) -> "StagedPart":
-        """Begin with everything that is not staged."""
-        kept = rendered.kept
-        return cls(
-            part, rendered.markets, quarantine=rendered.quarantine, remarks=rendered.remarks, kept=kept,
-            counts=DetailCounts(kept=len(kept)), altered=rendered.altered, false_versions=[*rendered.false_versions],
-            reading=rendered.reading,
-        )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -133,14 +111,17 @@ class PartWork:
             again = task.without(damaged)
             return self.stage(part, again, part_rendering.render(again, open_reader), open_reader)
         interval = Interval(self.since, forms.instant(self.as_of), self.config.detail.recent_fills)
-        work = _Staging(self.folder, self.last, StagedPart.of(part, rendered), interval)
+        false = [*rendered.false_versions]
+        rest = replace(rendered, details=[], updates=[], histories=None, spool=None, false_versions=false)
+        made = StagedPart(part, rest, DetailCounts(kept=len(rendered.kept)))
+        work = _Staging(self.folder, self.last, made, interval)
         for found in rendered.details:
             work.add(found)
         for update in rendered.updates:
             work.update(update, before[update.market.id] or b"")
         if rendered.histories and rendered.spool:
-            work.made.histories = rendered.histories.stored_at(self._stored(rendered.spool))
-        return work.made
+            rest.histories = rendered.histories.stored_at(self._stored(rendered.spool))
+        return made
 
     def _stored(self, spool: IO[bytes]) -> str:
         """Where the lines of histories lie until all parts are there."""
@@ -179,7 +160,7 @@ class _Staging:
         # A market with findings would not have been kept.
         is_new = before is not None and detail.rest(found.body or b"") != detail.rest(before)
         if found.has_findings or is_new:
-            self.made.false_versions.append(found.market_id)
+            self.made.rendered.false_versions.append(found.market_id)
 
     def update(self, found: NewMarketObject, before: bytes) -> None:
         """Stage the detail `before` with a new market object."""

@@ -13,7 +13,7 @@ from typing import Final
 
 from generator import filesystem
 from generator.api.contract import API_VERSION, PRICE_MAX, PRICE_MIN
-from generator.builder import disk_space, dry_run, executors, foreseen, link_check, notices
+from generator.builder import disk_space, dry_run, executors, notices
 from generator.builder.dry_run import DryRun
 from generator.builder.preparation import Clock, Preparation
 from generator.builder.remote_result import RemoteCheck, shared
@@ -29,7 +29,7 @@ from generator.progress import Progress
 from generator.site.catalog import Catalog
 from generator.source.address import display_url
 from generator.source.reader import Reader, open_reader
-from generator.source.surveying import SITE_KEY
+from generator.source.survey import SITE_KEY
 from generator.tree import blocklist, dry_folder, layouts
 from generator.tree.dry_folder import DryFolder
 from generator.tree.folder import read_only
@@ -147,8 +147,11 @@ class BuildCheck:
         yield _public(len(catalog.markets), catalog.hidden, self._quarantine.total("markets"))
         yield from _of_search(self._config, measured)
         yield from self._of_one_market(measured)
-        yield from _of_versions(measured, reader)
-        yield from link_check.findings(self._config.market_url, catalog, has_keys=reader.offers(SITE_KEY))
+        has_versions = reader.offers("detail_version")
+        yield from of_detail_versions(measured, has_versions=has_versions)
+        if reader.offers("market_version"):
+            yield from _of_row_versions(measured, has_both=has_versions)
+        yield from notices.of_links(self._config.market_url, catalog, has_keys=reader.offers(SITE_KEY))
         counts = reader.row_counts()
         yield fine(f"rows: {', '.join(f'{count:,} {name}' for name, count in counts.items())}")
         yield from self._suspicious(counts, measured)
@@ -156,11 +159,11 @@ class BuildCheck:
         if measured.empty:
             yield fine(notices.empty_relations(measured.empty))
         yield from self._of_rows(measured.remarks)
-        yield from measured.refusals(self._config, self._quarantine, names_faults=False)
+        yield from measured.refusals(names_faults=False)
 
     def _of_one_market(self, measured: DryRun) -> Iterator[Finding]:
         with suppress(ConfigError):  # `settings` tells what is wrong with the prices
-            if found := foreseen.of_one(measured, self._config, prices.load(self._config)):
+            if found := measured.of_one_market(prices.load(self._config)):
                 yield fine(found[0])
 
     def _empty(self, counts: Mapping[str, int], catalog: Catalog) -> Iterator[Finding]:
@@ -297,18 +300,10 @@ def _of_search(config: Config, measured: DryRun) -> Iterator[Finding]:
         yield warning(f"search: no public market has a word in its {texts}, so `q` finds nothing; set `search: off`")
 
 
-def _of_versions(measured: DryRun, reader: Reader) -> Iterator[Finding]:
-    """Whether builds need to read only the details, and only the rows, that changed."""
-    has_versions = reader.offers("detail_version")
-    yield from of_detail_versions(measured, has_versions=has_versions)
-    if reader.offers("market_version"):
-        yield from _of_row_versions(measured, has_both=has_versions)
-
-
 def of_detail_versions(measured: DryRun, *, has_versions: bool, worth: int = WORTH_VERSIONS) -> Iterator[Finding]:
     """What there is to say of `detail_version`, which is worth mentioning from so many markets on."""
     count = len(measured.catalog.markets)
-    known = measured.versions
+    known = measured.collected.reading.versions
     if known:
         others = ", and the others every time" if known < count else ""
         yield fine(

@@ -10,16 +10,16 @@ from typing import Final, Self
 
 from generator import __version__, program
 from generator.api import downloads, forms, keys
-from generator.builder import changes, collecting, executors, guards, last_details, notices
+from generator.builder import collecting, executors, guards, last_details, notices
 from generator.builder.collecting import Collected
 from generator.builder.content_guards import ContentGuards
 from generator.builder.guards import BuildOverrides
 from generator.builder.last_details import EVERY_DETAIL, LastDetails, Sample
 from generator.builder.notices import CLOCK_SKEW
 from generator.builder.part_staging import DetailCounts, PartWork, StagedPart
-from generator.builder.report_file import DownloadCounts, Excused
+from generator.builder.prepared import Prepared
+from generator.builder.report import Excused
 from generator.config.settings import Config
-from generator.cost.sizes import Change, Site
 from generator.downloads import parquet, periods
 from generator.downloads.histories import HeldRows, LastHistories, NewHistories
 from generator.downloads.side_file import HistoryState
@@ -29,14 +29,15 @@ from generator.findings import Finding
 from generator.markets import detail, row_validation
 from generator.markets.quarantine import Quarantine
 from generator.progress import Progress, Stopwatch
-from generator.site import families, history_state, worker_pool
-from generator.site.catalog import Catalog
-from generator.site.make import Details, Made, Maker, Outline
+from generator.site import download_files, families, sessions, worker_pool
+from generator.site.catalog import Catalog, Details
+from generator.site.make import MadeSite, Maker
 from generator.source.address import shape
 from generator.source.reader import Reader
 from generator.source.survey import Survey
-from generator.tree import blocklist, damage, files, manifest
+from generator.tree import blocklist, files, generations, manifest, shrink
 from generator.tree.folder import Output
+from generator.tree.generation import Read
 from generator.tree.manifest import Manifest
 from generator.tree.manifest_file import UnreadableManifestError
 from generator.tree.staging import Staged
@@ -51,42 +52,6 @@ class Clock:
 
     as_of: datetime
     is_set: bool
-
-
-@dataclass(frozen=True)
-class Prepared:
-    """A site that is staged, and not in place yet: its outline, what was made, and the state that it will replace.
-
-    `found` is the catalog with blocked markets. `guards` compare its details with those of that state.
-    """
-
-    found: Catalog
-    outline: Outline
-    made: Made
-    previous: Manifest | None
-    guards: ContentGuards
-
-    @property
-    def catalog(self) -> Catalog:
-        """The catalog without blocked markets."""
-        return self.outline.catalog
-
-    def counts(self) -> DownloadCounts | None:
-        """The size of dump and change feed, if there are any."""
-        downloads = self.made.downloads
-        if downloads.dump is None:
-            return None
-        return DownloadCounts.of(downloads.dump, downloads.feed)
-
-    @cached_property
-    def site(self) -> Site:
-        """The size of everything."""
-        return changes.size(self.made.rendered, self.outline.lists, self.counts())
-
-    @cached_property
-    def change(self) -> Change:
-        """What of it is new."""
-        return changes.made(self.previous, self.made.rendered)
 
 
 @dataclass(frozen=True)
@@ -135,7 +100,7 @@ class Preparation:
     def mending(self, damage: DamageError) -> Self:
         """Build again from the beginning, in full, and report the damage."""
         overrides = replace(self.overrides, full=True)
-        return replace(self.distrusting(()), overrides=overrides, remarks=[notices.damaged(damage)])
+        return replace(self.distrusting(()), overrides=overrides, remarks=[notices.DAMAGE.about(damage.place)])
 
     def collect(self, reader: Reader) -> Collected:
         """Read, render and stage all parts: every market that the database shows; blocked ones get no detail.
@@ -146,7 +111,8 @@ class Preparation:
             parquet.require()
         with self.stopwatch.stage("read"):
             reader.require_schema()
-            last, sample = self._last_details(), self._sample()
+            last = self._last_details()
+            sample = EVERY_DETAIL if self.suspects else Sample.chosen(self.config.source.audit)
             histories = self._last_histories()
             if histories:
                 last = last.without_histories_of(histories.entries)
@@ -163,7 +129,7 @@ class Preparation:
         if histories and found.histories is None:  # nothing need be read, but a month may be over
             found = replace(found, histories=NewHistories(histories.is_first))
         self.quarantine.add(found.quarantine)
-        self.remarks.extend([*found.remarks, *map(notices.false_version, false)])
+        self.remarks.extend([*found.remarks, *map(notices.FALSE_VERSION.about, false)])
         self.details.add(found.counts)
         return found
 
@@ -176,11 +142,12 @@ class Preparation:
         return [name for name, is_wanted in wanted.items() if is_wanted and not reader.has_rows(name)]
 
     def _last_details(self) -> LastDetails:
-        """What this build may keep of the last one; nothing in a full build."""
-        shape = last_details.shape_of(self.config)
-        if self.overrides.full:
+        """What this build may keep of the last one; nothing in a full build, or if the last one was killed."""
+        shape, last = last_details.shape_of(self.config), self.previous
+        # A later as-of may have made remarks about future times, which an earlier one must make again.
+        if self.overrides.full or not last or not last.complete or last.as_of > forms.instant(self.clock.as_of):
             return LastDetails(self.folder, shape)
-        return LastDetails.load(self.folder, self.previous, shape, forms.instant(self.clock.as_of))
+        return LastDetails.load(self.folder, last.objects, last.as_of, shape)
 
     def _last_histories(self) -> LastHistories | None:
         """What the files of histories hold; None unless this build is to bring them up to date."""
@@ -189,25 +156,26 @@ class Preparation:
         if self.overrides.full:
             return LastHistories()
         state, as_of = self._history_state, forms.instant(self.clock.as_of)
-        if state is None or history_state.maker(self.folder) != program.maker():
+        if state is None or download_files.maker(self.folder) != program.maker():
             return LastHistories()
         # What a false version kept from being read is missing in them, too.
-        is_due = periods.is_due(state.as_of, as_of) or history_state.are_unpublished(self.config, self.folder)
+        is_due = periods.is_due(state.as_of, as_of) or sessions.has_unpublished_histories(self.config, self.folder)
         if not (self.suspects or is_due):
             return None
         if as_of < state.as_of:  # candles may be of periods that are not over yet
             return LastHistories()
-        is_undamaged = history_state.are_undamaged(self.folder, self.previous)
+        is_undamaged = download_files.are_undamaged(self.folder, self._read_head)
         return LastHistories(state.markets, state.as_of) if is_undamaged else LastHistories()
+
+    @property
+    def _read_head(self) -> Read:
+        return sessions.reader_of_heads(self.folder.read, self.previous)
 
     @cached_property
     def _history_state(self) -> HistoryState | None:
         """What the files in place hold; None if they are not of the tables that are wanted."""
-        state = history_state.found_in(self.folder, self.previous)
+        state = download_files.found_in(self.folder, self._read_head)
         return state if state and state.tables == downloads.tables(fills=self.config.has_fills) else None
-
-    def _sample(self) -> Sample:
-        return EVERY_DETAIL if self.suspects else Sample.chosen(self.config.source.audit)
 
     def _work(self, survey: Survey, last: LastDetails, sample: Sample, histories: LastHistories | None) -> PartWork:
         latest, as_of = notices.latest_time(forms.instant(self.clock.as_of)), self.clock.as_of
@@ -230,8 +198,6 @@ class Preparation:
         self._guard(catalog, content)
         self.remarks.extend(notices.of(catalog, self.config))
         self.remarks.extend(notices.of_histories(self.config, self.previous.settings if self.previous else {}))
-        with self.stopwatch.stage("render"):
-            outline = Outline.of(catalog, self.config)
         base = Manifest(
             complete=False, as_of=catalog.as_of, is_clock_set=self.clock.is_set, is_demo=is_demo, version=__version__,
             variant=self.config.variant, layout=self.config.layout, settings=shape(self.config), current={}, retired=(),
@@ -246,18 +212,18 @@ class Preparation:
             is_full=self.overrides.mends,
         )
         maker = Maker(self.folder, self.previous, self.config, self.progress, self.stopwatch, worker_pool.available())
-        made = maker.make(outline, details, families.of_settings(self.config), base)
+        made = maker.make(catalog, details, families.of_settings(self.config), base)
         if self.overrides.mends and self.previous:
             made = self._without_damaged(made, self.previous)
         if self.config.prices_file and keys.PRICES not in made.rendered.staged.objects:
-            self.remarks.append(notices.no_prices())
-        return Prepared(collected.catalog, outline, made, self.previous, content)
+            self.remarks.append(notices.NO_PRICES.about(keys.PRICES))
+        return Prepared(collected.catalog, catalog, made, self.previous.as_of if self.previous else "", content)
 
-    def _without_damaged(self, made: Made, previous: Manifest) -> Made:
+    def _without_damaged(self, made: MadeSite, previous: Manifest) -> MadeSite:
         """The same, but generations end that would be retired and are damaged."""
         new = {place for generation in made.rendered.new_generations() for place in generation.places}
         current = made.rendered.manifest.current_generations()
-        damaged = damage.generations(self.folder.path, previous, current, new)
+        damaged = generations.damaged(self.folder.path, previous.generations(), current, new)
         return replace(made, rendered=replace(made.rendered, damaged=damaged))
 
     def _body(self, key: str, staged: Staged) -> bytes:
@@ -286,13 +252,20 @@ class Preparation:
         if "invalid" not in accepted:
             guards.refuse_invalid(catalog, self.quarantine, self.blocked, limits.max_invalid)
         if "shrink" not in accepted:
-            guards.refuse_shrink(catalog, self.previous, self.blocked, limits.max_shrink)
+            shrink.refuse(self.before() - self.blocked, catalog.ids(), limits.max_shrink)
         shown = guards.visible(catalog, self.quarantine, self.blocked)
         if "growth" not in accepted:
-            guards.refuse_growth(catalog, self.previous, self.excused(), shown)
+            self.refuse_growth(catalog, shown)
         if refusals := [*content.refusals(accepted)]:
             raise GuardError("\n".join(refusals), shown)
 
-    def excused(self) -> Excused:
-        """The markets that the last build left out for a reason that is known."""
-        return Excused.of(self.folder.read(files.REPORT), blocklist.load(self.folder).markets)
+    def before(self) -> AbstractSet[str]:
+        """The markets (ids) that the last build made public; none before a first one has ended."""
+        return self.previous.markets.keys() if self.previous and not self.previous.is_first else frozenset()
+
+    def refuse_growth(self, catalog: Catalog, shown: frozenset[str] | None = None) -> None:
+        """Raise GuardError when too many old markets appear; `shown` are the markets that the database shows."""
+        if self.previous:
+            # The last build left some out for a reason that is known.
+            excused = Excused.of(self.folder.read(files.REPORT), blocklist.load(self.folder).markets)
+            guards.refuse_growth(catalog, self.previous.markets.keys(), self.previous.as_of, excused, shown)

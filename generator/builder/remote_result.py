@@ -146,12 +146,14 @@ def _check_markets(part: RenderedPart, slugs_of: Mapping[str, str | None], task:
 
 
 def _check_details(details: Iterable[ReadDetail], task: Task) -> None:
-    """Raise ValueError unless digests are those of the bodies: later builds rely on them."""
+    """Raise ValueError unless digests and sizes are those of the bodies: later builds rely on them."""
     for found in details:
         if found.body is None and task.in_place.get(found.market_id) != found.digest:
             raise ValueError("a detail that is not in place")
         if found.body is not None and found.digest != manifest.digest(keys.detail(found.market_id), found.body):
             raise ValueError("a body that has another digest")
+        if found.body is not None and found.size != len(found.body):
+            raise ValueError("a body of another size")
 
 
 def _check_histories(part: RenderedPart, task: Task) -> None:

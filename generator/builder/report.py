@@ -2,35 +2,151 @@
 
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, NamedTuple, Self
+
+from pydantic import ValidationError
 
 from generator import __version__
+from generator.api.downloads import ChangesHead, DumpHead
 from generator.builder import notices
 from generator.builder.notices import Topic
 from generator.builder.part_staging import DetailCounts
-from generator.builder.report_file import (
-    DownloadCounts,
-    ListCounts,
-    MarketCounts,
-    ReportFile,
-    RunReport,
-    SearchCounts,
-    Withdrawal,
-    withdrawals,
-)
 from generator.cost.estimate import Cost
 from generator.findings import Finding
-from generator.markets.quarantine import Quarantine
+from generator.markets.quarantine import Quarantine, QuarantinedRow
 from generator.metrics import Samples, sample
+from generator.models import replaced
 from generator.progress import Span
+from generator.search.generation import SearchIndex
 from generator.source.relations import RELATIONS
-from generator.tree import layouts
+from generator.tree import generations, layouts
 from generator.tree.manifest import Current
+from generator.tree.stored import StoredModel
 from generator.wording import counted
+
+
+class Withdrawal(StoredModel):
+    """A market (id) that the build of `as_of` withdrew."""
+
+    id: str
+    as_of: str
+
+
+class SearchCounts(StoredModel):
+    """The search index: its words, categories aside, its objects and their bytes, and those of the largest one."""
+
+    words: int
+    generation: str
+    objects: int
+    bytes: int
+    largest_bytes: int
+
+    @classmethod
+    def of(cls, index: SearchIndex) -> "SearchCounts":
+        """Count an index."""
+        weight = index.weight()
+        largest = max(len(body) for _, body in (*index.objects(), *index.first_pages()))
+        return cls(
+            words=index.words,
+            generation=index.name,
+            objects=weight.objects,
+            bytes=weight.bytes,
+            largest_bytes=largest,
+        )
+
+
+class DownloadCounts(StoredModel):
+    """Dump and change feed: the markets of the dump, the bytes of its files, and the retained steps.
+
+    `history_files` and `history_bytes` are those of histories and fills. Without a change feed, `session` is empty.
+    """
+
+    as_of: str = ""
+    markets: int = 0
+    ndjson_bytes: int = 0
+    parquet_bytes: int = 0
+    history_files: int = 0
+    history_bytes: int = 0
+    session: str = ""
+    serial: int = 0
+    steps: int = 0
+    steps_bytes: int = 0
+
+    @classmethod
+    def of(cls, head: DumpHead, feed: ChangesHead | None) -> "DownloadCounts":
+        """Count a dump, and its change feed, if it has one."""
+        histories = head.tables()
+        counts = cls(
+            as_of=head.as_of,
+            markets=head.count,
+            ndjson_bytes=head.ndjson.size,
+            parquet_bytes=head.parquet.size if head.parquet else 0,
+            history_files=len(histories),
+            history_bytes=sum(file.size for file in histories),
+        )
+        return counts.followed_by(feed) if feed else counts
+
+    def followed_by(self, feed: ChangesHead) -> Self:
+        """The same with this change feed."""
+        size = sum(step.size for step in feed.steps)
+        changes = {"session": feed.session, "serial": feed.serial, "steps": len(feed.steps), "steps_bytes": size}
+        return replaced(self, **changes)
+
+
+class _EarlierRun(StoredModel, extra="ignore"):
+    withdrawn: list[str]
+    withdrawn_earlier: list[Withdrawal]
+
+
+class _EarlierReport(StoredModel, extra="ignore"):
+    """The part of an earlier report that a later one takes over; another version may have written the rest."""
+
+    as_of: str
+    run: _EarlierRun
+
+
+class _Counts(StoredModel, extra="ignore"):
+    quarantined: int
+
+
+class _EarlierBadRows(StoredModel, extra="ignore"):
+    """The part of a report that says which markets were left out."""
+
+    markets: _Counts
+    quarantined: list[QuarantinedRow]
+
+
+class Excused(NamedTuple):
+    """The markets (ids) that were not public for a reason that is known, and how many `others` nobody named."""
+
+    ids: frozenset[str] = frozenset()
+    others: int = 0
+
+    @classmethod
+    def of(cls, report: bytes | None, decided: Iterable[str]) -> Self:
+        """Those that the last build, which left this report, had quarantined; and those `decided` by takedowns."""
+        try:
+            found = _EarlierBadRows.model_validate_json(report or b"")
+        except ValidationError:
+            return cls(frozenset(decided))
+        named = [row for row in found.quarantined if row.relation == "markets"]
+        ids = frozenset((*decided, *(row.key.lower() for row in named)))
+        return cls(ids, found.markets.quarantined - sum(row.rows for row in named))
+
+
+def withdrawals(previous: bytes | None) -> list[Withdrawal]:
+    """Every withdrawal in a saved report, the latest first."""
+    try:
+        report = _EarlierReport.model_validate_json(previous or b"{}")
+    except ValidationError:  # written by an older version, or edited
+        return []
+    latest = [Withdrawal(id=market_id, as_of=report.as_of) for market_id in report.run.withdrawn]
+    return latest + report.run.withdrawn_earlier
+
 
 #: How many withdrawn markets a report lists by id.
 REMEMBERED: Final = 1_000
@@ -91,51 +207,53 @@ class Report:
     details: DetailCounts = field(default_factory=DetailCounts)
     stages: dict[str, Span] = field(default_factory=dict)
 
-    def file(self) -> ReportFile:
-        """The content of report.json."""
-        return ReportFile(
-            as_of=self.as_of,
-            generator=__version__,
-            source=self.source,
-            markets=MarketCounts(
-                published=self.built, hidden=self.hidden, quarantined=self.quarantine.total("markets")
-            ),
-            taken_down=self.taken_down,
-            lists={name: ListCounts.of(name, current) for name, current in self.lists.items()},
-            search=self.search,
-            downloads=self.downloads,
-            retained_generations=self.retained,
-            quarantined=[*self.quarantine],
-            quarantined_unnamed=self.quarantine.unnamed(),
-            remarks=[remark.sentence() for remark in self.remarks],
-            cost=self.cost,
-            run=self._run(),
-        )
-
-    def _run(self) -> RunReport:
-        return RunReport(
-            written=self.written,
-            written_bytes=self.written_bytes,
-            unchanged=self.unchanged,
-            deleted=self.deleted,
-            new_lists=self.new_lists,
-            step_lines=self.step_lines,
-            since=self.markets.since,
-            added=self.markets.added,
-            changed=self.markets.changed,
-            withdrawn=self.markets.withdrawn,
-            withdrawn_earlier=self.markets.withdrawn_earlier,
-            details=asdict(self.details),
-            seconds={name: round(span.seconds, 3) for name, span in self.stages.items()},
-        )
-
     def content(self) -> dict[str, Any]:
-        """The content of report.json as JSON values."""
-        return self.file().content()
+        """The content of report.json as JSON values: what was published, and what the `run` did for it.
+
+        Only `run` varies over the same data. `quarantinedUnnamed` counts the rows that `quarantined` does not list.
+        """
+        return {
+            "asOf": self.as_of,
+            "generator": __version__,
+            "source": self.source,
+            "markets": {
+                "published": self.built,
+                "hidden": self.hidden,
+                "quarantined": self.quarantine.total("markets"),
+            },
+            "takenDown": self.taken_down,
+            "lists": {name: _of_list(name, current) for name, current in self.lists.items()},
+            "search": _plain(self.search),
+            "downloads": _plain(self.downloads),
+            "retainedGenerations": self.retained,
+            "quarantined": [asdict(row) for row in self.quarantine],
+            "quarantinedUnnamed": self.quarantine.unnamed(),
+            "remarks": [remark.sentence() for remark in self.remarks],
+            "cost": _plain(self.cost),
+            "run": self._run(),
+        }
+
+    def _run(self) -> dict[str, Any]:
+        """What the run did to the folder, and to which markets (ids); `stepLines` are those of its step of the feed."""
+        return {
+            "written": self.written,
+            "writtenBytes": self.written_bytes,
+            "unchanged": self.unchanged,
+            "deleted": self.deleted,
+            "newLists": self.new_lists,
+            "stepLines": self.step_lines,
+            "since": self.markets.since,
+            "added": self.markets.added,
+            "changed": self.markets.changed,
+            "withdrawn": self.markets.withdrawn,
+            "withdrawnEarlier": [*map(_plain, self.markets.withdrawn_earlier)],
+            "details": asdict(self.details),
+            "seconds": {name: round(span.seconds, 3) for name, span in self.stages.items()},
+        }
 
     def encoded(self) -> bytes:
         """The file's bytes."""
-        return self.file().encoded()
+        return json.dumps(self.content(), indent=1).encode() + b"\n"
 
     def says_more_than(self, previous: bytes | None) -> bool:
         """Whether the saved report is out of date. A run that found everything in place leaves it alone."""
@@ -193,8 +311,7 @@ class Report:
         return (
             f"built {counted(self.built, 'market')} as of {self.as_of}: {counted(self.written, 'file')} written "
             f"({counted(self.written_bytes, 'byte')}), {self.unchanged} unchanged, {self.deleted} deleted, "
-            f"{counted(self.quarantine.total(), 'row')} quarantined, "
-            f"{sum(span.seconds for span in self.stages.values()):.1f} s"
+            f"{self._end()}"
         )
 
     def forecast(self) -> str:
@@ -202,9 +319,27 @@ class Report:
         return (
             f"dry run: would build {counted(self.built, 'market')} as of {self.as_of}: write "
             f"{counted(self.written, 'file')} ({counted(self.written_bytes, 'byte')}), leave {self.unchanged} "
-            f"unchanged, delete {self.deleted}, {counted(self.quarantine.total(), 'row')} quarantined, "
-            f"{sum(span.seconds for span in self.stages.values()):.1f} s"
+            f"unchanged, delete {self.deleted}, {self._end()}"
         )
+
+    def _end(self) -> str:
+        seconds = sum(span.seconds for span in self.stages.values())
+        return f"{counted(self.quarantine.total(), 'row')} quarantined, {seconds:.1f} s"
+
+
+def _plain(model: StoredModel | None) -> dict[str, Any] | None:
+    return model.model_dump(mode="json", by_alias=True) if model else None
+
+
+def _of_list(name: str, current: Current) -> dict[str, Any]:
+    """One list: its items, its generation, and how many objects and bytes that has, first pages included."""
+    objects = generations.object_count(name, current) + len(generations.first_pages(name, current.generation))
+    return {
+        "count": current.count,
+        "generation": current.generation,
+        "objects": objects,
+        "generationBytes": current.bytes,
+    }
 
 
 def _parsed(previous: bytes | None) -> dict[str, Any]:

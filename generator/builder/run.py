@@ -5,12 +5,12 @@ from dataclasses import dataclass, replace
 from generator import garbage
 from generator.api import keys
 from generator.api.downloads import ChangesHead
-from generator.builder import changes, notices
+from generator.builder import notices
 from generator.builder.guards import BuildOverrides
 from generator.builder.inspection import placing
-from generator.builder.preparation import Clock, Preparation, Prepared
-from generator.builder.report import MarketChanges, Report
-from generator.builder.report_file import DownloadCounts, SearchCounts
+from generator.builder.preparation import Clock, Preparation
+from generator.builder.prepared import Prepared
+from generator.builder.report import DownloadCounts, MarketChanges, Report, SearchCounts
 from generator.config import demo
 from generator.config.settings import Config
 from generator.cost import estimate, prices
@@ -19,14 +19,14 @@ from generator.edge import deployment
 from generator.errors import DamageError, FalseVersionsError
 from generator.findings import in_order
 from generator.progress import Progress
+from generator.site import sessions
+from generator.site.sessions import LastPublish
 from generator.source.address import display_url
 from generator.source.reader import open_reader
-from generator.tree import blocklist, files, generations, last_publish, sessions, staging
+from generator.tree import blocklist, files, generations, staging
 from generator.tree.blocklist import HeldError
 from generator.tree.folder import Output, locked
-from generator.tree.last_publish import LastPublish
-from generator.tree.manifest import Manifest
-from generator.tree.staging import Placed, Rendered
+from generator.tree.staging import Placed
 
 
 def build(config: Config, clock: Clock, *, overrides: BuildOverrides, progress: Progress) -> Report:
@@ -70,14 +70,15 @@ def _attempt(preparation: Preparation) -> Report:
         placed = run.place()
         run.put_edge()
     if made.downloads.lost:
-        preparation.remarks.append(notices.new_session(made.downloads.lost))
+        preparation.remarks.append(notices.NEW_SESSION.about(made.downloads.lost))
     report = run.report(placed)
     report.empty = empty
     report.search = SearchCounts.of(made.index) if made.index else None
     report.downloads, report.step_lines = run.downloads()
     report.cost = run.estimate(terms)
     report.stages = stopwatch.spans
-    run.save_report(report)
+    if report.says_more_than(preparation.folder.read(files.REPORT)):
+        preparation.folder.save(files.REPORT, report.encoded())
     placing.place(preparation.folder, config, prepared.catalog, placed.manifest.objects)
     return report
 
@@ -89,57 +90,42 @@ class _Run:
     preparation: Preparation
     prepared: Prepared
 
-    @property
-    def _config(self) -> Config:
-        return self.preparation.config
-
-    @property
-    def _folder(self) -> Output:
-        return self.preparation.folder
-
-    @property
-    def _previous(self) -> Manifest | None:
-        return self.prepared.previous
-
-    @property
-    def _rendered(self) -> Rendered:
-        return self.prepared.made.rendered
-
     def place(self) -> Placed:
         """Move everything staged into place; a build killed from here on leaves work that the next one finishes."""
-        lifetime, has_target = self._config.cursor.lifetime, self._config.publish.target is not None
-        if has_target and last_publish.found(self._folder.read) is None:
-            LastPublish().save(self._folder)
-        placed = staging.place(self._folder, self._previous, self._rendered, lifetime)
+        folder, config = self.preparation.folder, self.preparation.config
+        lifetime, has_target = config.cursor.lifetime, config.publish.target is not None
+        if has_target and LastPublish.found(folder.read) is None:
+            LastPublish().save(folder)
+        placed = staging.place(folder, self.preparation.previous, self.prepared.made.rendered, lifetime)
         if not has_target:
-            self._folder.discard_key(files.LAST_PUBLISH)
+            folder.discard_key(files.LAST_PUBLISH)
         if not self.preparation.overrides.purge:
             return placed
-        return replace(placed, manifest=sessions.purge(self._folder, placed.manifest, lifetime))
+        return replace(placed, manifest=sessions.purge(folder, placed.manifest, lifetime))
 
     def downloads(self) -> tuple[DownloadCounts | None, int]:
         """What to report of the downloads, and the lines of the step that was made: none is left after a purge."""
         counts, lines = self.prepared.counts(), self.prepared.made.downloads.step_lines
-        feed = ChangesHead.found_by(self._folder.read) if self.preparation.overrides.purge else None
+        feed = ChangesHead.found_by(self.preparation.folder.read) if self.preparation.overrides.purge else None
         return (counts.followed_by(feed), 0) if counts and feed else (counts, lines)
 
     def put_edge(self) -> None:
         """Update the CDN's files. They depend on settings alone, so they fit the old objects and the new ones."""
-        rendered = {file.name: file.text.encode() for file in deployment.render(self._config)}
-        changed = [name for name, body in rendered.items() if self._folder.put(name, body)]
-        for name in changed:
-            self._folder.move(name)
+        folder = self.preparation.folder
+        rendered = {file.name: file.text.encode() for file in deployment.render(self.preparation.config)}
+        for name in [name for name, body in rendered.items() if folder.put(name, body)]:
+            folder.move(name)
         for name in set(deployment.NAMES) - rendered.keys():
-            self._folder.discard_key(name)
+            folder.discard_key(name)
 
     def report(self, placed: Placed) -> Report:
         """What was built, apart from its cost and duration."""
         found, catalog, built = self.prepared.found, self.prepared.catalog, placed.manifest
-        written, written_bytes = self._rendered.written()
+        written, written_bytes = self.prepared.made.rendered.written()
         return Report(
             as_of=catalog.as_of,
-            source=display_url(self._config),
-            layout=self._config.layout,
+            source=display_url(self.preparation.config),
+            layout=self.preparation.config.layout,
             built=len(catalog.markets),
             hidden=catalog.hidden,
             taken_down=sorted(self.preparation.blocked & found.ids()),
@@ -153,27 +139,23 @@ class _Run:
             remarks=in_order(self.preparation.remarks),
             details=self.preparation.details,
             markets=self._market_changes(),
-            new_lists=[staged.name for staged in self._rendered.lists() if staged.new],
+            new_lists=[staged.name for staged in self.prepared.made.rendered.lists() if staged.new],
         )
 
     def _market_changes(self) -> MarketChanges:
-        previous, rendered = self._previous, self._rendered
+        previous, rendered = self.preparation.previous, self.prepared.made.rendered
         now = rendered.memberships.keys()
         before = previous.markets.keys() if previous else set[str]()
         changed = {*rendered.staged.changed} if before else set[str]()
         rewritten = {market_id for market_id in now if keys.detail(market_id) in changed}
-        since = previous.as_of if previous else ""
-        return MarketChanges.between(before, now, rewritten, since).after(self._folder.read(files.REPORT), now)
+        changes = MarketChanges.between(before, now, rewritten, previous.as_of if previous else "")
+        return changes.after(self.preparation.folder.read(files.REPORT), now)
 
     def estimate(self, terms: Terms) -> Cost:
         """The cost of publishing such builds, from what this one and earlier ones changed."""
-        known = estimate.of_report(self._folder.read(files.REPORT))
+        known = estimate.of_report(self.preparation.folder.read(files.REPORT))
         basis = known.basis if known else Basis()
-        if changes.is_telling(self._previous, self._rendered):
+        is_new = self.prepared.made.rendered.staged.changed or self.prepared.made.rendered.new_generations()
+        if is_new and self.preparation.previous and self.preparation.previous.complete:
             basis = estimate.learned(basis, self.prepared.site, self.prepared.change, terms.schedule)
         return estimate.cost(self.prepared.site, basis, terms)
-
-    def save_report(self, report: Report) -> None:
-        """Save the report, unless the saved one says the same."""
-        if report.says_more_than(self._folder.read(files.REPORT)):
-            self._folder.save(files.REPORT, report.encoded())

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from itertools import islice
 from typing import Any, Final
@@ -24,8 +24,7 @@ from generator.errors import SourceError
 from generator.source.address import display_url, sqlite_path
 from generator.tree import files
 from generator.tree.folder import read_only
-from generator.tree.list_reader import Read
-from generator.tree.manifest import Manifest
+from generator.tree.generation import Read
 from generator.wording import counted
 
 #: How many details are read to find the examples: one in 25 is a member of a public FX family.
@@ -49,7 +48,7 @@ def demo_command(settings: Config, as_of: datetime | None, markets: int, *, is_s
     report = built(settings, instant, BuildOverrides())
     with read_only(settings.output) as folder:
         manifest = folder.manifest()
-        examples = _examples(folder.read, manifest) if manifest else {}
+        examples = _examples(folder.read, manifest.markets) if manifest else {}
     if manifest and manifest.is_demo:  # what is odd was made up, too
         log_stages(report)
     else:
@@ -82,10 +81,10 @@ def _make_up(settings: Config, as_of: datetime, markets: int) -> None:
     logs.notice(f"created {path} with {counted(markets, 'made-up market')}")
 
 
-def _examples(read: Read, manifest: Manifest) -> dict[str, Mapping[str, Any]]:
-    """A market of each status, and a member of an FX family, which is in no list; as their details have them."""
+def _examples(read: Read, ids: Iterable[str]) -> dict[str, Mapping[str, Any]]:
+    """Of these markets (ids), one of each status, and a member of an FX family, as their details have them."""
     shown: dict[str, Mapping[str, Any]] = {}
-    for market_id in islice(sorted(manifest.markets), _LOOKED_AT):
+    for market_id in islice(sorted(ids), _LOOKED_AT):
         market = json.loads(read(keys.detail(market_id)) or b"{}").get("market", {})
         if _PLAIN.fullmatch(market.get("question", "")):
             shown.setdefault("FX family" if market["fxFamilyMember"] else market["status"], market)

@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import click
 
@@ -22,46 +22,30 @@ LOG: Final = logging.getLogger("public_markets")
 NOTICE: Final = 25
 _LEVELS: Final = {NOTICE: "notice"}
 _FORMAT: Final = "public_markets.log_format"
-_PASSWORDS: Final = "public_markets.passwords"
-
-
-class Passwords:
-    """Removes the passwords of a configuration from what drivers and libraries wrote."""
-
-    def __init__(self) -> None:
-        self._url = ""
-
-    def learn(self, settings: Config) -> None:
-        """Hide the passwords of these settings from now on."""
-        self._url = settings.source.url.get_secret_value()
-
-    def hidden(self, text: str) -> str:
-        """The text without passwords."""
-        return passwords.hidden(text, self._url)
+#: The address whose passwords are hidden.
+_SOURCE: Final = "public_markets.source"
 
 
 def hide_passwords(settings: Config) -> None:
     """Hide the passwords of these settings in tracebacks, and in the logs of libraries."""
-    _passwords().learn(settings)
+    click.get_current_context().meta[_SOURCE] = settings.source.url.get_secret_value()
 
 
 def without_passwords(text: str) -> str:
     """The text without the passwords of the settings."""
-    return _passwords().hidden(text)
+    return _hidden(text, click.get_current_context().meta)
 
 
-def _passwords() -> Passwords:
-    found: Passwords = click.get_current_context().meta[_PASSWORDS]
-    return found
+def _hidden(text: str, meta: Mapping[str, Any]) -> str:
+    return passwords.hidden(text, meta.get(_SOURCE, ""))
 
 
 def configure(log_format: LogFormat, *, verbose: bool) -> None:
     """Send logs to stderr. JSON always has a line per stage; text has those only if `verbose`."""
     meta = click.get_current_context().meta
     meta[_FORMAT] = log_format
-    meta[_PASSWORDS] = known = Passwords()
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(_Json(known) if log_format == "json" else _Text(known))
+    handler.setFormatter(_Json(meta) if log_format == "json" else _Text(meta))
     if log_format == "json":
         logging.captureWarnings(capture=True)
     # Libraries log warnings only, unless everything was asked for.
@@ -109,18 +93,18 @@ def failure(sentence: str, exit_code: int) -> None:
 
 
 class _Formatter(logging.Formatter):
-    def __init__(self, known: Passwords) -> None:
+    def __init__(self, meta: Mapping[str, Any]) -> None:
         super().__init__()
-        self._passwords = known
+        self._meta = meta  # of the command's context, which other threads have not
 
     def message(self, record: logging.LogRecord) -> str:
         """The message; ours never hold a password, and hiding one there could hide a word that equals it."""
         text = documentation.located(record.getMessage())
-        return text if record.name == LOG.name else self._passwords.hidden(text)
+        return text if record.name == LOG.name else _hidden(text, self._meta)
 
     def trace(self, record: logging.LogRecord) -> str:
         """The traceback; empty without one."""
-        return self._passwords.hidden(self.formatException(record.exc_info)) if record.exc_info else ""
+        return _hidden(self.formatException(record.exc_info), self._meta) if record.exc_info else ""
 
 
 class _Text(_Formatter):

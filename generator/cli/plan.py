@@ -8,8 +8,7 @@ import click
 
 from generator.api import forms
 from generator.api.contract import LIMIT_MAX
-from generator.builder import foreseen
-from generator.builder.dry_run import DryRun, dry_run, trial
+from generator.builder.dry_run import DryRun, dry_run, in_words, trial
 from generator.cli import logs
 from generator.cli.build import clock
 from generator.cli.command import Subcommand
@@ -72,10 +71,10 @@ def plan_command(settings: Config, as_of: datetime | None, reads: int | None, do
     most = [*_rows_of_address(settings, measured, terms)]
     _show_table([*cost.layouts], [*_rows(measured, cost, terms), *_reader_rows(measured, terms, readers), *most])
     logs.gap()
-    _change(settings, measured, terms.prices)
+    _change(measured, terms.prices)
     for note in _notes(settings, measured, cost, terms.prices, readers):
         logs.result(note)
-    for refusal in measured.refusals(settings, quarantine):
+    for refusal in measured.refusals():
         logs.result(f"`public-markets build` would refuse: {refusal.sentence()}")
 
 
@@ -97,7 +96,7 @@ def _table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
 
 
 def _rows(measured: DryRun, cost: Cost, terms: Terms) -> Iterator[tuple[str, ...]]:
-    site, change, previous = measured.site, measured.prepared.change, measured.prepared.previous
+    site, change, previous = measured.site, measured.prepared.change, measured.preparation.previous
     changed = estimate.changed_objects(site, change)
     since = "new objects: nothing is built yet"
     if previous and not previous.is_first:
@@ -224,9 +223,9 @@ def _recommendation(settings: Config, cost: Cost, known: PriceList) -> str:
     )
 
 
-def _change(settings: Config, measured: DryRun, known: PriceList) -> None:
+def _change(measured: DryRun, known: PriceList) -> None:
     """Show what one changed market costs; a line of JSON has its figures."""
-    if (found := foreseen.of_one(measured, settings, known)) is not None:
+    if (found := measured.of_one_market(known)) is not None:
         sentence, cost = found
         logs.result(sentence, **cost._asdict())
 
@@ -237,12 +236,11 @@ def _expiries(settings: Config, measured: DryRun, known: PriceList) -> Iterator[
     following = as_of + timedelta(minutes=settings.schedule)
     moment = max(following, fills.opening(as_of, step) + step + WINDOW) if step else following
     due = _overdue(measured.catalog, moment)
-    cost = foreseen.cost_of(due, measured, settings, known)
+    cost = measured.cost_of(due, known)
     how = f"fills leave fills24h in steps of {span(step)}" if step else "fills leave fills24h once they are a day old"
     yield (
         f"{how}: without any trade, {counted(len(due), 'market', ',')} will have changed or closed by "
-        f"{forms.instant(moment)}"
-        + (f"; a build then writes {foreseen.in_words(cost, settings.layout)}" if due else "")
+        f"{forms.instant(moment)}" + (f"; a build then writes {in_words(cost, settings.layout)}" if due else "")
     )
     longer = next((hours for hours in _STEPS_H if hours * 60 >= _BUILDS_PER_STEP * settings.schedule), 0)
     if due and timedelta(hours=longer) > step:

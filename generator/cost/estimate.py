@@ -181,12 +181,7 @@ def _load(layout: str, site: Site, change: Change) -> Load:
 
 def _mean(before: Load | None, seen: Load, weight: float) -> Load:
     known = before or seen
-    return Load(
-        puts=_moved(known.puts, seen.puts, weight),
-        retired_objects=_moved(known.retired_objects, seen.retired_objects, weight),
-        retired_bytes=_moved(known.retired_bytes, seen.retired_bytes, weight),
-        step_bytes=_moved(known.step_bytes, seen.step_bytes, weight),
-    )
+    return Load(**{name: _moved(getattr(known, name), value, weight) for name, value in seen})
 
 
 def _moved(mean: float, seen: float, weight: float) -> float:

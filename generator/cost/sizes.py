@@ -11,10 +11,8 @@ from generator.tree.generation import ItemList, Weight
 
 #: The bytes around the items of an average answer.
 _ENVELOPE_BYTES: Final = 100
-#: What a site without search has of an index, and what a build changes of one that stays.
-NO_INDEX: Final = Weight(0, 0, 0, 0)
-#: The same of downloads.
-NO_DOWNLOADS: Final = Weight(0, 0, 0, 0)
+#: What a site without search has of an index, or without downloads of these; and what a build changes of what stays.
+NOTHING: Final = Weight(0, 0, 0, 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +31,11 @@ class Downloads:
     `daily` are the objects that are made once a day at most: tables.
     """
 
-    weight: Weight = NO_DOWNLOADS
+    weight: Weight = NOTHING
     dump_bytes: int = 0
     steps: int = 0
     steps_bytes: int = 0
-    daily: Weight = NO_DOWNLOADS
+    daily: Weight = NOTHING
 
     def without_steps(self) -> Weight:
         """All objects but steps."""
@@ -66,12 +64,12 @@ class Site:
     lists: tuple[ListSize, ...] = ()
     objects: int = 0
     bytes: int = 0
-    index: Weight = NO_INDEX
+    index: Weight = NOTHING
     downloads: Downloads = field(default_factory=Downloads)
     made: Mapping[str, Mapping[str, Weight]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, lists: Iterable[ItemList], objects: int, size: int, index: Weight = NO_INDEX) -> "Site":
+    def of(cls, lists: Iterable[ItemList], objects: int, size: int, index: Weight = NOTHING) -> "Site":
         """The site with these lists, this search index, and `objects` of `size` bytes besides."""
         sizes = (ListSize(items.name, len(items.items), sum(map(len, items.items))) for items in lists)
         return cls(tuple(sizes), objects, size, index)
@@ -121,8 +119,8 @@ class Change:
     objects: int
     minutes: float
     chunks: Mapping[str, int | None] = field(default_factory=dict)
-    index: Weight = NO_INDEX
-    downloads: Weight = NO_DOWNLOADS
+    index: Weight = NOTHING
+    downloads: Weight = NOTHING
     step_bytes: int = 0
     made: Mapping[str, Weight] = field(default_factory=dict)
 
@@ -140,20 +138,13 @@ def new_part(site: Site, change: Change, layout: str) -> Weight:
 
 
 def _estimated(site: Site, change: Change, layout: str) -> Weight:
-    known = site.weights(layout)
-    immutable, mutable = list[Weight](), list[Weight]()
+    known, new = site.weights(layout), NOTHING
     for size in site.lists:
+        whole = known[size.name]
         if size.name in change.new_generations:
-            new_chunks = change.chunks.get(size.name)
-            immutable.append(
-                known[size.name] if new_chunks is None
-                else layouts.weight(layout, size.count, size.bytes, new_chunks)
-            )  # fmt: skip
+            chunks = change.chunks.get(size.name)
+            written = whole if chunks is None else layouts.weight(layout, size.count, size.bytes, chunks)
+            new += replace(written, mutable=0, mutable_bytes=0)
         if size.name in change.new_first_pages:
-            mutable.append(known[size.name])
-    return Weight(
-        sum(weight.immutable for weight in immutable),
-        sum(weight.immutable_bytes for weight in immutable),
-        sum(weight.mutable for weight in mutable),
-        sum(weight.mutable_bytes for weight in mutable),
-    )
+            new += replace(whole, immutable=0, immutable_bytes=0)
+    return new

@@ -18,8 +18,6 @@ import sqlalchemy as sa
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.schema import CreateTable
 
-from generator.demo import texts
-from generator.demo.crowd import MODELS, Crowd
 from generator.demo.rows import Author, TableRow
 from generator.errors import SourceError
 
@@ -90,32 +88,20 @@ sa.Table(
 # ── the database file ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def seed(  # noqa: PLR0913 - the last two have their defaults but for small sites with quiet markets
-    path: Path,
-    *,
-    as_of: datetime,
-    markets: int = 400,
-    random_seed: int = 1,
-    application_id: int = 0,
-    quiet_from: int = texts.QUIET_FROM,
-    models: int = MODELS,
-) -> int:
+def seed(path: Path, *, as_of: datetime, markets: int = 400, random_seed: int = 1, application_id: int = 0) -> int:
     """Create the database `path` and return its number of markets, hidden ones included.
 
     Equal `as_of` (UTC if it has no offset), `markets` and `random_seed` give equal rows. `application_id` marks the
-    file. From the market `quiet_from` on, they vary `models` in which hardly anybody trades. The file appears only when
-    complete. Raises SourceError if `path` exists or cannot be written.
+    file. The file appears only when complete. Raises SourceError if `path` exists or cannot be written.
     """
     moment = as_of.astimezone(UTC).replace(tzinfo=None) if as_of.tzinfo else as_of
-    writer: Author | Crowd = Author(rng := random.Random(random_seed), moment)
+    author = Author(random.Random(random_seed), moment)
     with _new_database(path) as connection:
         connection.exec_driver_sql(f"PRAGMA application_id = {application_id}")
         for start in range(0, markets, BATCH):
             batch = defaultdict[str, list[TableRow]](list)
             for number in range(start, min(start + BATCH, markets)):
-                if number == quiet_from:
-                    writer = Crowd(rng, moment, models)
-                for table, rows in writer.write(number).items():
+                for table, rows in author.write(number).items():
                     batch[table] += rows
             for table, rows in batch.items():
                 if rows:

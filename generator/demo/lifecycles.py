@@ -4,11 +4,14 @@ import random
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
+from uuid import UUID
 
 from generator.api.contract import PRICE_MAX, PRICE_MIN, MarketStatus, Resolution
-from generator.demo import draws, texts
+from generator.demo import texts
 
 CANARY: Final = "CANARY-"
+_EPOCH: Final = datetime(1970, 1, 1)  # noqa: DTZ001 - like all times here, UTC without saying so
+_MICROSECOND: Final = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True)
@@ -27,8 +30,8 @@ class Life:
         """
         if not count:
             return []
-        last, draw = draws.micros(self.last_trade), rng.random
-        span = last - draws.micros(self.created)
+        last, draw = (self.last_trade - _EPOCH) // _MICROSECOND, rng.random
+        span = (self.last_trade - self.created) // _MICROSECOND
         earlier = [draw() ** lateness for _ in range(count - 1)]
         earlier.sort(reverse=True)
         return [*(last - int(span * ago + 0.5) for ago in earlier), last]
@@ -78,9 +81,19 @@ def timestamp(moment: datetime) -> str:
     return moment.isoformat(" ", "microseconds")
 
 
+def stamp(moment: int) -> str:
+    """The same of microseconds since 1970."""
+    return timestamp(_EPOCH + moment * _MICROSECOND)
+
+
+def uuid(rng: random.Random) -> str:
+    """Draw an id."""
+    return str(UUID(int=rng.getrandbits(128), version=4))
+
+
 def user(rng: random.Random) -> str:
     """Draw the id of a user, which is private."""
-    return f"{CANARY}user-{draws.below_5000(rng)}"
+    return f"{CANARY}user-{rng.randrange(5_000)}"
 
 
 def draw_market(rng: random.Random, number: int, as_of: datetime) -> MadeUpMarket:
@@ -92,7 +105,7 @@ def draw_market(rng: random.Random, number: int, as_of: datetime) -> MadeUpMarke
     if status == "resolved" or (status == "cancelled" and not _is(number, "cancelled without a time")):
         settled = life.last_trade + (as_of - life.last_trade) * rng.uniform(0.1, 0.9)
         life = replace(life, resolved=settled)
-    key = draws.uuid(rng)
+    key = uuid(rng)
     prob = _final_prob(rng, number, resolution)
     return MadeUpMarket(number, key.upper() if _is(number, "id in upper case") else key, status, resolution, life, prob)
 

@@ -12,8 +12,8 @@ from math import exp, log
 from typing import Any, Final, NamedTuple
 
 from generator.api.contract import PRICE_MAX, PRICE_MIN
-from generator.demo import draws, texts
-from generator.demo.lifecycles import CANARY, MadeUpMarket, draw_market, user
+from generator.demo import texts
+from generator.demo.lifecycles import CANARY, MadeUpMarket, draw_market, stamp, user, uuid
 
 #: Values in the order of the table's columns.
 TableRow = tuple[Any, ...]
@@ -82,8 +82,8 @@ def _walk(rng: random.Random, market: MadeUpMarket) -> _Walk:
     odds = log(inside / (1 - inside))
     moments = market.life.moments(rng, _history_length(rng, market))
     probs = [market.prob]
-    for step in draws.normals(rng, len(moments) - 1, 0.12):
-        odds = odds * 0.998 + step
+    for _ in moments[1:]:
+        odds = odds * 0.998 + rng.gauss(0, 0.12)
         probs.append(round(1 / (1 + exp(-odds)), 4))
     probs.reverse()
     return _Walk(moments, probs)
@@ -102,14 +102,14 @@ def _history_length(rng: random.Random, market: MadeUpMarket) -> int:
 def _fill_rows(rng: random.Random, market: MadeUpMarket, walk: _Walk) -> list[TableRow]:
     moments = market.life.moments(rng, _fill_count(rng, market), lateness=3)
     rows = list[TableRow]()
-    for moment, created_at in zip(moments, draws.stamps(moments), strict=True):
+    for moment in moments:
         prob = walk.probs[max(0, bisect_right(walk.moments, moment) - 1)] if walk.moments else market.prob
         price = min(PRICE_MAX, max(PRICE_MIN, round(prob + rng.gauss(0, 0.01), 3)))
-        amount = round(draws.lognormal(rng, 2.5, 1.2), 2)
-        key, shares = draws.uuid(rng), round(amount / price, 4)
+        amount = round(rng.lognormvariate(2.5, 1.2), 2)
+        key, shares = uuid(rng), round(amount / price, 4)
         shown = None if rng.random() < 0.03 else price  # noqa: PLR2004 - a fill without a price
         bettor, bet = user(rng), f"{CANARY}bet-{rng.getrandbits(64):x}"
-        rows.append((key, market.id, amount, shares, shown, created_at, bettor, bet))
+        rows.append((key, market.id, amount, shares, shown, stamp(moment), bettor, bet))
     return rows
 
 
@@ -133,7 +133,7 @@ def _order_rows(rng: random.Random, market: MadeUpMarket) -> Iterator[TableRow]:
 
 
 def _order_row(rng: random.Random, market: MadeUpMarket, side: str, price: float) -> TableRow:
-    amount = round(draws.lognormal(rng, 3, 1.2), 2)
+    amount = round(rng.lognormvariate(3, 1.2), 2)
     is_public = rng.random() < 0.85  # noqa: PLR2004 - some orders are private
     return market.id, side, price, amount, is_public, f"{CANARY}order-{rng.getrandbits(64):x}", user(rng)
 
@@ -235,28 +235,27 @@ class Author:
             "fx_members": _fx_rows(market),
             "orders": list(_order_rows(rng, market)),
             "fills": fills,
-            "probabilities": list(zip(repeat(market.id), draws.stamps(walk.moments), walk.probs, strict=False)),
+            "probabilities": list(zip(repeat(market.id), map(stamp, walk.moments), walk.probs, strict=False)),
         }
 
     def _new_question(self, market: MadeUpMarket) -> tuple[str, str]:
-        for _ in range(20):
+        for _ in range(1 if market.is_quiet else 20):
             category, template = _template(self._rng, market)
             question = template.format_map(_Fields(self._rng, market.life.close))
-            if question not in self._questions:
-                break
-        else:
-            question = f"{question} ({market.number})"
-        self._questions.add(question)
-        return category, question
+            if not market.is_quiet and question not in self._questions:
+                self._questions.add(question)
+                return category, question
+        return category, f"{question} ({market.number})"
 
     def _new_slug(self, market: MadeUpMarket, question: str) -> str | None:
-        """The slug; as in real databases, some markets have none and a few share theirs."""
+        """The slug; as in real databases, some markets have none and a few share theirs. Of quiet ones none is kept."""
         if market.is_("no slug"):
             return None
-        if market.is_("slug of its predecessor"):
+        if market.is_("slug of its predecessor") and not market.is_quiet:
             return next(reversed(self._slugs))
         slug = _slug(question)
-        if slug and slug in self._slugs:
+        if slug and (market.is_quiet or slug in self._slugs):
             slug = f"{slug}-{market.id[:8].lower()}"
-        self._slugs[slug] = None
+        if not market.is_quiet:
+            self._slugs[slug] = None
         return slug

@@ -60,9 +60,12 @@ class StepWriter:
         self._pieces = list[bytes]()
         self._size = self._count = 0
         self.is_too_large = False
+        #: Whether a market is no longer listed.
+        self.has_gone = False
 
     def add(self, change: Changed) -> None:
         """Add a market's change."""
+        self.has_gone |= change.after is None
         if self.is_too_large:
             return
         is_gone, line = _difference(change)

@@ -137,7 +137,6 @@ def window_values(config: Config) -> dict[str, Any]:
         "chunks": keys.CHUNKS,
         "head_size": chunks.HEAD_SIZE,
         "index_line": chunks.LINE_LENGTH,
-        "end_width": cursors.POSITION_LENGTH,
         "check_length": cursors.CHECK_LENGTH,
         "of_category": keys.CATEGORY_SEPARATOR,
         "first_headers": {"content-type": keys.CONTENT_TYPE, "cache-control": keys.MUTABLE},

@@ -2,9 +2,8 @@
 
 import hashlib
 from binascii import b2a_base64
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from operator import attrgetter
-from types import MappingProxyType
 from typing import Any, Final, NamedTuple, get_args
 
 from pydantic_core import from_json
@@ -189,4 +188,3 @@ _rest_values: Final = attrgetter(*REST)
 _kept_values: Final = attrgetter(*_KEPT)
 #: What these fields are called on the wire.
 _KEYS: Final = {name: field.alias or name for name, field in PublicMarketListItem.model_fields.items()}
-_NONE: Final[Mapping[str, Any]] = MappingProxyType({})

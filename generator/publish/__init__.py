@@ -15,9 +15,9 @@
             ▼
     sweep → release → notify    what is due is deleted, copies end; nobody is at work; followers are told
 
-A takedown (`takedown`) writes the blocked list and deletes details first. Then it goes the same way, with the store's
-own state without the markets (`withdrawal`) in place of a folder.
+A takedown (`takedown`) writes the blocked list and deletes details first. Then it goes the same way from `compare` on,
+with the store's own state without the markets (`withdrawal`) in place of a folder.
 
-Imports `site`, `stores`, `search`, `cost`, `tree`, `api` and `config`, never `builder`. Start with `publication`, then
+Imports `site`, `stores`, `cost`, `tree`, `api` and `config`, never `builder`. Start with `publication`, then
 `protocol`.
 """

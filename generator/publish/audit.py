@@ -25,7 +25,7 @@ from generator.errors import StoreError
 from generator.publish.lease import Lease
 from generator.publish.plan import Doubts
 from generator.publish.record import IN_FLIGHT, Published
-from generator.stores.requests import body_of, etags_of, parallel_map, with_retries
+from generator.stores.requests import body_of, etags_of, listed, parallel_map
 from generator.stores.store import MOST_LISTED, Listed, Store, nothing
 from generator.tree import generations
 from generator.tree.folder import Output
@@ -96,9 +96,6 @@ class Audit:
 
     def doubts(self) -> Doubts:
         """Find what differs from the record: altered, missing and unknown objects, damaged generations."""
-        return with_retries(self._doubts)
-
-    def _doubts(self) -> Doubts:
         doubted, missing, is_shown = set[str](), set[str](), False
         sizes, whole = Counter[_Pair | str](), self._whole()
         for wanted, found in self._rows(whole):
@@ -129,7 +126,7 @@ class Audit:
 
     def _listed(self) -> Iterator[Listed]:
         last = ""
-        for number, found in enumerate(chain.from_iterable(map(self.store.list, self.prefixes))):
+        for number, found in enumerate(chain.from_iterable(map(partial(listed, self.store), self.prefixes))):
             if number % MOST_LISTED == 0:
                 self.before_each()
             if found.key <= last:
@@ -174,14 +171,14 @@ class Audit:
         with alone if keys.is_download(found.key) else nullcontext():  # large: few fit into memory together
             return row if self._is_as_built(folder, found) else (wanted, None)
 
-    def _is_as_built(self, folder: Output, listed: Listed) -> bool:
-        body = folder.read(listed.key)
+    def _is_as_built(self, folder: Output, found: Listed) -> bool:
+        body = folder.read(found.key)
         if body is None:
             return True  # retired before this folder was made: the total size of its objects must do
         etag = self.store.etag_of(body)
-        if etag is not None and listed.etag:
-            return etag == listed.etag
-        return body_of(self.store, listed.key) == body
+        if etag is not None and found.etag:
+            return etag == found.etag
+        return body_of(self.store, found.key) == body
 
 
 def _folder(pair: _Pair) -> str:
@@ -217,8 +214,8 @@ def _broken_by(missing: AbstractSet[str], published: Published) -> set[_Pair]:
 class Doubt:
     """The time in which the store may hold what no record says: requests that take effect late, of whichever publisher.
 
-    `is_on`: this run is to list the store, as it is from `looked_at` on. `until` is when the doubt ends that it met.
-    `planned` is what its plans are to settle; `unsettled` is what no plan could, if there is such.
+    `is_on`: this run is to list the store, as it is from `looked_at` on. `until` is the end of the doubt as the record
+    names it. `planned` is what the plans are to settle; `unsettled` is what no plan could, if there is such.
     """
 
     is_on: bool

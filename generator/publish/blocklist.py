@@ -26,8 +26,8 @@ from generator.stores.requests import body_of, explaining_outage, put_until_answ
 from generator.stores.store import ConditionFailedError, If, Store, Stored, UnavailableError, UnreachableError
 from generator.tree import blocklist, files
 from generator.tree.blocklist import KEY, RELEASE, BlockedList, HeldError, Hold, unreadable
-from generator.tree.folder import read_only
-from generator.tree.in_turn import Notify, locked_in_turn, retried_while_busy
+from generator.tree.folder import locked_in_turn, read_only
+from generator.tree.run_lock import Notify, retried_while_busy
 from generator.tree.stored import FormatError
 
 #: Attempts at a conditional put before giving up on a list that others keep changing.

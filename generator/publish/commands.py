@@ -97,7 +97,8 @@ def notify(config: Config, feed: Current | None, *, patience_s: float = _PATIENC
 
     `feed` is the change feed as published. Returns warnings, as the command's failure does not fail the publish. The
     lease is released before, so no publisher waits for it. It runs at least once for every commit that changed
-    something, unless the publisher is killed after releasing the lease: followers that must miss nothing also poll.
+    something, unless the publisher is killed after releasing the lease: a note in the record that it is due would cost
+    a PUT per publish. So followers that must miss nothing also poll.
 
     Appended are the name of the newest step, empty if there is none (as after a takedown), and the address of the
     change feed's head, empty without a change feed.

@@ -238,16 +238,15 @@ class Lease:
         return root
 
     def _overtaken(self) -> BusyError:
-        return BusyError(
-            f"{self._store.name}: another publisher replaced the record first, and its publish is complete; run again"
-        )
+        return BusyError(f"{self._store.name}: another publisher replaced the record first; run again")
 
 
 @dataclass(frozen=True)
 class Target:
-    """Where to publish: the store, the lease on its record, and the settings."""
+    """Where to publish: the store, the lease on its record, and the settings; publishers and lease use it `watched`."""
 
-    store: Watched
+    store: Store
+    watched: Watched
     lease: Lease
     config: Config
 
@@ -255,7 +254,7 @@ class Target:
     def of(cls, store: Store, config: Config, folder: Output | None = None) -> Self:
         """A store whose record was not read yet; `folder` is the one that is published from, if there is one."""
         watched = Watched(store)
-        return cls(watched, Lease(watched, config.publish.lease, folder), config)
+        return cls(store, watched, Lease(watched, config.publish.lease, folder), config)
 
 
 def root(store: Store) -> tuple[Published | None, str | None]:

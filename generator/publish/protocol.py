@@ -24,8 +24,9 @@ from generator.publish.lease import Lease, Target
 from generator.publish.plan import NO_DOUBTS, Doubts, Plan, Rules
 from generator.publish.record import IN_FLIGHT, Published
 from generator.publish.withdrawal import Content
+from generator.site.sessions import LastPublish
 from generator.stores.store import Watched
-from generator.tree import last_publish, manifest
+from generator.tree import manifest
 from generator.tree.blocklist import BlockedList, HeldError
 from generator.tree.folder import Output
 
@@ -34,9 +35,10 @@ from generator.tree.folder import Output
 class Run:
     """A publish on its way: what is to be published, what is known of the store, and what was done so far.
 
-    `record` is the store's as it was put last, with what it is to say next; `blocked` is the blocked list as last read.
-    `doubts` are what a look at the store found and the `plan` settles; `doubt` says until when there may be more.
-    `is_audited`: the whole store was compared. `is_begun`: objects may have been put.
+    Only the `tally` changes, which all stations share; another plan is another object. `record` is the store's as last
+    put, and what is to be put next. `blocked` is the blocked list as last read. `doubts` are what a listing of the
+    store found and the `plan` settles; `doubt` says until when there may be more. `is_audited`: the whole store was
+    compared. `is_begun`: objects may have been put.
     """
 
     target: Target
@@ -70,7 +72,7 @@ class Run:
     @property
     def store(self) -> Watched:
         """The store that is published to."""
-        return self.target.store
+        return self.target.watched
 
     @property
     def applier(self) -> Applier:
@@ -135,7 +137,7 @@ def _plan(target: Target, content: Content, options: Options, published: Publish
 
 
 def prove(run: Run) -> Run:
-    """Refuse a store that ignores conditional puts: checked once a week, and when verifying."""
+    """Refuse a store that ignores conditional puts: checked once a week, and when verifying. The record notes it."""
     lease, is_verifying = run.lease, run.options.is_verifying
     proof = store_checks.proof(run.store, lease.published, run.target.config, lease.now, is_verifying=is_verifying)
     run.tally.warnings += proof.warnings
@@ -145,7 +147,9 @@ def prove(run: Run) -> Run:
 def compare(run: Run) -> Run:
     """Compare the store with its record when verifying or in doubt, and plan to settle what differs."""
     is_verifying = run.options.is_verifying
-    run = replace(run, is_audited=is_verifying).settling(_audit(run) if is_verifying else _look(run))
+    run = replace(run, is_audited=is_verifying).settling(
+        _compared_whole(run) if is_verifying else _compared_in_doubt(run)
+    )
     if run.plan.is_empty(run.record):
         # Any other plan deletes the details of all blocked markets, which takes one request.
         stray = stray_details(run.store, run.record, run.blocked.ids())
@@ -154,7 +158,7 @@ def compare(run: Run) -> Run:
     return run
 
 
-def _audit(run: Run) -> Doubts:
+def _compared_whole(run: Run) -> Doubts:
     """Compare all of the store with the record; when verifying, with the folder, too."""
     if not run.options.is_verifying:
         return _compared(run)
@@ -165,7 +169,7 @@ def _audit(run: Run) -> Doubts:
     return doubts
 
 
-def _look(run: Run) -> Doubts:
+def _compared_in_doubt(run: Run) -> Doubts:
     """Compare the store with the record if requests of other runs may have taken effect since."""
     # A takedown deletes details without a lease. If it was killed then, or if such a request took effect late, no
     # record says so; if the takedown was undone, a publish of later data has looked after that.
@@ -199,7 +203,7 @@ def publish(run: Run) -> Run:
         raise
     run.tally.warnings += run.content.warnings
     try:
-        release(sweep(latest))
+        latest = release(sweep(latest))
     except PublicMarketsError:
         notify(latest)  # what failed came after the commit
         raise
@@ -247,7 +251,7 @@ def look(run: Run) -> Run:
     Whoever blocks a market or sets a hold from now on finds the lease held, and waits. Raise HeldError if the store is
     on hold; once a run has begun to put objects, a hold waits for it.
     """
-    run = _with_blocked(run)
+    run = _rereading_blocked(run)
     if run.blocked.hold and run.content.is_build and not run.is_begun and not run.options.is_dry:
         raise HeldError(run.store.name, run.blocked.hold, has_target=True)
     return run.without_blocked()
@@ -265,7 +269,7 @@ def apply(run: Run) -> Run:
         swept = {step.pair for step in plan.leftovers}
         run = run.recorded(touched, due=tuple(entry for entry in run.record.due if entry.pair not in swept))
     applier.upload_generations(plan.generations)
-    last_publish.begin(run.content.folder, plan.final, run.target.config.publish.target)
+    LastPublish.begin(run.content.folder, plan.final, run.target.config.publish.target)
     put, planned = applier.replace(plan), frozenset(plan.touched())
     etags = {key: etag for key, etag in {**run.record.etags, **put}.items() if key in put or key not in planned}
     return replace(run, record=replaced(run.record, etags=etags))
@@ -290,7 +294,7 @@ def commit(run: Run) -> Run:
     run.tally.is_news |= plan.is_news
     has_more = plan.shows_markets or plan.due or plan.purges or run.may_have_lost_states()
     recorded = run.lease.take(committed, ()) if has_more else run.lease.release(committed)
-    last_publish.LastPublish.of(built, config.target).save(run.content.folder)
+    LastPublish.of(built, config.target).save(run.content.folder)
     return replace(run, record=recorded, doubts=NO_DOUBTS)
 
 
@@ -299,17 +303,19 @@ def check(run: Run) -> Run:
 
     A takedown, which deletes details at once, may wait for the lease with the rest, or have been killed while waiting.
     """
-    run = _with_blocked(run)
+    run = _rereading_blocked(run)
     amended = run.without_blocked()
     if amended is not run:
         return amended
     if run.tally.found_altered and not run.is_audited:
         # Somebody altered objects, so the record may be wrong about others, too.
-        return replace(run, is_audited=True).settling(_audit(run))
-    return run.settling(_look(run)) if run.record.work else run
+        found = _compared_whole(run)
+        run = replace(run, is_audited=True)
+        return run if found == NO_DOUBTS else run.replanned(run.content.recovered(found), found)
+    return run.settling(_compared_in_doubt(run)) if run.record.work else run
 
 
-def _with_blocked(run: Run) -> Run:
+def _rereading_blocked(run: Run) -> Run:
     """The run with the blocked list as it is now, if the plan may show what it blocks."""
     if not (run.plan.shows_markets or run.blocked.ids()):
         return run
@@ -331,10 +337,10 @@ def sweep(run: Run) -> Run:
     swept = replaced(run.record, due=(), doubted_until=run.doubted_until)
     try:
         if plan.purges:
-            held = Copies(run.store, lease, run.target.config, has_readers=not run.options.is_dry)
-            swept = held.end(swept)
-            run.tally.warnings += held.warnings
-            run.tally.faults += held.faults
+            ending = Copies(run.store, lease, run.target.config, has_readers=not run.options.is_dry)
+            swept = ending.end(swept)
+            run.tally.warnings += ending.warnings
+            run.tally.faults += ending.faults
     except PublicMarketsError:
         lease.release(swept)
         raise

@@ -31,7 +31,7 @@ from generator.wording import counted
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a publish did; `objects` counts those of the build, under `v1/`."""
+    """What a publish did. `objects` counts those of the build, under `v1/`, `retained` those of retired generations."""
 
     target: str
     as_of: str

@@ -34,9 +34,9 @@ from generator.stores.requests import body_of, explaining_outage, parallel_map, 
 from generator.stores.store import Store
 from generator.tree import blocklist, shrink
 from generator.tree.blocklist import BlockedList
-from generator.tree.folder import Output, locked
-from generator.tree.in_turn import Notify, locked_in_turn, retried_while_busy
+from generator.tree.folder import Output, locked, locked_in_turn
 from generator.tree.manifest_file import UnreadableManifestError
+from generator.tree.run_lock import Notify, retried_while_busy
 from generator.wording import counted
 
 #: How far a takedown gets where nobody can tell what else is published.

@@ -23,11 +23,11 @@ from generator.publish import guards
 from generator.publish.lease import Lease
 from generator.publish.plan import NO_DOUBTS, Doubts
 from generator.publish.record import Published
-from generator.site import published_feed
+from generator.site import sessions
 from generator.site.published import PublishedState
 from generator.stores.requests import body_of, etags_of, parallel_map
 from generator.stores.store import Store
-from generator.tree import blocklist, files, generations, sessions, staging
+from generator.tree import blocklist, files, generations, staging
 from generator.tree.blocklist import BlockedList
 from generator.tree.folder import Output
 from generator.tree.manifest import Manifest, Retired
@@ -96,7 +96,7 @@ class BuiltFolder:
 
     def leading_on(self, published: Manifest | None, read: Callable[[str], bytes | None]) -> Self:
         """Have the change feed lead on from what is published; `read` reads the store."""
-        return replace(self, built=published_feed.lead_on(self.folder, self.built, published, read, self.lifetime))
+        return replace(self, built=sessions.lead_on(self.folder, self.built, published, read, self.lifetime))
 
 
 @dataclass(frozen=True)

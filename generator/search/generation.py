@@ -26,7 +26,7 @@ from generator.search import buckets, folding, numbers
 from generator.search.buckets import SIZES, Sizes
 from generator.search.words import OF_CATEGORY
 from generator.tree import chunks, generations, layouts
-from generator.tree.generation import Stage, StagedGeneration, Weight, stage_objects
+from generator.tree.generation import StagedGeneration, Weight, Workplace, stage_objects
 
 #: Part of the root, and so of every generation's name: increase it when the bytes of an object change.
 FORMAT: Final = 2
@@ -71,7 +71,7 @@ def low_width(count: int) -> int:
     return numbers.width(_block(count) * STATES)
 
 
-class Generation:
+class SearchIndex:
     """An index of `count` markets; equal content has an equal `name`.
 
     `words` come in order with the ascending numbers of their markets, `states` by number; `sizes` are of its objects.
@@ -164,6 +164,6 @@ class Generation:
         """The keys of what exists when the generation is in place."""
         return (key for key, _ in self.objects())
 
-    def stage(self, stage: Stage) -> StagedGeneration:
+    def stage(self, folder: Workplace) -> StagedGeneration:
         """Stage the objects that are not in place."""
-        return stage_objects(stage, self.objects())
+        return stage_objects(folder, self.objects())

@@ -9,7 +9,7 @@ Both give the same bytes for the same markets, so taking a market down leaves wh
 is made, in publication order:
 
     1  generations      of each list, pages or chunks; of the search index; files of dump and change feed
-    2  details          one per public market: a build's parts stage them, a takedown keeps them (`make.Details`)
+    2  details          one per public market: a build's parts stage them, a takedown keeps them (`catalog.Details`)
     3  documents        snapshot, prices, feeds are made here; error bodies, OpenAPI and so on depend on settings alone
     4  heads            of the dump, and then first pages of lists, and the heads of search index and change feed
     5  build.json       announces it

@@ -22,6 +22,8 @@ from generator.markets.categories import AS_GIVEN, Spellings
 from generator.markets.market import Market, SearchWords
 from generator.markets.slugs import NO_KEYS, SiteKeys
 from generator.search import words
+from generator.tree.fingerprints import Fingerprints
+from generator.tree.staging import Staged
 
 #: The sort keys of a market or of an item of lists, descending; ties are broken by `id`, ascending.
 RANKS: Final[dict[Sort, Callable[[Any], Any]]] = {
@@ -104,10 +106,6 @@ class Catalog:
         """The keys of its markets on the operator's site, by id in order."""
         usable = self.naming.site_keys.usable
         return {market.id: usable[market.id] for market in self.markets if market.id in usable} if usable else {}
-
-    def by_id(self) -> dict[str, Market]:
-        """All markets, by id."""
-        return {market.id: market for market in self.markets}
 
     def listed(self) -> list[Market]:
         """The markets shown in lists and snapshot, by id: all except members of public FX families."""
@@ -194,25 +192,38 @@ class Takedown:
 
 
 @dataclass(frozen=True)
+class Details:
+    """The details of a catalog's markets, which exist before the rest is made.
+
+    `staged` has the digests of all, and of other objects that stay; `changed` are the markets (ids) whose details may
+    differ from the dump in place. `line_of` returns the line of a market in a dump, for ids that ascend.
+    `takedown` is what a takedown does to downloads; a build has `fingerprints`, and `histories` if it is their turn.
+    `is_full`: every file in place is compared with the one that belongs there.
+    """
+
+    staged: Staged
+    changed: Collection[str]
+    line_of: Callable[[str], bytes]
+    fingerprints: Fingerprints | None = None
+    takedown: Takedown | None = None
+    histories: NewHistories | None = None
+    is_full: bool = False
+
+
+@dataclass(frozen=True)
 class Listed:
-    """What downloads are made from: the listed markets of a catalog.
+    """What downloads are made from: the listed markets of a catalog, their ids, which ascend, and their details.
 
-    That is, their ids, which ascend, and those whose details `changed`.
-
-    `line_of` returns the line of a market, for ids that ascend. The ids are taken before the workers are forked: these
-    had better not touch the markets themselves. `histories` are the new ones, if it is their turn. `is_full`: no file
-    in place is believed to be what its name says.
+    The ids, and those whose details `changed`, are taken before the workers are forked, so that workers do not copy the
+    markets' memory pages.
     """
 
     catalog: Catalog
     ids: Sequence[str]
     changed: AbstractSet[str]
-    line_of: Callable[[str], bytes]
-    takedown: Takedown | None = None
-    histories: NewHistories | None = None
-    is_full: bool = False
+    details: Details
 
     @property
     def as_of(self) -> str:
-        """Of when they are."""
+        """When the data was read."""
         return self.catalog.as_of

@@ -8,7 +8,7 @@ from generator.api.downloads import ChangesHead, DumpHead, Step
 from generator.downloads import steps
 from generator.downloads.steps import WrittenStep
 from generator.models import replaced
-from generator.tree.download import Draft, NewFiles
+from generator.site.download_files import Draft, NewFiles
 
 
 @dataclass(frozen=True)
@@ -47,17 +47,14 @@ class ChangeFeed:
         kept = self._kept(before.steps)
         if before.state == begun.state:
             return self._continued(before, begun, before.serial, kept)
-        found = [*kept, self._new(state.step.content)] if state.step.content else []
+        written = state.step.content
+        found = [*kept, self.files.stage(state.step, Step.of(written, state.as_of))] if written else []
         return self._continued(before, begun, before.serial + 1, found)
 
     def _continued(self, before: ChangesHead, begun: ChangesHead, serial: int, found: Sequence[Step]) -> ChangesHead:
         """The head of the session `before`, which has come to the state with which another might have `begun`."""
         kept = steps.retained(found, begun.dump.size, self.state.as_of)
         return replaced(begun, session=before.session, serial=serial, steps=kept)
-
-    def _new(self, written: WrittenStep) -> Step:
-        """Stage the step that leads here."""
-        return self.files.stage(self.state.step, Step.of(written, self.state.as_of))
 
     def _kept(self, before: Sequence[Step]) -> list[Step]:
         """The steps that stay: the newest that can be read, without markets that are gone."""

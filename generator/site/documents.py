@@ -12,7 +12,6 @@ from generator.site.catalog import Catalog
 from generator.site.family import ROOT, Family, Ingredients
 from generator.site.site_index import BuildRecord, Category
 from generator.tree.generation import Artifact, ItemList
-from generator.tree.manifest import Manifest
 
 
 def offered(catalog: Catalog, config: Config) -> dict[str, str]:
@@ -94,7 +93,7 @@ def api_changelog(_: Config, __: Sequence[Family]) -> Iterator[Artifact]:
 
 
 def build_json(
-    base: Manifest, config: Config, markets: int, counts: Mapping[str, int], categories: Mapping[str, str]
+    config: Config, version: str, catalog: Catalog, counts: Mapping[str, int], categories: Mapping[str, str]
 ) -> Artifact:
     """build.json, for readers and monitors: `counts` of items by list, names of `categories` by slug.
 
@@ -104,14 +103,14 @@ def build_json(
     index = [Category(slug=slug, name=name) for slug, name in categories.items()]
     counted = {name: count for name, count in sorted(counts.items()) if keys.CATEGORY_SEPARATOR not in name}
     content = BuildRecord(
-        as_of=base.as_of,
-        generator=base.version,
-        variant=base.variant,
-        layout=base.layout,
-        markets=markets,
+        as_of=catalog.as_of,
+        generator=version,
+        variant=config.variant,
+        layout=config.layout,
+        markets=len(catalog.markets),
         lists=counted,
         snapshot_size=config.snapshot.size,
         search=[*config.search_texts] or None,
-        categories=index if base.variant == "extended" else None,
+        categories=index if config.variant == "extended" else None,
     )
     return Artifact(keys.BUILD, contract.encode(content))

@@ -14,18 +14,19 @@ from generator.api import downloads, keys
 from generator.api.downloads import ChangesHead, DumpHead, Head, MarketsFile
 from generator.config.settings import Config
 from generator.downloads import dump, segments, side_file
-from generator.downloads.dump import Changed, Markets, Previous
+from generator.downloads.dump import Markets, Previous
 from generator.downloads.segments import Written
 from generator.downloads.side_file import HistoryState, SideFile
 from generator.downloads.steps import StepWriter, WrittenStep
 from generator.models import replaced
 from generator.site.catalog import Listed
 from generator.site.change_feed import ChangeFeed, NewState
-from generator.tree import files, last_publish, staging
-from generator.tree.download import Download, NewFiles, Write, reader_of_heads
+from generator.site.download_files import Download, NewFiles, Write
+from generator.site.sessions import LastPublish, reader_of_heads
+from generator.tree import files, staging
+from generator.tree.generation import Workplace
 from generator.tree.manifest import Manifest
 from generator.tree.staging import StagedFamily
-from generator.tree.workplace import Workplace
 
 
 class StagedDownloads(NamedTuple):
@@ -52,20 +53,6 @@ def stage(folder: Workplace, config: Config, listed: Listed, before: Manifest | 
     return _Downloads(folder, config, listed, before).staged()
 
 
-class _Changes:
-    """Receives what changed."""
-
-    def __init__(self, step: StepWriter) -> None:
-        self.step = step
-        self.gone = set[str]()
-
-    def add(self, change: Changed) -> None:
-        """Note a change."""
-        if change.after is None:
-            self.gone.add(change.id)
-        self.step.add(change)
-
-
 class _Downloads:
     """The downloads of one build; `before` is the state in place."""
 
@@ -74,20 +61,22 @@ class _Downloads:
         self._config = config
         self._listed = listed
         self._state = before
-        self._read_head = reader_of_heads(folder.read, before) if before else folder.read
-        self._before = listed.takedown.dump if listed.takedown else DumpHead.found_by(self._read_head)
+        self._read_head = reader_of_heads(folder.read, before)
+        self._before = listed.details.takedown.dump if listed.details.takedown else DumpHead.found_by(self._read_head)
         self._side_file = side_file.decoded(folder.read(files.DUMP_PARTS))
         self._files = NewFiles(folder)
         #: Whether every file is made again: another program may have made those in place, or they may be damaged.
-        self._is_anew = not listed.takedown and (listed.is_full or self._side_file.maker != program.maker())
+        self._is_anew = not listed.details.takedown and (
+            listed.details.is_full or self._side_file.maker != program.maker()
+        )
 
     def staged(self) -> StagedDownloads:
         """Stage dump and change feed."""
-        changes = _Changes(StepWriter(self._before.ndjson.size if self._before else None))
-        made, ndjson = self._dump(changes)
-        step = self._files.draft(changes.step.close)
+        writer = StepWriter(self._before.ndjson.size if self._before else None)
+        made, ndjson = self._dump(writer)
+        step = self._files.draft(writer.close)
         head = DumpHead.of(made.written, ndjson, self._listed.as_of, self._before)
-        takedown = self._listed.takedown
+        takedown = self._listed.details.takedown
         head, links, histories = self._with_parquet(head)
         is_same = head.ndjson.name == self._name_before()
         before = {
@@ -107,15 +96,15 @@ class _Downloads:
             # A damaged dump that is made again as it was cannot be compared, and need not.
             is_compared = made.is_compared or is_same
             compared = self._name_before() if is_compared else ""
-            state = NewState(self._listed.as_of, frozenset(self._listed.ids), head, compared, step, bool(changes.gone))
+            state = NewState(self._listed.as_of, frozenset(self._listed.ids), head, compared, step, writer.has_gone)
             last = ChangesHead.found_by(self._read_head)
             led_to = None if self._was_unpublished() else last
-            feed = ChangeFeed(self._files, state, is_full=self._listed.is_full).head(led_to)
+            feed = ChangeFeed(self._files, state, is_full=self._listed.details.is_full).head(led_to)
             lost = "" if is_compared or last is None else self._lost()
         step_lines = _lines_of_newest(feed, step.content) if feed else 0
         self._files.discard(step)
         # A file that is staged may take the place of a damaged one in a generation that is known.
-        is_believed = self._state and not self._listed.is_full and not self._files.staged
+        is_believed = self._state and not self._listed.details.is_full and not self._files.staged
         known = self._state.generations() if self._state and is_believed else {}
         heads = [head, *([feed] if feed else [])]
         lists = tuple(staging.stage_generation(self._folder, known, download) for download in self._downloads(heads))
@@ -123,7 +112,7 @@ class _Downloads:
 
     def _was_unpublished(self) -> bool:
         """Whether the state in place was to be published from the folder, and was not, which is served itself now."""
-        last = last_publish.found(self._folder.read)
+        last = LastPublish.found(self._folder.read)
         now = self._state.current.get(keys.CHANGES) if self._state else None
         if last is None or now is None or self._config.publish.target:
             return False
@@ -150,7 +139,7 @@ class _Downloads:
         kept = {before.name: known[before.name]} if before and before.name in known else {}
         return found, dict(sorted({**kept, **links}.items())), state
 
-    def _dump(self, changes: _Changes) -> tuple[dump.Made, MarketsFile]:
+    def _dump(self, changes: StepWriter) -> tuple[dump.Made, MarketsFile]:
         """The dump and its file, which is staged unless it is in place; `changes` receives what changed."""
         if in_place := self._in_place():
             return dump.Made(in_place, is_compared=True), self._file_of(in_place)
@@ -165,7 +154,7 @@ class _Downloads:
         before, parts = self._before, self._side_file.dumps.get(self._name_before())
         if before is None or parts is None or self._listed.changed or self._is_anew:
             return None
-        if self._side_file.is_doubted or self._listed.takedown:
+        if self._side_file.is_doubted or self._listed.details.takedown:
             return None
         if not self._folder.are_placed([before.ndjson.key]):
             return None
@@ -175,11 +164,11 @@ class _Downloads:
             Written(before.ndjson.sha256, before.ndjson.size, before.state, before.count, parts) if is_equal else None
         )
 
-    def _write_dump(self, write: Write, changes: _Changes) -> dump.Made:
+    def _write_dump(self, write: Write, changes: StepWriter) -> dump.Made:
         """Write the dump, and what changed since the last one."""
         is_doubted = self._is_anew or self._side_file.is_doubted
         changed = frozenset(self._listed.ids) if is_doubted else self._listed.changed
-        markets = Markets(self._listed.ids, changed, self._listed.line_of, is_anew=self._is_anew)
+        markets = Markets(self._listed.ids, changed, self._listed.details.line_of, is_anew=self._is_anew)
         with self._previous() as previous:
             return dump.make(write, markets, previous, changes.add)
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
-from enum import Enum, IntEnum
+from enum import IntEnum
 from functools import cached_property
 from typing import Final
 
@@ -34,14 +34,6 @@ class Rank(IntEnum):
     BUILD = 4
 
 
-class Retirement(Enum):
-    """What ends an object."""
-
-    REPLACED = "the next build that has another, or settings that switch it off"
-    WITHDRAWN = "its market is no longer public"
-    EXPIRED = "its generation was replaced longer than `cursor.lifetime` ago"
-
-
 @dataclass(frozen=True)
 class Ingredients:
     """What documents are made of: a catalog, its lists, the settings, and `read`, which reads a document in place."""
@@ -50,10 +42,6 @@ class Ingredients:
     lists: Sequence[ItemList]
     config: Config
     read: Callable[[str], bytes | None]
-
-
-def _always(_: Config) -> bool:
-    return True
 
 
 @dataclass(frozen=True)
@@ -83,18 +71,11 @@ class Family:
     immutable: tuple[str, ...] = ()
     address: str | None = None
     is_addressed: bool = True
-    is_on: Callable[[Config], bool] = _always
+    is_on: Callable[[Config], bool] = lambda _: True
     may_be_absent: bool = False
     of_markets: Callable[[Ingredients], Iterable[Artifact]] | None = None
     of_settings: Callable[[Config, Sequence["Family"]], Iterable[Artifact]] | None = None
     in_extended: str = ""
-
-    @property
-    def retirement(self) -> Retirement:
-        """What ends an object that readers may still ask for: an immutable one, if there are such."""
-        if self.rank is Rank.DETAIL:
-            return Retirement.WITHDRAWN
-        return Retirement.EXPIRED if self.immutable else Retirement.REPLACED
 
     @property
     def tag(self) -> str:

@@ -4,32 +4,27 @@ import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, TypeAlias, TypeVar
 
 from generator.api import keys
 from generator.config.settings import Config
-from generator.downloads.histories import NewHistories
 from generator.markets.market import Market
 from generator.models import replaced
 from generator.progress import Progress, Stopwatch
-from generator.search.generation import LISTS, NUMBERED_BY, Generation, Order
-from generator.search.generation import Generation as SearchIndex
+from generator.search.generation import LISTS, NUMBERED_BY, Order, SearchIndex
 from generator.search.words import Postings
 from generator.site import documents, downloads, families, worker_pool
-from generator.site.catalog import Catalog, Listed, Takedown
+from generator.site.catalog import Catalog, Details, Listed
 from generator.site.downloads import StagedDownloads
 from generator.site.family import Ingredients
-from generator.tree import manifest, membership, staging
-from generator.tree.fingerprints import Fingerprints
-from generator.tree.generation import Artifact, ItemList
-from generator.tree.generations import Known
-from generator.tree.manifest import Manifest
-from generator.tree.membership import Membership, Memberships
-from generator.tree.staging import Rendered, Staged, StagedFamily
-from generator.tree.workplace import Workplace
+from generator.tree import manifest, staging
+from generator.tree.generation import Artifact, ItemList, Workplace
+from generator.tree.generations import Generations
+from generator.tree.manifest import Manifest, Membership, Memberships
+from generator.tree.staging import Rendered, StagedFamily
 
 
-def make_index(catalog: Catalog, offered: Collection[str], layout: str, generations: Mapping[str, str]) -> Generation:
+def make_index(catalog: Catalog, offered: Collection[str], layout: str, generations: Mapping[str, str]) -> SearchIndex:
     """The index of a catalog; `offered` are the slugs of the categories that have lists.
 
     `generations` has the name of every list's generation.
@@ -50,70 +45,25 @@ def make_index(catalog: Catalog, offered: Collection[str], layout: str, generati
         )
         for sort, markets in ranked.items()
     }
-    return Generation(postings.in_order(), [market.status for market in oldest_first], orders)
+    return SearchIndex(postings.in_order(), [market.status for market in oldest_first], orders)
 
 
-Result = TypeVar("Result")
+_Result = TypeVar("_Result")
+#: What a worker does, after a rough measure of how long it takes.
+_Unit: TypeAlias = tuple[float, Callable[[], StagedFamily | StagedDownloads]]
 
 #: So many items of lists (some fifty markets without categories) are staged sooner than workers are forked and end.
 _ALONE: Final = 500
 
 
 @dataclass(frozen=True)
-class Outline:
-    """A catalog, the categories that get lists (names by slug), and every list."""
-
-    catalog: Catalog
-    categories: Mapping[str, str]
-    lists: Sequence[ItemList]
-
-    @classmethod
-    def of(cls, catalog: Catalog, config: Config) -> "Outline":
-        """The outline of a site with these settings."""
-        categories = documents.offered(catalog, config)
-        return cls(catalog, categories, documents.lists(catalog, categories))
-
-
-@dataclass(frozen=True)
-class Details:
-    """The details of a catalog's markets, which exist before the rest is made.
-
-    `staged` has the digests of all, and of other objects that stay; `changed` are the markets (ids) whose details may
-    differ from the dump in place. `line_of` returns the line of a market in a dump, for ids that ascend.
-    `takedown` is what a takedown does to downloads; a build has `fingerprints`, and `histories` if it is their turn.
-    `is_full`: every file in place is compared with the one that belongs there.
-    """
-
-    staged: Staged
-    changed: Collection[str]
-    line_of: Callable[[str], bytes]
-    fingerprints: Fingerprints | None = None
-    takedown: Takedown | None = None
-    histories: NewHistories | None = None
-    is_full: bool = False
-
-
-@dataclass(frozen=True)
-class Made:
-    """What was made: the staged state, its downloads, and its search index, if it has one."""
+class MadeSite:
+    """What was made: the staged state, all its lists, its downloads, and its search index, if it has one."""
 
     rendered: Rendered
+    lists: Sequence[ItemList]
     downloads: StagedDownloads
     index: SearchIndex | None
-
-
-class _StagedUnit(NamedTuple):
-    """What a worker staged."""
-
-    of_list: StagedFamily | None = None
-    downloads: StagedDownloads | None = None
-
-
-class _Unit(NamedTuple):
-    """What a worker does: `work` is a rough measure of how long it takes."""
-
-    work: float
-    stage: Callable[[], _StagedUnit]
 
 
 @dataclass(frozen=True)
@@ -133,18 +83,20 @@ class Maker:
     workers: int = 1
     names: Collection[str] | None = None
 
-    def make(self, outline: Outline, details: Details, fixed: Iterable[Artifact], base: Manifest) -> Made:
+    def make(self, catalog: Catalog, details: Details, fixed: Iterable[Artifact], base: Manifest) -> MadeSite:
         """Stage everything but the details, in publication order.
 
         `fixed` are the documents that do not depend on markets. `base` says whose state this will be: its as-of,
         version and settings; all else in it is replaced.
         """
-        catalog, staged = outline.catalog, details.staged
+        staged = details.staged
         with self.stopwatch.stage("render"):
+            categories = documents.offered(catalog, self.config)
+            all_lists = documents.lists(catalog, categories)
             # Before the workers are forked: from then on, touching an object of the catalog copies its memory page.
-            ingredients = Ingredients(catalog, outline.lists, self.config, self._in_place)
+            ingredients = Ingredients(catalog, all_lists, self.config, self._in_place)
             made = [*families.of_markets(ingredients), *fixed]
-            chosen = [items for items in outline.lists if self.names is None or items.name in self.names]
+            chosen = [items for items in all_lists if self.names is None or items.name in self.names]
             self.progress.expect(len(chosen) + self.config.can_search + self.config.dumps.ndjson)
             self.progress.describe("lists")
             known = self.before.generations() if self.before and not details.is_full else {}
@@ -154,15 +106,13 @@ class Maker:
         index, staged_index = None, None
         if self.config.can_search and lists:  # what is left of a first publish that did not end has none
             with self.stopwatch.stage("index"):
-                index, staged_index = self._advanced(self._index(outline, lists, known))
+                index, staged_index = self._advanced(self._index(catalog, categories, lists, known))
         with self.stopwatch.stage("place"):
             found = {one.name: one for one in (*lists, *([staged_index] if staged_index else []), *files.families)}
             for one in sorted(found.values(), key=_place):
                 staged.add(one.first_pages)
             counts = {staged_list.name: staged_list.current.count for staged_list in lists}
-            staged.put(
-                self.folder, documents.build_json(base, self.config, len(catalog.markets), counts, outline.categories)
-            )
+            staged.put(self.folder, documents.build_json(self.config, base.version, catalog, counts, categories))
             staged.objects = {key: staged.objects[key] for key in sorted(staged.objects)}
             # Large mappings are set unvalidated: validation would copy them.
             built = replaced(
@@ -176,9 +126,9 @@ class Maker:
                 slugs={market.id: (market.slug,) for market in catalog.markets if market.slug is not None},
                 site_keys=catalog.site_keys(),
             )
-            memberships = _memberships(catalog, outline.categories)
+            memberships = _memberships(catalog, categories)
             rendered = Rendered(found, staged, built, memberships, details.fingerprints, files.side_file)
-            return Made(rendered, files, index)
+            return MadeSite(rendered, all_lists, files, index)
 
     def _listed(self, catalog: Catalog, details: Details) -> Listed | None:
         """What downloads are made from; None if there are none."""
@@ -187,15 +137,7 @@ class Maker:
         ids = [market.id for market in catalog.listed()]
         is_known = self.before is not None and self.before.complete
         changed = frozenset(details.changed) if is_known else frozenset(ids)
-        return Listed(
-            catalog,
-            ids,
-            changed,
-            details.line_of,
-            details.takedown,
-            details.histories,
-            details.is_full,
-        )
+        return Listed(catalog, ids, changed, details)
 
     def _in_place(self, key: str) -> bytes | None:
         """A document in place; None if it is missing, or damaged, as far as that is known."""
@@ -204,41 +146,37 @@ class Maker:
         return body if body is None or digest in (None, manifest.digest(key, body)) else None
 
     def _stage(
-        self, lists: Sequence[ItemList], listed: Listed | None, known: Known
+        self, lists: Sequence[ItemList], listed: Listed | None, known: Generations
     ) -> tuple[list[StagedFamily], StagedDownloads]:
         """Stage lists and downloads, the longest first; generations that are `known` are believed to be whole."""
-
-        def of_list(items: ItemList) -> _StagedUnit:
-            return _StagedUnit(staging.stage_list(self.folder, self.config.layout, known, items))
-
-        def of_all(markets: Listed) -> _StagedUnit:
-            return _StagedUnit(downloads=downloads.stage(self.folder, self.config, markets, self.before))
-
-        units = [_Unit(len(items.items), partial(of_list, items)) for items in lists]
-        if listed:
-            units.append(_Unit(math.inf, partial(of_all, listed)))  # they take longer than any list
+        stage_list = partial(staging.stage_list, self.folder, self.config.layout, known)
+        units: list[_Unit] = [(len(items.items), partial(stage_list, items)) for items in lists]
+        if listed:  # they take longer than any list
+            units.append((math.inf, partial(downloads.stage, self.folder, self.config, listed, self.before)))
         staged_lists, made = list[StagedFamily](), downloads.NONE
         is_little = sum(len(items.items) for items in lists) <= _ALONE and not self.config.has_parquet
         workers = 1 if is_little else self.workers
-        pool = worker_pool.results(lambda unit: unit.stage(), units, lambda unit: unit.work, workers)
+        pool = worker_pool.results(lambda unit: unit[1](), units, lambda unit: unit[0], workers)
         with pool as results, self.folder.written_ahead() as ahead:
             for staged in map(self._advanced, results):
-                made = staged.downloads or made
-                if staged.of_list is None:
+                if isinstance(staged, StagedDownloads):
+                    made = staged
                     continue
-                staged_lists.append(staged.of_list)
-                if staged.of_list.first_pages.changed:
+                staged_lists.append(staged)
+                if staged.first_pages.changed:
                     ahead.begin()
         return sorted(staged_lists, key=lambda staged: staged.name), made
 
-    def _advanced(self, result: Result) -> Result:
+    def _advanced(self, result: _Result) -> _Result:
         self.progress.advance()
         return result
 
-    def _index(self, outline: Outline, lists: Sequence[StagedFamily], known: Known) -> tuple[SearchIndex, StagedFamily]:
+    def _index(
+        self, catalog: Catalog, categories: Collection[str], lists: Sequence[StagedFamily], known: Generations
+    ) -> tuple[SearchIndex, StagedFamily]:
         """Stage the search index, which leads into the lists."""
         generations = {staged_list.name: staged_list.current.generation for staged_list in lists}
-        index = make_index(outline.catalog, outline.categories, self.config.layout, generations)
+        index = make_index(catalog, categories, self.config.layout, generations)
         return index, staging.stage_generation(self.folder, known, index)
 
 
@@ -255,4 +193,4 @@ def _memberships(catalog: Catalog, offered: Collection[str]) -> Memberships:
 def _of_market(market: Market, offered: Collection[str]) -> tuple[Membership, ...]:
     if market.fx:
         return ()
-    return membership.memberships_of(market.status, (slug for slug in market.categories if slug in offered))
+    return manifest.memberships_of(market.status, (slug for slug in market.categories if slug in offered))

@@ -26,9 +26,9 @@ from generator.downloads.records import Records
 from generator.downloads.side_file import HistoryState
 from generator.errors import DamageError
 from generator.models import replaced
-from generator.site import history_state
+from generator.site import download_files
 from generator.site.catalog import Catalog, Listed
-from generator.tree.download import NewFiles
+from generator.site.download_files import NewFiles
 
 #: Parts of a running month; more are put together. So five years take a reader of everything fewer than 150 requests.
 MOST_PARTS: Final = 8
@@ -65,14 +65,9 @@ class ParquetFiles:
     damaged: set[str] = field(default_factory=set)
 
     @property
-    def base_url(self) -> str:
-        """The address below which they are served."""
-        return self.config.files_url
-
-    @property
     def has_fills(self) -> bool:
         """Whether there are trades in the files: those in place stay as they are until all are made again."""
-        before = self.before if self.listed.histories is None else None
+        before = self.before if self.listed.details.histories is None else None
         return before.has_fills if before else self.config.has_fills
 
     def with_markets(self, head: DumpHead) -> tuple[DumpHead, dict[str, str]]:
@@ -82,7 +77,7 @@ class ParquetFiles:
         before = self.before.parquet if self.before and self.before.state == head.state else None
         is_same = before and not self.is_anew and self.known.get(before.name, "") == digest
         if before and is_same and self.files.folder.has(before.key):
-            made = before.served_from(self.base_url)
+            made = before.served_from(self.config.files_url)
         else:
             made = self._markets(head, _urls(self.listed.catalog, links))
         return replaced(head, markets=[head.ndjson, made]), {made.name: digest} if digest else {}
@@ -91,12 +86,12 @@ class ParquetFiles:
         with self.files.opened(head.ndjson) as ndjson:
             lines = dump.lines(iter(lambda: ndjson.read(_PIECE), b""))
             draft = self.files.draft(lambda write: parquet.markets(write, lines, self.config.variant, url_of))
-        return self.files.stage(draft, MarketsFile.of(draft.content, self.base_url, "parquet"))
+        return self.files.stage(draft, MarketsFile.of(draft.content, self.config.files_url, "parquet"))
 
     def histories(self, state: HistoryState | None) -> tuple[dict[str, Any], HistoryState | None]:
         """The properties of the head, and the state of these files; `state` is that of the files in place."""
-        known = state if history_state.are_of(state, self.before, self.files.folder) else None
-        new, gone = self.listed.histories, self._gone(known)
+        known = state if download_files.are_of(state, self.before, self.files.folder) else None
+        new, gone = self.listed.details.histories, self._gone(known)
         if new is None and (self.before is None or self.before.history_as_of is None):
             return {}, None  # they are none that this version can go on from
         if new is None:
@@ -117,14 +112,14 @@ class ParquetFiles:
 
     def _gone(self, known: HistoryState | None) -> frozenset[str]:
         """The markets that the files in place may have, and the new ones must not."""
-        takedown = self.listed.takedown
+        takedown = self.listed.details.takedown
         taken_down = takedown.gone if takedown else frozenset[str]()
         held = {key for key, entry in known.markets.items() if not entry.is_member} if known else frozenset[str]()
         return taken_down.union(held - frozenset(self.listed.ids))
 
     def _state(self, known: HistoryState | None, tables: Mapping[str, Sequence[PeriodFile]]) -> HistoryState | None:
         """What the files hold now; None if that is not known, so that all are made again."""
-        new = self.listed.histories
+        new = self.listed.details.histories
         if self.damaged or (known is None and (new is None or not new.is_first)):
             return None
         before = known.markets if known and not (new and new.is_first) else {}
@@ -216,7 +211,9 @@ class ParquetFiles:
             try:
                 has_any = bool(leaving) and self._has_any(file, leaving)
                 source = _Source(*_months(file.period), self._rows(file, leaving))
-                yield from self._written(file.folder, [source]) if has_any else [file.served_from(self.base_url)]
+                yield from (
+                    self._written(file.folder, [source]) if has_any else [file.served_from(self.config.files_url)]
+                )
             except (DamageError, ValueError):
                 self.damaged.add(file.name)
 
@@ -229,7 +226,7 @@ class ParquetFiles:
             lambda write: records.written(write, _in_order(table, sources), table, fills=self.has_fills)
         )
         if draft.content.rows:
-            yield self.files.stage(draft, PeriodFile.of(draft.content, self.base_url, folder))
+            yield self.files.stage(draft, PeriodFile.of(draft.content, self.config.files_url, folder))
         else:
             self.files.discard(draft)
 

@@ -4,13 +4,13 @@ A takedown has no database, and none of the operator's settings: those that are 
 as the edges that serve it were deployed with them.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from operator import itemgetter
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from pydantic import ValidationError
 from pydantic_core import from_json
@@ -24,14 +24,13 @@ from generator.errors import ConfigError, OutputError
 from generator.markets import detail
 from generator.models import replaced
 from generator.progress import SILENT, Progress
-from generator.site.catalog import Catalog, Takedown
+from generator.site.catalog import Catalog, Details, Takedown
 from generator.site.families import fixed_keys
-from generator.site.make import Details, Maker, Outline
-from generator.tree import generations, layouts, list_reader, manifest, stored
-from generator.tree.generation import Artifact, ItemList
+from generator.site.make import Maker
+from generator.tree import generations, layouts, manifest, stored
+from generator.tree.generation import Artifact, ItemList, Workplace
 from generator.tree.manifest import Manifest
 from generator.tree.staging import Rendered, Staged
-from generator.tree.workplace import Workplace
 from generator.wording import counted
 
 #: The lists that have every listed market.
@@ -75,7 +74,7 @@ class PublishedState:
     read_all: Callable[[Iterable[str]], Iterable[bytes | None]]
     doubted: frozenset[str] = frozenset()
 
-    def without(self, ids: frozenset[str], progress: Progress) -> "Withdrawn":
+    def without(self, ids: frozenset[str], progress: Progress) -> tuple[Rendered, tuple[str, ...]]:
         """Stage the site without these markets.
 
         Raises OutputError if another version of this program built the site so that this one cannot make it.
@@ -85,14 +84,14 @@ class PublishedState:
         catalog = found.without(ids)
         gone = frozenset(market.id for market in found.listed()) & ids
         takedown = Takedown(lines.head, gone, is_doubted=not self.manifest.complete)
-        details = Details(self._staged(catalog), (), lines.in_order().line_of, takedown=takedown)
+        details = Details(self._staged(catalog), (), lines.in_order(), takedown=takedown)
         # It adds no list that an earlier version did not have.
         maker = Maker(self.folder, self.manifest, config, progress, names=self.manifest.current.keys())
-        made = maker.make(Outline.of(catalog, config), details, self._fixed(details.staged), self.manifest)
+        made = maker.make(catalog, details, self._fixed(details.staged), self.manifest)
         left_out = len(self.manifest.markets.keys() - ids - catalog.ids()) if self.manifest.complete else 0
         if left_out:
             warnings = (*warnings, _LEFT_OUT.format(counted(left_out, "market")))
-        return Withdrawn(made.rendered, warnings)
+        return made.rendered, warnings
 
     def catalog(self) -> Catalog:
         """All published markets, members of FX families included.
@@ -151,7 +150,9 @@ class PublishedState:
                     unknown.append(key)
                 else:
                     staged.objects[key] = digest
-        self._put_found(staged, unknown)
+        for key, body in zip(unknown, self.read_all(unknown), strict=True):
+            if body is not None:
+                staged.put(self.folder, Artifact(key, body))
         return staged
 
     def _fixed(self, staged: Staged) -> Iterator[Artifact]:
@@ -166,18 +167,6 @@ class PublishedState:
     def _digest(self, key: str) -> str | None:
         """The digest of an object that is surely that of the manifest."""
         return None if key in self.doubted else self.manifest.objects.get(key)
-
-    def _put_found(self, staged: Staged, unknown: Sequence[str]) -> None:
-        for key, body in zip(unknown, self.read_all(unknown), strict=True):
-            if body is not None:
-                staged.put(self.folder, Artifact(key, body))
-
-
-class Withdrawn(NamedTuple):
-    """A site without some markets, as it was staged, and warnings of what else had to be left out."""
-
-    rendered: Rendered
-    warnings: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -204,7 +193,7 @@ class _Lines:
         """
         try:
             name = next(filter(state.manifest.current.__contains__, _OF_ALL))
-            encoded = list_reader.items(state.folder.read, name)
+            encoded = layouts.items(state.folder.read, name)
         except (StopIteration, OutputError):
             return None
         # A killed run may have left another layout than the manifest's.
@@ -223,18 +212,10 @@ class _Lines:
         lines = [line for market_id, body in bodies if body and (line := _line(market_id, body))]
         return cls(lambda: iter(lines))
 
-    def in_order(self) -> "_InOrder":
-        """Looks lines up, for ids that ascend."""
-        return _InOrder(self.read())
-
-
-class _InOrder:
-    def __init__(self, lines: Iterator[bytes]) -> None:
-        self._lines = lines
-
-    def line_of(self, market_id: str) -> bytes:
-        """The line of a market; later calls find only those behind it."""
-        return next(line for line in self._lines if market_lines.id_of(line) == market_id)
+    def in_order(self) -> Callable[[str], bytes]:
+        """Looks lines up by the ids of their markets, which must ascend."""
+        lines = self.read()
+        return lambda market_id: next(line for line in lines if market_lines.id_of(line) == market_id)
 
 
 def _counted(lines: Iterable[bytes], progress: Progress) -> Iterator[bytes]:

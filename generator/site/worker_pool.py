@@ -15,7 +15,7 @@ from generator import garbage
 from generator.errors import OutputError
 
 Unit = TypeVar("Unit")
-Result = TypeVar("Result")
+_Result = TypeVar("_Result")
 
 #: How many numbers, of how many bytes each, fit into a pipe on any system. With more units a number means several.
 _NUMBERS: Final = 4_000
@@ -36,7 +36,7 @@ class QuitError(Exception):
     """
 
 
-class WorkerPool(Generic[Unit, Result]):
+class WorkerPool(Generic[Unit, _Result]):
     """Runs `work` on every unit in `count` processes, in parallel with the caller.
 
     The costliest unit starts first, and an idle worker takes the next one, so the costs may be rough. The numbers of
@@ -47,7 +47,7 @@ class WorkerPool(Generic[Unit, Result]):
 
     def __init__(
         self,
-        work: Callable[[Unit], Result],
+        work: Callable[[Unit], _Result],
         units: Sequence[Unit],
         cost: Callable[[Unit], float],
         count: int,
@@ -71,7 +71,7 @@ class WorkerPool(Generic[Unit, Result]):
         os.close(numbers)
         self.count = len(self._processes)
 
-    def __enter__(self) -> "WorkerPool[Unit, Result]":
+    def __enter__(self) -> "WorkerPool[Unit, _Result]":
         return self
 
     def __exit__(
@@ -84,7 +84,7 @@ class WorkerPool(Generic[Unit, Result]):
         for connection in self._connections:
             connection.close()
 
-    def results(self) -> Iterator[Result]:
+    def results(self) -> Iterator[_Result]:
         """Every result as it arrives; raises a worker's error."""
         open_ends = list(self._connections)
         while open_ends:
@@ -104,8 +104,8 @@ class WorkerPool(Generic[Unit, Result]):
 
 @contextmanager
 def results(
-    work: Callable[[Unit], Result], units: Sequence[Unit], cost: Callable[[Unit], float], count: int
-) -> Iterator[Iterator[Result]]:
+    work: Callable[[Unit], _Result], units: Sequence[Unit], cost: Callable[[Unit], float], count: int
+) -> Iterator[Iterator[_Result]]:
     """The result of every unit as it arrives, by a pool of `count` workers; by this process if there is one only."""
     if count == 1:
         yield map(work, units)
@@ -133,7 +133,7 @@ def _take(waiting: Sequence[Unit], numbers: int, parent: int) -> Iterator[Unit]:
 
 
 def _run(
-    work: Callable[[Unit], Result],
+    work: Callable[[Unit], _Result],
     units: Iterator[Unit],
     sender: "Connection[Any, Any]",
     receivers: "Sequence[Connection[Any, Any]]",
@@ -152,7 +152,9 @@ def _run(
             sender.send(error)
 
 
-def _run_all(work: Callable[[Unit], Result], units: Iterator[Unit], sender: "Connection[Any, Any]") -> QuitError | None:
+def _run_all(
+    work: Callable[[Unit], _Result], units: Iterator[Unit], sender: "Connection[Any, Any]"
+) -> QuitError | None:
     """Send the result of every unit; return why the work quit, if it did."""
     try:
         for unit in units:

@@ -30,8 +30,7 @@ from generator.source.fill_windows import EarlierCounts, FillWindows
 from generator.source.grouping import Convert, RowsByMarket
 from generator.source.queries import EVERYTHING, Range, Statements, Within
 from generator.source.relations import OPTIONAL, RELATIONS, Kind
-from generator.source.survey import Facts, Found, Survey
-from generator.source.surveying import Surveyor
+from generator.source.survey import Facts, Found, Survey, Surveyor
 
 #: Nothing was counted before, so all fills are.
 NO_COUNTS: Final = EarlierCounts()

@@ -1,18 +1,41 @@
-"""What a build must know of all markets before it reads ranges of them independently. It opens no connection."""
+"""What a build must know of all markets before it reads ranges of them independently, and what tells it.
+
+That is one short row of each, and what only all of them together decide.
+"""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from decimal import Decimal
+from itertools import chain
+from typing import Any, Final, NamedTuple
 
 from generator.findings import Finding
-from generator.markets import detail
+from generator.markets import categories, detail, faults, slugs
 from generator.markets.categories import AS_GIVEN, Spellings
 from generator.markets.detail import DetailMarket
 from generator.markets.market import Market
+from generator.markets.quarantine import Quarantine
 from generator.markets.slugs import NO_KEYS, SiteKeys
-from generator.source.earlier import Versions, lower
-from generator.source.queries import CHOSEN_AT_MOST, EVERYTHING, MANY, Chosen, Range, Within
+from generator.source import queries
+from generator.source.connection import Transaction
+from generator.source.earlier import EarlierMarkets, Versions, lower
+from generator.source.queries import CHOSEN_AT_MOST, EVERYTHING, MANY, Chosen, Range, Statements, Within
+
+#: The optional column that is read of all markets at once, as keys must be unique.
+SITE_KEY: Final = "key"
+#: Those that tell which markets must be read, if the database has both.
+_VERSIONS: Final = ("detail_version", "market_version")
+#: Those that are read with a market's row.
+_WITH_ROWS: Final = ("detail_version",)
+_FX: Final = ("title", "instrument", "source", "week_start", "week_end", "threshold_value", "direction")
+_SECOND_FAMILY: Final = Finding(
+    column="market_id",
+    text="the market is a member of a family already",
+    remedy="keep one public membership per market",
+)
+#: Of several memberships the first counts. Databases may sort texts differently, and return equal ones in any order.
+_PRECEDENCE: Final = ("week_start", "title", *(name for name in _FX if name not in {"week_start", "title"}))
 
 
 @dataclass(frozen=True)
@@ -144,12 +167,12 @@ def _of(mapping: Mapping[Any, Any], keys: Iterable[Any]) -> dict[Any, Any]:
     return {key: mapping[key] for key in keys if key in mapping} if mapping else {}
 
 
-def repeated(ids: Sequence[str]) -> dict[str, int]:
+def _repeated(ids: Sequence[str]) -> dict[str, int]:
     """How often each id, in lower case, occurs that is not unique."""
     return {key: count for key, count in Counter(ids).items() if count > 1} if len({*ids}) < len(ids) else {}
 
 
-def are_few(keys: Sequence[Any], count: int) -> bool:
+def _are_few(keys: Sequence[Any], count: int) -> bool:
     """Whether these of `count` markets are better asked for by name, which all of them must have."""
     return len(keys) <= MANY * count and all(map(can_be_asked_for, keys))
 
@@ -157,3 +180,126 @@ def are_few(keys: Sequence[Any], count: int) -> bool:
 def can_be_asked_for(key: Any) -> bool:
     """Whether this is a plain text. One that is no UUID will be quarantined, but a million must not be one part."""
     return isinstance(key, str) and key.isprintable()  # which neither NUL nor invalid UTF-8 is
+
+
+@dataclass(frozen=True)
+class Surveyor:
+    """Surveys in an open transaction. `columns` are the optional ones that the database has of `markets`."""
+
+    transaction: Transaction
+    statements: Statements
+    quarantine: Quarantine
+    columns: Sequence[str]
+    is_extended: bool
+
+    def survey(self, earlier: EarlierMarkets) -> Survey:
+        """Everything; the rows of markets that hold need not be read if those that do not are few."""
+        # First, so that a failure of `markets` is not reported as one of a relation that is joined with it.
+        in_all = self.transaction.number(self.statements.count_markets(), "markets")
+        of = self._rows_of_all()
+        keys, ids = of["id"], [*map(lower, of["id"])]
+        site_keys = SiteKeys.of(zip(keys, of[SITE_KEY], strict=True)) if SITE_KEY in of else NO_KEYS
+        known = slugs.references(zip(keys, of["slug"], strict=True) if self.is_extended else ())
+        unlisted = self._unclear_markets()
+        repeated = _repeated([*ids, *unlisted])
+        told = zip(ids, map(Versions.of, *(of.get(name, ()) for name in _VERSIONS)), strict=False)
+        versions = {market_id: both for market_id, both in told if market_id not in repeated}
+        holding = earlier.holding(versions, {lower(key): slug for key, slug in known.usable.items()})
+        audited = {market_id: market for market_id, market in holding.items() if earlier.is_audited(market_id)}
+        candidates = {market_id: market for market_id, market in holding.items() if market_id not in audited}
+        # The rows of one id may be asked for twice if they are asked for by name.
+        kept, spelled = self._spelled([*zip(keys, ids, strict=True)], {} if repeated else candidates, earlier)
+        for market_id in earlier.respelled(audited, spelled):
+            del audited[market_id]
+        wanted = [key for key, market_id in zip(keys, ids, strict=True) if market_id not in kept]
+        fx, doubled = self._fx_members(wanted if kept else None)
+        columns = tuple(name for name in self.columns if name in _WITH_ROWS)
+        facts = Facts(columns, fx, known.usable, spelled, repeated, self._unclear_families(wanted if kept else None))
+        hidden = in_all - len(keys) - len(unlisted)
+        return Survey(wanted, hidden, facts, known.refused, site_keys, kept, audited, versions, frozenset(doubled))
+
+    def _rows_of_all(self) -> dict[str, Sequence[Any]]:
+        """What is read of all visible markets, by column."""
+        names = (
+            "id",
+            *(["slug"] if self.is_extended else []),
+            *([SITE_KEY] if SITE_KEY in self.columns else []),
+            *(_VERSIONS if {*_VERSIONS} <= {*self.columns} else []),
+        )
+        rows = [*self.transaction.rows(self.statements.markets(*names), "markets")]
+        return dict(zip(names, zip(*rows, strict=True) if rows else ((),) * len(names), strict=True))
+
+    def _spelled(
+        self, keys: Sequence[tuple[Any, str]], candidates: Mapping[str, Market], earlier: EarlierMarkets
+    ) -> tuple[Mapping[str, Market], Spellings]:
+        """Which of the candidates are kept, and what is shown in place of some names of categories.
+
+        `keys` are all markets, by id as the database spells it and as we do.
+        """
+        kept = _kept_of(keys, candidates)
+        wanted = [key for key, market_id in keys if market_id not in kept] if kept else None
+        names = self._category_names(wanted) if self.is_extended else ()
+        spelled = categories.spellings(chain(names, earlier.named(kept)))
+        if respelled := {*earlier.respelled(kept, spelled)}:
+            kept = _kept_of(keys, {market_id: kept[market_id] for market_id in kept.keys() - respelled})
+        return kept, spelled
+
+    def _fx_members(self, wanted: Sequence[Any] | None) -> tuple[dict[str, Mapping[str, Any]], set[str]]:
+        """The public FX membership of each of these markets, by id in lower case, and those that have several.
+
+        It is validated with its market, so a bad membership quarantines the market too: without it, the market would
+        enter the lists, where members of public families must not appear. For the same reason ids match in any case.
+        """
+        members, doubled = dict[str, Mapping[str, Any]](), set[str]()
+        for market_id, *values in self._memberships(wanted, *_FX):
+            member: Mapping[str, Any] = dict(zip(_FX, values, strict=True))
+            if market_id in members:
+                doubled.add(market_id)
+                self.quarantine.reject("fx_members", market_id, _SECOND_FAMILY)
+                member = min(members[market_id], member, key=_precedence)
+            members[market_id] = member
+        return members, doubled
+
+    def _unclear_markets(self) -> list[str]:
+        """The approved markets (ids) of which nobody can tell whether they are listed; they are quarantined."""
+        if not self.statements.has_any_boolean:
+            return []
+        statement = self.statements.markets("id", "is_listed", unclear=True)
+        found = [*self.transaction.rows(statement, "markets")]
+        for market_id, value in found:
+            self.quarantine.reject("markets", market_id, faults.unclear("is_listed", value))
+        return [lower(market_id) for market_id, _ in found]
+
+    def _unclear_families(self, wanted: Sequence[Any] | None) -> dict[str, Finding]:
+        """The fault of each of these markets, by id in lower case, that is in a family which may be public or not."""
+        found = self._memberships(wanted, "is_public", unclear=True) if self.statements.has_any_boolean else ()
+        return {market_id: faults.unclear("fx_members.is_public", value) for market_id, value in found}
+
+    def _category_names(self, wanted: Sequence[Any] | None) -> Iterator[Sequence[Any]]:
+        """Stream the market's id and the name for each category of each of these markets."""
+        for within in _asked(wanted):
+            statement = self.statements.of_visible("market_categories", "category", within=within)
+            yield from self.transaction.rows(statement, "market_categories")
+
+    def _memberships(
+        self, wanted: Sequence[Any] | None, *columns: str, unclear: bool = False
+    ) -> Iterator[Sequence[Any]]:
+        for within in _asked(wanted):
+            statement = self.statements.of_visible_in_any_case("fx_members", *columns, within=within, unclear=unclear)
+            yield from self.transaction.rows(statement, "fx_members")
+
+
+def _kept_of(keys: Sequence[tuple[Any, str]], candidates: Mapping[str, Market]) -> Mapping[str, Market]:
+    """The candidates, unless all others are too many to ask for by name, or cannot be."""
+    others = [key for key, market_id in keys if market_id not in candidates]
+    return candidates if _are_few(others, len(keys)) else {}
+
+
+def _asked(wanted: Sequence[Any] | None) -> Iterable[Within]:
+    """How to ask for these markets, by id as the database spells it; None for all."""
+    return [EVERYTHING] if wanted is None else queries.by_name(wanted)
+
+
+def _precedence(member: Mapping[str, Any]) -> list[str]:
+    values = (member[name] for name in _PRECEDENCE)
+    return [str(float(value) if isinstance(value, Decimal) else value) for value in values]

@@ -174,9 +174,9 @@ class Directory:
                 with explained(self._root), self.together(), self._lock():
                     self._delete(keys[start : start + _DELETED_AT_ONCE])
 
-    def list(self, prefix: str) -> Iterator[Listed]:
+    def list(self, prefix: str, after: str = "") -> Iterator[Listed]:
         """List every object whose key begins with `prefix`; immutable ones, the many, are not read for an ETag."""
-        for key in self.keys(prefix):
+        for key in (key for key in self.keys(prefix) if key > after):
             with suppress(FileNotFoundError):  # an object may be deleted while the folder is listed
                 if keys.is_immutable(key):
                     yield Listed(key, Path(self._path(key)).stat().st_size, "")

@@ -89,14 +89,14 @@ class Overlay(Wrapper):
             with self._lock:
                 self._written |= dict.fromkeys(keys[start : start + MOST_DELETED])
 
-    def list(self, prefix: str) -> Iterator[Listed]:
+    def list(self, prefix: str, after: str = "") -> Iterator[Listed]:
         """List objects."""
         written = {**self._written}
-        below = (listed for listed in self._store.list(prefix) if listed.key not in written)
+        below = (listed for listed in self._store.list(prefix, after) if listed.key not in written)
         here = (
             Listed(key, found.size, found.etag)
             for key, found in sorted(written.items())
-            if found and key.startswith(prefix)
+            if found and key.startswith(prefix) and key > after
         )
         yield from heapq.merge(below, here, key=attrgetter("key"))
 

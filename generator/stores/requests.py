@@ -22,6 +22,7 @@ from generator.stores.store import (
     Condition,
     ConditionFailedError,
     If,
+    Listed,
     Store,
     UnavailableError,
     UnreachableError,
@@ -69,6 +70,25 @@ def with_retries(call: Callable[[], _Result]) -> _Result:
     except UnavailableError:
         time.sleep(_FIRST_WAIT_S)
         return _RETRYING(call)
+
+
+def listed(store: Store, prefix: str) -> Iterator[Listed]:
+    """List objects until the store answers each request; after one that failed, go on where it broke off."""
+    last = ""
+    rest: Iterator[Listed] | None = None
+
+    def following() -> Listed | None:
+        nonlocal rest
+        rest = rest or store.list(prefix, last)
+        try:
+            return next(rest, None)
+        except UnavailableError:
+            rest = None
+            raise
+
+    while (one := with_retries(following)) is not None:
+        last = one.key
+        yield one
 
 
 @contextmanager

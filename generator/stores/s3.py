@@ -122,11 +122,12 @@ class Bucket:
         """Delete objects, in bulk if the store supports it."""
         self._deletions.delete([{"Key": self._prefix + key} for key in keys], before_each)
 
-    def list(self, prefix: str) -> Iterator[Listed]:
+    def list(self, prefix: str, after: str = "") -> Iterator[Listed]:
         """List objects, up to a thousand per request."""
+        resumed: Any = {"StartAfter": self._prefix + after} if after else {}
         with self._connection.translated(self._url(prefix)):
             pages = self._s3.get_paginator("list_objects_v2").paginate(
-                Bucket=self._bucket, Prefix=self._prefix + prefix
+                Bucket=self._bucket, Prefix=self._prefix + prefix, **resumed
             )
             for page in pages:
                 for found in page.get("Contents", []):

@@ -107,8 +107,8 @@ class Store(Protocol):
     def delete(self, keys: Sequence[str], before_each: BeforeEach = nothing) -> None:
         """Delete objects, whether they exist or not."""
 
-    def list(self, prefix: str) -> Iterator[Listed]:
-        """Yield every object whose key begins with `prefix`, in order of keys."""
+    def list(self, prefix: str, after: str = "") -> Iterator[Listed]:
+        """Yield every object whose key begins with `prefix` and comes after the key `after`, in order of keys."""
 
     def keys(self, prefix: str) -> Iterator[str]:
         """Yield their keys alone: some stores would read the objects for more."""
@@ -167,9 +167,9 @@ class Wrapper:
         """Delete objects."""
         self._store.delete(keys, before_each)
 
-    def list(self, prefix: str) -> Iterator[Listed]:
+    def list(self, prefix: str, after: str = "") -> Iterator[Listed]:
         """List objects."""
-        return self._store.list(prefix)
+        return self._store.list(prefix, after)
 
     def keys(self, prefix: str) -> Iterator[str]:
         """List keys."""

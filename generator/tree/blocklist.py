@@ -20,6 +20,7 @@ from generator.errors import GuardError, OutputError
 from generator.models import replaced
 from generator.tree import files, stored
 from generator.tree.folder import Output
+from generator.tree.generation import Read
 from generator.tree.stored import FormatError, Instant, StoredModel
 
 KEY: Final = files.BLOCKED
@@ -33,9 +34,6 @@ _DIGEST_LENGTH: Final = 16
 LONGEST_LINE: Final = 200
 #: What ends a hold.
 RELEASE: Final = "`public-markets hold --release`"
-
-#: Reads a file or an object; None if there is none.
-Read = Callable[[str], bytes | None]
 
 
 def line(text: str) -> str:

@@ -18,7 +18,7 @@ from typing import Final
 from generator.api import cursors, keys
 from generator.api.contract import LIMIT_MAX
 from generator.tree import borders
-from generator.tree.generation import ItemList, Stage, StagedGeneration, Weight, stage_objects
+from generator.tree.generation import ItemList, StagedGeneration, Weight, Workplace, stage_objects
 
 #: Part of every generation's name: increase it when the bytes of an object of this layout change.
 FORMAT: Final = "2"
@@ -34,7 +34,7 @@ _BETWEEN: Final = b",\n"
 _CLOSE: Final = b"\n]}"
 
 
-class Generation:
+class ChunkedList:
     """One content of one list, cut into chunks; equal content has an equal `name`."""
 
     def __init__(self, source: ItemList) -> None:
@@ -63,9 +63,9 @@ class Generation:
         """The keys of what exists when the generation is in place: its chunks and its index."""
         return object_keys(self.list_name, self.name, self.chunks)
 
-    def stage(self, stage: Stage) -> StagedGeneration:
+    def stage(self, folder: Workplace) -> StagedGeneration:
         """Stage the index, and the chunks that are not in place."""
-        return stage_objects(stage, self.objects())
+        return stage_objects(folder, self.objects())
 
     def head(self) -> bytes:
         """The body of the head."""

@@ -3,7 +3,7 @@
 import os
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -11,11 +11,11 @@ from typing import Final
 from generator import filesystem
 from generator.api import keys
 from generator.errors import OutputError
-from generator.tree import damage
+from generator.tree import files
+from generator.tree.files import ELSEWHERE
 from generator.tree.folder import Output, locked
 from generator.tree.generation import PageFolder
-from generator.tree.manifest import Manifest
-from generator.tree.ownership import ELSEWHERE
+from generator.tree.generations import Generations
 
 #: What helps where the temporary folder cannot be used.
 _ELSEWHERE: Final = "set TMPDIR to another folder"
@@ -120,10 +120,10 @@ class DryFolder(Output):
         self._changes.mkdir(exist_ok=True)
         filesystem.create(self._changes / name, content, mode=filesystem.PRIVATE)
 
-    def unknown(self, known: Manifest) -> Iterator[Path]:
-        """Every path under `v1/` that the manifest does not name."""
-        of_folder = (path for path in super().unknown(known) if not self._is_hidden(self._name(path)))
-        yield from (*of_folder, *damage.unknown_paths(self._changes, known))
+    def unknown(self, objects: Container[str], known: Generations) -> Iterator[Path]:
+        """Every path under `v1/` but those of these objects and generations."""
+        of_folder = (path for path in super().unknown(objects, known) if not self._is_hidden(self._name(path)))
+        yield from (*of_folder, *files.unknown_paths(self._changes, objects, known))
 
     def discard(self, path: Path) -> None:
         """Have a file or a generation gone."""

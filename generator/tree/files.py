@@ -1,8 +1,17 @@
-"""Names of the files beside `v1/` in the output folder, which are never published. Pure."""
+"""What in an output folder is this program's own: the names of the files beside `v1/`, and what lies below it.
 
+It neither follows links nor touches the files of others. Files beside `v1/` are never published.
+"""
+
+import os
+from collections.abc import Container, Iterator
+from pathlib import Path
 from typing import Final
 
 from generator.api import keys
+from generator.api.contract import API_VERSION
+from generator.errors import OutputError
+from generator.tree.generations import Generations, chunk_keys
 
 MANIFEST: Final = "manifest.json"
 #: A copy of the state of a large record, as it was last published from here.
@@ -48,5 +57,75 @@ PAGES: Final = tuple(name for page, loaded in LOADED_BY.items() for name in (pag
 
 
 def is_private(name: str) -> bool:
-    """Whether only the user who builds may read a file of the output folder."""
+    """Whether only the user who builds may read a file of the output folder, which nginx must be able to enter."""
     return name in PRIVATE or name.startswith(_PRIVATE_NAMES)
+
+
+ELSEWHERE: Final = "choose another folder with --set output=…"
+
+
+class Ownership:
+    """Checks that paths in the folder at `root` are ours; remembers the folders that it has checked."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._real_root = Path(os.path.realpath(root))
+        self._checked: set[Path] = set()
+        self._owned: set[str] = set()
+
+    def require_manifest(self) -> None:
+        """Raise OutputError if the folder, which has no manifest, holds objects that a build would replace."""
+        if (self._root / API_VERSION).exists():
+            raise OutputError(
+                f"{self._root / API_VERSION} exists but {self._root / MANIFEST} does not, so this program did "
+                f"not create it; move it away, or {ELSEWHERE}"
+            )
+
+    def require_places(self) -> None:
+        """Raise OutputError if anything but a folder lies where this program keeps its own."""
+        for place in (self._root / STATES, self._root / FINGERPRINT_SHARDS):
+            if place.exists() and not place.is_dir():
+                raise OutputError(
+                    f"{place}: is not a folder, but this program needs a folder of that name; move it away, or "
+                    f"{ELSEWHERE}"
+                )
+
+    def path(self, path: Path) -> Path:
+        """Return the path, or raise OutputError if a link inside the root leads to it."""
+        folder = path.parent
+        if folder not in self._checked:
+            inner = folder.relative_to(self._root)
+            if os.path.realpath(folder) != str(self._real_root / inner):
+                parts = [self._root.joinpath(*inner.parts[: count + 1]) for count in range(len(inner.parts))]
+                link = next((part for part in parts if part.is_symlink()), folder)
+                raise OutputError(
+                    f"{link}: is a symbolic link, which is not followed; replace it with a folder, or {ELSEWHERE}"
+                )
+            self._checked.add(folder)
+        return path
+
+    def path_of(self, key: str) -> str:
+        """The same for an object's key, as text: for very many, a Path would take as long as the file system.
+
+        A key that ends with `/` is that of a folder, which must be no link either.
+        """
+        folder = key.rpartition("/")[0]
+        if folder not in self._owned:
+            self.path(self._root / folder / "any")
+            self._owned.add(folder)
+        return f"{self._root}/{key}"
+
+
+def unknown_paths(root: Path, objects: Container[str], known: Generations) -> Iterator[Path]:
+    """Every path under `v1/` but those of these objects and generations; links to folders are never ours."""
+    chunks = chunk_keys(known)
+    prefixes = {keys.generation_prefix(*pair) for pair in known}
+    for folder, folders, names in os.walk(root / API_VERSION):
+        place = Path(folder).relative_to(root).as_posix()
+        for name in [name for name in folders if keys.is_generation(f"{place}/{name}")]:
+            folders.remove(name)
+            if f"{place}/{name}" not in prefixes:
+                yield Path(folder, name)
+        yield from (Path(folder, name) for name in folders if Path(folder, name).is_symlink())
+        found = [f"{place}/{name}" for name in names]
+        yield from (root / key for key in found if key not in objects and key not in chunks)

@@ -30,7 +30,7 @@ _NAME_LENGTH: Final = 24
 _NAME: Final = re.compile(rf"[0-9a-f]{{{_NAME_LENGTH}}}", re.ASCII)
 
 
-class Made(NamedTuple):
+class MadeOf(NamedTuple):
     """What one detail was made of: the digests of its fingerprint, its size in bytes, and its window of fills.
 
     `row` is the digest of the version of the market's row, of which `item` was made: the plain values of what lists
@@ -55,7 +55,7 @@ class Fingerprints(StoredModel):
 
     as_of: str
     shape: str
-    details: Mapping[str, Made]
+    details: Mapping[str, MadeOf]
     shards: tuple[str, ...] = Field(default=(), exclude_if=operator.not_)
     digest: str = ""
 
@@ -82,7 +82,7 @@ def load(folder: Output) -> Fingerprints | None:
     found = parsed(folder.read(files.FINGERPRINTS))
     if found is None or not found.shards:
         return found
-    details = dict[str, Made]()
+    details = dict[str, MadeOf]()
     for name in found.shards:
         body = folder.read(_key(name))
         if body is None or _name_of(body) != name:
@@ -119,7 +119,7 @@ def _is_large(folder: Output, made: Fingerprints) -> bool:
     return bool(made.details) and len(made.details) >= (LEAST // 2 if is_split else LEAST)
 
 
-def _put_shards(folder: Output, details: Mapping[str, Made]) -> Iterator[str]:
+def _put_shards(folder: Output, details: Mapping[str, MadeOf]) -> Iterator[str]:
     """Put the shards that are not in place; yield the names of all."""
     # Not flushed to the disk: a shard that a crash damages no longer matches its name, and then nothing is known.
     for ids in _grouped(sorted(details)):
@@ -141,11 +141,11 @@ def _name_of(body: bytes) -> str:
     return hashlib.sha256(body).hexdigest()[:_NAME_LENGTH]
 
 
-def _joined(body: bytes) -> Iterator[tuple[str, Made]]:
-    """What a shard says of markets, by id: the columns of `Made`, which reads faster than rows."""
+def _joined(body: bytes) -> Iterator[tuple[str, MadeOf]]:
+    """What a shard says of markets, by id: the columns of `MadeOf`, which reads faster than rows."""
     content = from_json(body)
     *columns, items = content["made"]
-    return zip(content["ids"], map(Made, *columns, map(tuple, items)), strict=True)
+    return zip(content["ids"], map(MadeOf, *columns, map(tuple, items)), strict=True)
 
 
 def _key(name: str) -> str:

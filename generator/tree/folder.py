@@ -7,8 +7,8 @@ complete manifest. A killed build leaves a folder that can be served, and that t
 
 import os
 import shutil
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Container, Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
 from typing import BinaryIO, Final
@@ -18,10 +18,11 @@ from generator.api import forms, keys
 from generator.api.contract import API_VERSION
 from generator.errors import OutputError
 from generator.file_times import FileTimes
-from generator.tree import damage, files, manifest_file, run_lock
+from generator.tree import files, manifest_file, run_lock
+from generator.tree.files import ELSEWHERE, Ownership
 from generator.tree.generation import PageFolder
+from generator.tree.generations import Generations
 from generator.tree.manifest import Manifest
-from generator.tree.ownership import ELSEWHERE, Ownership
 
 #: How the keys of objects begin.
 _SERVED: Final = f"{API_VERSION}/"
@@ -47,6 +48,13 @@ def locked(root: Path) -> Iterator["Output"]:
         place = error.filename if "/" in str(error.filename) else root
         state = _CHANGED if output and output.has_changed else _UNCHANGED
         raise OutputError(f"{place}: {filesystem.sentence(error, ELSEWHERE)}; {state}") from error
+
+
+@contextmanager
+def locked_in_turn(root: Path, notify: run_lock.Notify) -> Iterator["Output"]:
+    """Lock the folder, created if missing, after any other run."""
+    with ExitStack() as stack:
+        yield run_lock.retried_while_busy(lambda: stack.enter_context(locked(root)), notify, "waiting")
 
 
 @contextmanager
@@ -286,14 +294,14 @@ class Output:
         path.replace(self._root / name)
         filesystem.fsync(self._root)
 
-    def unknown(self, known: Manifest) -> Iterator[Path]:
-        """Every path under `v1/` that the manifest does not name."""
+    def unknown(self, objects: Container[str], known: Generations) -> Iterator[Path]:
+        """Every path under `v1/` but those of these objects and generations."""
         self._ours.path(self._root / API_VERSION)
-        yield from damage.unknown_paths(self._root, known)
+        yield from files.unknown_paths(self._root, objects, known)
 
     def strangers(self, known: Manifest) -> set[str]:
         """The keys of mutable objects that the manifest does not name."""
-        return {self._name(path) for path in self.unknown(known) if path.is_file()}
+        return {self._name(path) for path in self.unknown(known.objects, known.generations()) if path.is_file()}
 
     def _name(self, path: Path) -> str:
         return path.relative_to(self._root).as_posix()

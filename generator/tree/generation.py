@@ -1,8 +1,15 @@
-"""What is staged: an object, or a generation, whatever its layout, and the list that this is made of. Pure."""
+"""What is staged, and where: an object, or a generation of whatever layout, and the list that it is made of."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Protocol
+from pathlib import Path
+from typing import BinaryIO, Protocol, TypeAlias
+
+from generator import filesystem
+
+#: Reads an object or a file by its key or name; None if there is none.
+Read: TypeAlias = Callable[[str], bytes | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +36,32 @@ class PageFolder:
     pages: Iterator[tuple[int, bytes]]
 
 
-class Stage(Protocol):
-    """Where a generation is written before it is moved into place."""
+class Workplace(Protocol):
+    """Where a site is made: what is in place, and where that is staged which is not. `folder.Output` is one."""
+
+    def read(self, name: str) -> bytes | None:
+        """The bytes of a file, by its name or key; None when it is missing."""
+
+    def newest_body(self, key: str) -> bytes:
+        """The bytes of an object as it is staged, or in place; raise OutputError when it is neither."""
+
+    def open_newest(self, key: str) -> BinaryIO:
+        """Open an object as it is staged, or in place."""
+
+    def path(self, key: str) -> Path:
+        """The path of an object, whether it exists or not."""
+
+    def are_placed(self, object_keys: Iterable[str]) -> bool:
+        """Whether all of these objects and generations are in place."""
+
+    def scratch(self, name: str = "scratch") -> Path:
+        """A path for a temporary file."""
+
+    def stage_file(self, path: Path, key: str) -> bool:
+        """Stage a temporary file, unless an identical one is in place; return whether it was staged."""
+
+    def written_ahead(self) -> AbstractContextManager[filesystem.WriteAhead]:
+        """A context that flushes staged files to the disk in the background."""
 
     def has(self, name: str) -> bool:
         """Whether a file or folder is in place."""
@@ -70,16 +101,16 @@ class Stageable(Protocol):
     def places(self) -> Iterator[str]:
         """The keys of what exists when it is in place."""
 
-    def stage(self, stage: Stage) -> StagedGeneration:
+    def stage(self, folder: Workplace) -> StagedGeneration:
         """Stage its objects that are not in place."""
 
 
-def stage_objects(stage: Stage, objects: Iterable[tuple[str, bytes]]) -> StagedGeneration:
+def stage_objects(folder: Workplace, objects: Iterable[tuple[str, bytes]]) -> StagedGeneration:
     """Stage a generation of these keys and bodies, except what is in place already."""
     places, size, written = list[str](), 0, 0
     for key, body in objects:
         size += len(body)
-        if stage.put(key, body):
+        if folder.put(key, body):
             places.append(key)
             written += len(body)
     return StagedGeneration(tuple(places), len(places), written, size)

@@ -5,30 +5,32 @@ consist of: a site that changes its layout keeps generations of both for as long
 """
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
+from pathlib import Path
 from typing import Final, TypeAlias
 
+from generator import filesystem
 from generator.api import cursors, downloads, keys
 from generator.tree import chunks, pages
 from generator.tree.manifest import Current
 
 #: Generations by family and name.
-Known: TypeAlias = Mapping[tuple[str, str], Current]
-#: Makes the name of a generation from that of its family and the body of its index.
-Naming: TypeAlias = Callable[[str, bytes], str]
+Generations: TypeAlias = Mapping[tuple[str, str], Current]
 
 
 @dataclass(frozen=True)
 class Composition:
-    """What is known of the generations of a family: those that an `index` names consist of chunks, others of pages.
+    """What is known of the generations of a family: those that an index names consist of chunks, others of pages.
+
+    `index` makes the name of a generation of that of its family and the body of its index.
 
     `has_large_files`: few of its objects fit into memory together.
     """
 
-    index: Naming | None
+    index: Callable[[str, bytes], str] | None
     has_large_files: bool = False
 
 
@@ -82,7 +84,7 @@ def first_pages(name: str, generation: str, limits: Iterable[int] = pages.LIMITS
     return [(str(limit), keys.first_page(name, limit)) for limit in limits if limit in pages.LIMITS]
 
 
-def chunk_keys(known: Known) -> set[str]:
+def chunk_keys(known: Generations) -> set[str]:
     """The keys of all chunks of these generations."""
     names: dict[str, set[str]] = {}  # each name once: a day's generations share most chunks
     for (family, _), generation in known.items():
@@ -90,7 +92,7 @@ def chunk_keys(known: Known) -> set[str]:
     return set(chain.from_iterable(map(partial(keys.chunk, family), found) for family, found in names.items()))
 
 
-def total(known: Known) -> int:
+def total(known: Generations) -> int:
     """The number of immutable objects of these generations; shared ones count once."""
     own = sum(object_count(name, generation) - len(generation.chunks) for (name, _), generation in known.items())
     return own + len(chunk_keys(known))
@@ -109,3 +111,39 @@ def is_intact(name: str, generation: Current, key: str, body: bytes) -> bool:
     if key == keys.index(name, generation.generation):
         return is_index(name, generation.generation, body)
     return downloads.is_named_by(key, body)
+
+
+#: The path of an object, by its key.
+PathOf: TypeAlias = Callable[[str], Path]
+
+
+def damaged(
+    path_of: PathOf, before: Generations, made: Collection[tuple[str, str]], mended: Collection[str]
+) -> frozenset[tuple[str, str]]:
+    """The generations of `before`, but those just `made`, of which a file is missing or damaged.
+
+    Objects that are about to be `mended`, by their keys, count as whole.
+    """
+    others = [(pair, entry) for pair, entry in before.items() if pair not in made]
+    return frozenset(pair for pair, entry in others if not _is_whole(path_of, pair[0], entry, mended))
+
+
+def _is_whole(path_of: PathOf, name: str, entry: Current, mended: Collection[str]) -> bool:
+    try:
+        if not has_index(name, entry.generation):
+            return _are_pages_whole(path_of, name, entry)
+        index = filesystem.read(path_of(keys.index(name, entry.generation)))
+        chunks = [key for chunk in entry.chunks if (key := keys.chunk(name, chunk)) not in mended]
+        return is_index(name, entry.generation, index) and all(
+            filesystem.digest(path_of(key)).startswith(key.rpartition("/")[2].partition(".")[0]) for key in chunks
+        )
+    except (OSError, ValueError):
+        return False
+
+
+def _are_pages_whole(path_of: PathOf, name: str, entry: Current) -> bool:
+    """Whether pages agree with those of one item. Nothing tells what the first of these had."""
+    singles = (keys.page(name, entry.generation, 1, place) for place in range(1, entry.count))
+    items = [item for key in singles for item in pages.read(filesystem.read(path_of(key))).items]
+    made = pages.remade(name, entry.generation, items)
+    return len(items) == max(0, entry.count - 1) and all(filesystem.holding(path_of(key), body) for key, body in made)

@@ -7,18 +7,70 @@ import hashlib
 import operator
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
-from functools import cache
+from functools import cache, lru_cache
 from typing import Annotated, Any, Final, Literal, Self, TypeAlias
 
-from pydantic import AfterValidator, Field, TypeAdapter
+from pydantic import AfterValidator, Field, StringConstraints, TypeAdapter
 
 from generator.api import keys
-from generator.api.contract import Variant
+from generator.api.contract import MARKET_STATUSES, SORTS, STATES_OF_FILTER, MarketStatus, Variant
 from generator.errors import DamageError
 from generator.models import replaced
-from generator.tree import membership
-from generator.tree.membership import Memberships
 from generator.tree.stored import Instant, StoredModel
+
+#: What determines the lists of a market: its status, and `<status>.<category>` per category that has lists.
+Membership: TypeAlias = Annotated[str, StringConstraints(pattern=rf"^({'|'.join(MARKET_STATUSES)})(\.[a-z0-9-]+)?$")]
+#: The memberships of every public market, by id; none for a market that no list holds.
+Memberships: TypeAlias = Mapping[str, tuple[Membership, ...]]
+
+
+def memberships_of(state: MarketStatus, categories: Iterable[str]) -> tuple[Membership, ...]:
+    """The memberships of a market that lists show; `categories` (slugs) are those of its categories that have lists."""
+    return _memberships_of(state, tuple(sorted(categories)))
+
+
+@lru_cache(maxsize=10_000)
+def _memberships_of(state: MarketStatus, categories: tuple[str, ...]) -> tuple[Membership, ...]:
+    """One object for all markets that are in the same lists."""
+    return (state, *(f"{state}{keys.CATEGORY_SEPARATOR}{category}" for category in categories))
+
+
+def lists_of(memberships: Iterable[Membership]) -> frozenset[str]:
+    """The names of all lists that hold a market with one of these memberships; search index and downloads hold all."""
+    found = frozenset[str]().union(*map(_lists_of, set(memberships)))
+    return found | {*keys.INDEXED} if found else found
+
+
+@cache
+def _lists_of(membership: Membership) -> frozenset[str]:
+    state, _, category = membership.partition(keys.CATEGORY_SEPARATOR)
+    return frozenset(
+        keys.list_name(status, sort, category or None)
+        for status, selected in STATES_OF_FILTER.items()
+        for sort in SORTS
+        if state in selected
+    )
+
+
+def in_lists(memberships: Iterable[Membership], lists: Collection[str]) -> tuple[Membership, ...]:
+    """Those of the memberships by which a market may be in one of the lists."""
+    return tuple(membership for membership in memberships if not _lists_of(membership).isdisjoint(lists))
+
+
+def union(before: Mapping[str, Iterable[str]], now: Mapping[str, Iterable[str]]) -> dict[str, tuple[str, ...]]:
+    """The values of both, by key; keys and values are sorted."""
+    found = {key: _merged((), tuple(values)) for key, values in now.items()}
+    for key, values in before.items():
+        found[key] = _merged(found.get(key, ()), tuple(values))
+    order = sorted(found)
+    return found if order == [*found] else {key: found[key] for key in order}
+
+
+@lru_cache(maxsize=10_000)
+def _merged(some: tuple[str, ...], others: tuple[str, ...]) -> tuple[str, ...]:
+    """The values of both in order: one object for all markets that have the same."""
+    return tuple(sorted({*some, *others}))
+
 
 #: Increase it when an older program could misread the file.
 FORMAT: Final = 2
@@ -209,20 +261,6 @@ def intend(
     It has the slugs and keys of markets that `built` has, too. If the build is killed after this, first pages may lead
     to some of them. As retired generations they are kept for the walks in them, and deleted when due.
     """
-    update: dict[str, Any] = {"markets": membership.union(previous.markets, memberships)}
-    if built:
-        update["slugs"] = membership.union(previous.slugs, built.slugs)
-        update["site_keys"] = newest(previous.site_keys, built.site_keys)
-    return replaced(begun(previous, current, now), **update)
-
-
-def newest(before: SiteKeyOf, now: SiteKeyOf) -> SiteKeyOf:
-    """The keys of both states by market id, in order; where a market has another key now, that one."""
-    return before if before == now else dict(sorted({**before, **now}.items()))
-
-
-def begun(previous: Manifest, current: Mapping[str, Current], now: str) -> Manifest:
-    """The same without the memberships, slugs and keys of the state that is built."""
     known = previous.generations()
     new = {name: entry for name, entry in current.items() if (name, entry.generation) not in known}
     led_to = {(name, entry.generation) for name, entry in current.items()}
@@ -230,7 +268,16 @@ def begun(previous: Manifest, current: Mapping[str, Current], now: str) -> Manif
         replaced(entry, may_be_current=True) if entry.pair in led_to else entry
         for entry in (*previous.retired, *_retired(new, now, partial=True))
     )
-    return replaced(previous, complete=False, retired=retired)
+    update: dict[str, Any] = {"markets": union(previous.markets, memberships)}
+    if built:
+        update["slugs"] = union(previous.slugs, built.slugs)
+        update["site_keys"] = newest(previous.site_keys, built.site_keys)
+    return replaced(previous, complete=False, retired=retired, **update)
+
+
+def newest(before: SiteKeyOf, now: SiteKeyOf) -> SiteKeyOf:
+    """The keys of both states by market id, in order; where a market has another key now, that one."""
+    return before if before == now else dict(sorted({**before, **now}.items()))
 
 
 def settle(previous: Manifest, built: Manifest, memberships: Memberships, lifetime: timedelta, now: str) -> Manifest:
@@ -243,11 +290,11 @@ def settle(previous: Manifest, built: Manifest, memberships: Memberships, lifeti
     retired = tuple(generation for generation in retirements if not generation.is_due(now, lifetime))
     retained = {generation.list for generation in retired}
     earlier = {
-        market_id: membership.in_lists(before, retained)
+        market_id: in_lists(before, retained)
         for market_id, before in previous.markets.items()
         if market_id in memberships and before != memberships[market_id]
     }
-    markets = membership.union(earlier, memberships)
+    markets = union(earlier, memberships)
     return replaced(built, complete=True, retired=retired, markets=markets)
 
 
@@ -281,7 +328,7 @@ def withdrawn_lists(previous: Manifest, built: Manifest, gone: Collection[str]) 
 
     They may show one of them, or are those of a category that ends with it: nothing says its name any more.
     """
-    showing = membership.lists_of(state for market_id in gone for state in previous.markets[market_id])
+    showing = lists_of(state for market_id in gone for state in previous.markets[market_id])
     ended = {name for name, _ in previous.generations()} - built.current.keys() if gone else set[str]()
     return showing | ended
 

@@ -1,20 +1,14 @@
 """Reads the manifest of an output folder: one file, or a header and the state that it names."""
 
-from collections.abc import Callable
-from contextlib import suppress
-from functools import partial
 from pathlib import Path
-from typing import Final, TypeAlias
+from typing import Final
 
-from generator import filesystem
 from generator.errors import OutputError
 from generator.models import replaced
 from generator.tree import files, manifest, state, stored
+from generator.tree.generation import Read
 from generator.tree.manifest import Manifest
 from generator.tree.stored import FormatError
-
-#: Reads a file's bytes by its name; None if there is none.
-ReadFile: TypeAlias = Callable[[str], bytes | None]
 
 #: What to do with a folder whose manifest cannot be read. The blocked list is all that a build cannot make again.
 _REMEDY: Final = f"move the folder away and build again; keep its {files.BLOCKED}"
@@ -33,13 +27,12 @@ class UnreadableManifestError(OutputError):
         self.cause, self.remedy = cause, remedy
 
 
-def read(folder: Path, get: ReadFile | None = None, *, is_light: bool = False) -> Manifest | None:
+def read(folder: Path, get: Read, *, is_light: bool = False) -> Manifest | None:
     """The manifest in a folder; None if there is none. `is_light`: digests of details may be missing.
 
-    `get` reads the files of folders that are not on disk, by name. Raises OutputError if anything of the manifest is
+    `get` reads its files, by name. Raises OutputError if anything of the manifest is
     damaged, missing or written by another version; UnreadableManifestError if a version of this program wrote it.
     """
-    get = get or partial(_bytes, folder)
     while content := get(files.MANIFEST):
         root = decoded(folder, content)
         if not root.state and not root.intended:
@@ -68,7 +61,7 @@ def decoded(folder: Path, content: bytes) -> Manifest:
         raise UnreadableManifestError(f"{path}: {stored.cause(error, content)}", remedy) from error
 
 
-def _joined(folder: Path, get: ReadFile, root: Manifest, *, is_light: bool) -> Manifest:
+def _joined(folder: Path, get: Read, root: Manifest, *, is_light: bool) -> Manifest:
     """The manifest with what its state says and, while a build replaces files, with what it will leave."""
     bodies = {name: _body(folder, get, name) for name in (root.state, root.intended) if name}
     try:
@@ -84,16 +77,10 @@ def _joined(folder: Path, get: ReadFile, root: Manifest, *, is_light: bool) -> M
         raise UnreadableManifestError(cause, f"{_MOVING}, or run that version") from error
 
 
-def _body(folder: Path, get: ReadFile, name: str) -> bytes:
+def _body(folder: Path, get: Read, name: str) -> bytes:
     body = get(f"{files.STATES}{name}")
     if body is None or not state.is_intact(name, body):
         problem = "missing" if body is None else "altered"
         path = folder / files.STATES / name
         raise UnreadableManifestError(f"{path}: {problem}, and part of {files.MANIFEST}", _REMEDY)
     return body
-
-
-def _bytes(folder: Path, name: str) -> bytes | None:
-    with suppress(FileNotFoundError):
-        return filesystem.read(f"{folder}/{name}")
-    return None

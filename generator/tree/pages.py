@@ -13,7 +13,7 @@ from typing import Final
 
 from generator.api import cursors, keys
 from generator.api.contract import LIMIT_MAX, LIMIT_MIN
-from generator.tree.generation import ItemList, PageFolder, Stage, StagedGeneration, Weight, stage_objects
+from generator.tree.generation import ItemList, PageFolder, StagedGeneration, Weight, Workplace, stage_objects
 
 #: Part of every generation's name: increase it when the bytes or the URLs of pages change.
 FORMAT: Final = "1"
@@ -28,7 +28,7 @@ _END: Final = b'"}'
 _LAST: Final = b'],"nextCursor":null}'
 
 
-class Generation:
+class PagedList:
     """One content of one list, cut into pages; equal content has an equal `name`."""
 
     #: Generations of this layout have no chunks.
@@ -72,12 +72,12 @@ class Generation:
         """What exists when the generation is in place: the prefix of its pages, which are moved at once."""
         yield keys.generation_prefix(self.list_name, self.name)
 
-    def stage(self, stage: Stage) -> StagedGeneration:
+    def stage(self, folder: Workplace) -> StagedGeneration:
         """Stage all pages but the first ones, together; or, if there is a folder for them, those that it lacks."""
         (prefix,) = self.places()
-        if stage.has(prefix):
-            return stage_objects(stage, self.objects())
-        size = stage.put_pages(prefix, self.folders())
+        if folder.has(prefix):
+            return stage_objects(folder, self.objects())
+        size = folder.put_pages(prefix, self.folders())
         return StagedGeneration((prefix,), page_count(self.count), size, size)
 
     def objects(self) -> Iterator[tuple[str, bytes]]:
@@ -99,7 +99,7 @@ class Generation:
 
 def remade(list_name: str, generation: str, items: Sequence[bytes]) -> Iterator[tuple[str, bytes]]:
     """The key and bytes of all pages of a generation but the first ones, of its `items` but the first."""
-    made = Generation(ItemList(list_name, [b"", *items]))
+    made = PagedList(ItemList(list_name, [b"", *items]))
     made.name = generation
     return made.objects()
 

@@ -1,13 +1,17 @@
-"""One run at a time in an output folder, with a staging folder of its own. Clears what killed runs staged."""
+"""One run at a time in an output folder, with a staging folder of its own; and waiting for a run of a folder or store.
+
+Clears what killed runs staged.
+"""
 
 import fcntl
 import os
 import secrets
 import shutil
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 from generator import filesystem
 from generator.errors import BusyError
@@ -51,9 +55,9 @@ def _clear(root: Path) -> None:
 
 @contextmanager
 def _lock(root: Path) -> Iterator[None]:
-    # The operating system releases the lock however its holder ends; the file itself means nothing, but
-    # its time is a mark (see `FileTimes`). POSIX locks (lockf,
-    # not flock) belong to one process, so workers that outlive a killed build do not hold it.
+    # The operating system releases the lock however its holder ends; the file itself means nothing, but its time is a
+    # mark (see `FileTimes`). POSIX locks (lockf, not flock) belong to one process, so workers that outlive a killed
+    # build do not hold it.
     with open(path(root), "a+", opener=filesystem.open_no_link) as file:
         try:
             fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -67,3 +71,25 @@ def _lock(root: Path) -> Iterator[None]:
         if before > os.fstat(file.fileno()).st_mtime:
             os.utime(file.fileno(), (before, before))
         yield
+
+
+_Result = TypeVar("_Result")
+
+#: Seconds between two attempts at a store or folder that another run holds.
+_RETRY_S: Final = 0.5
+
+#: Shows the operator a line.
+Notify = Callable[[str], None]
+
+
+def retried_while_busy(attempt: Callable[[], _Result], notify: Notify, what: str) -> _Result:
+    """Try until no other run is at work; say once which run is."""
+    is_told = False
+    while True:
+        try:
+            return attempt()
+        except BusyError as error:
+            if not is_told:
+                notify(f"{what}: {error}")
+            is_told = True
+            time.sleep(_RETRY_S)

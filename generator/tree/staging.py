@@ -7,15 +7,12 @@ from functools import partial
 
 from generator.api import keys
 from generator.models import replaced
-from generator.tree import files, fingerprints, generations, layouts, manifest
+from generator.tree import files, fingerprints, generations, layouts, manifest, manifest_file, state
 from generator.tree.fingerprints import Fingerprints
 from generator.tree.folder import Output
-from generator.tree.generation import Artifact, ItemList, Stage, Stageable, StagedGeneration, Weight
-from generator.tree.generations import Known
-from generator.tree.manifest import Current, Manifest
-from generator.tree.manifest_saving import Saving
-from generator.tree.membership import Memberships
-from generator.tree.workplace import Workplace
+from generator.tree.generation import Artifact, ItemList, Stageable, StagedGeneration, Weight, Workplace
+from generator.tree.generations import Generations
+from generator.tree.manifest import Current, Manifest, Memberships
 
 
 @dataclass
@@ -30,7 +27,7 @@ class Staged:
     bytes: int = 0
     size: int = 0
 
-    def put(self, folder: Stage, artifact: Artifact, digest: str | None = None) -> bool:
+    def put(self, folder: Workplace, artifact: Artifact, digest: str | None = None) -> bool:
         """Stage an object unless it is in place already; return whether it is new. `digest` is its own, if known."""
         self.objects[artifact.key] = digest or manifest.digest(artifact.key, artifact.body)
         self.size += len(artifact.body)
@@ -107,12 +104,80 @@ class Placed:
     deleted: int
 
 
-def stage_list(folder: Workplace, layout: str, known: Known, items: ItemList) -> StagedFamily:
+class Saving:
+    """Replaces the manifest of a locked folder, which was read as `before`, by the one that a build leaves.
+
+    It is saved whole if it is small, else as a header and the state that it names. States are named by their content,
+    and a header never names one that is not in place: so whenever a build is killed, the manifest in the folder is
+    whole. What no header names is swept.
+    """
+
+    def __init__(self, folder: Output, before: Manifest | None) -> None:
+        self._folder = folder
+        self._before = before
+        self.content = folder.read(files.MANIFEST)
+        self._stored = manifest_file.decoded(folder.path(""), self.content) if before and self.content else None
+        self._staged = set[str]()
+        self._final: Manifest | None = None
+
+    def final(self, built: Manifest) -> bytes:
+        """Stage the state of the final manifest; returns the bytes of its file."""
+        self._final = self._header(built) if state.is_large(built) else built
+        return self._final.encoded()
+
+    def dated(self, planned: str, now: str) -> bytes:
+        """The bytes of the final manifest's file with `now` as the time of retirements `planned` for another."""
+        return manifest.retired_at(self._final, planned, now).encoded() if self._final else b""
+
+    def intent(self, built: Manifest, memberships: Memberships) -> bytes:
+        """The bytes of the manifest to save before files are replaced; it says what `manifest.intend` says."""
+        before, stored = self._before or built.emptied(), self._stored or built.emptied()
+        is_split = bool(self._final and self._final.state)
+        if not stored.state and not is_split:
+            return manifest.intend(before, built.current, memberships, built.as_of, built).encoded()
+        if stored.intended:
+            # What a killed build intended counts, too.
+            stored = self._header(before)
+        intended = self._final if self._final and is_split else self._header(replaced(built, markets=memberships))
+        return replaced(stored, complete=False, intended=intended.state, begun_at=built.as_of).encoded()
+
+    def _header(self, built: Manifest) -> Manifest:
+        """The header of a manifest, whose state is staged unless it is in place."""
+        if self._before and self._stored and self._stored.state and state.is_same(self._before, built):
+            return state.header(built, self._stored.state, self._stored.retirements)
+        body = state.encoded(built)
+        name = state.digest(body)
+        if self._folder.put(_key(name), body):
+            self._staged.add(name)
+        return state.header(built, name, state.retirements(built))
+
+    def move(self) -> None:
+        """Move the staged states into place, before a manifest names them."""
+        for name in sorted(self._staged):
+            self._folder.move(_key(name))
+        if self._staged:
+            self._folder.sync_names(files.STATES)
+
+    def sweep(self) -> None:
+        """Delete the states that the final manifest does not name: those of earlier ones, and of killed builds."""
+        for name in self._folder.names(files.STATES):
+            if state.is_name(name) and not (self._final and name == self._final.state):
+                self._folder.discard_key(_key(name))
+        for name in self._folder.names(files.FORMER_STATES):
+            if state.is_name(name):
+                self._folder.discard_key(f"{files.FORMER_STATES}{name}")
+
+
+def _key(name: str) -> str:
+    return f"{files.STATES}{name}"
+
+
+def stage_list(folder: Workplace, layout: str, known: Generations, items: ItemList) -> StagedFamily:
     """Stage one list: its generation unless it is in place, and its first pages. Runs in a worker."""
     return stage_generation(folder, known, layouts.make(layout, items))
 
 
-def stage_generation(folder: Workplace, known: Known, generation: Stageable) -> StagedFamily:
+def stage_generation(folder: Workplace, known: Generations, generation: Stageable) -> StagedFamily:
     """Stage one generation, of whatever has generations, unless it is in place, and what leads into it."""
     current = known.get((generation.list_name, generation.name))
     new = None
@@ -166,6 +231,8 @@ def place(folder: Output, before: Manifest | None, rendered: Rendered, lifetime:
         # Until now, walks have begun in what this build replaced.
         ended = now()
         final = manifest.retired_at(final, begun, ended)
+        # Later builds take details as they are: none that a power cut brought back may have the digest of a new one.
+        folder.sync()
         folder.save(files.MANIFEST, saving.dated(begun, ended))
     saving.sweep()
     # Before the first build there was no `v1/`, so all that is in it was moved there just now.
@@ -179,7 +246,7 @@ def _now(folder: Output, previous: Manifest, built: Manifest) -> str:
 
 def clear(folder: Output, known: Manifest) -> int:
     """Delete what the manifest does not name, as killed runs leave it; return how many files and generations."""
-    leftovers = list(folder.unknown(known))
+    leftovers = list(folder.unknown(known.objects, known.generations()))
     for path in leftovers:
         folder.discard(path)
     return len(leftovers)

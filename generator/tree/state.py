@@ -91,7 +91,7 @@ def encoded(built: Manifest, etags: Mapping[str, str] | None = None) -> bytes:
     """The state of a manifest and, in a store, the ETags of the objects: equal ones give equal bytes."""
     ids, digits = sorted(built.markets.keys() | built.slugs.keys()), _Digits()
     columns = {
-        "ids": digits.added([market_id.replace("-", "") for market_id in ids]) if _are_ids(ids) else ids,
+        "ids": digits.added([market_id.replace("-", "") for market_id in ids]) if all(map(_ID.fullmatch, ids)) else ids,
         **_markets(built, ids),
         "objects": _of_objects(built.objects, ids, digits),
         "generations": dict(_generations(built, digits)),
@@ -169,10 +169,6 @@ class _Digits:
         nothing = "0" * size
         found = (digits[place : place + size] for place in range(0, length, size))
         return [None if text == nothing else text for text in found]
-
-
-def _are_ids(ids: Iterable[str]) -> bool:
-    return all(_ID.fullmatch(market_id) for market_id in ids)
 
 
 def _markets(built: Manifest, ids: Sequence[str]) -> dict[str, Any]:

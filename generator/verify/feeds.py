@@ -1,7 +1,7 @@
 """Whether feeds show the right markets, and say of each what it was or is; Atom and JSON alike."""
 
 import html
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, Final, NamedTuple
@@ -31,10 +31,6 @@ class AtomEntry(NamedTuple):
     title: str
     summary: str
     link: str
-
-
-#: The entries of a feed, in order, by the id of their market; what is compared of each.
-_Entries = Mapping[str, object]
 
 
 @dataclass(frozen=True)

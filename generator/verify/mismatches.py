@@ -9,7 +9,7 @@ from typing import Final, NamedTuple, TypeVar
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from generator.verify.reader import SiteAnswer
+from generator.verify.reader import NoAnswerError, SiteAnswer
 from generator.wording import escaped
 
 
@@ -51,6 +51,26 @@ class Mismatch(NamedTuple):
 
     def __str__(self) -> str:
         return escaped(f"{self.verdict.name.lower()}: {self.target}: {self.text}")
+
+
+def broken(target: str, text: str) -> Mismatch:
+    """An answer that has not the form that the contract gives it."""
+    return Mismatch(Verdict.BROKEN, target, text)
+
+
+def no_answer(error: NoAnswerError) -> Mismatch:
+    """A request that got no answer; why not, may be put otherwise the next time."""
+    return broken(error.target, error.reason.partition(" (")[0])
+
+
+def wrong(target: str, text: str) -> Mismatch:
+    """An answer whose content contradicts the contract, or another answer."""
+    return Mismatch(Verdict.WRONG, target, text)
+
+
+def note(target: str, text: str) -> Mismatch:
+    """An answer that this program would give otherwise, of which the contract says nothing."""
+    return Mismatch(Verdict.NOTE, target, text)
 
 
 def told(found: Iterable[Mismatch]) -> Iterator[Mismatch]:

@@ -1,9 +1,8 @@
-"""The table of requests that the contract, or habit, has an answer to, some of which any deployment is sent.
+"""The table of requests that the contract, or habit, has an answer to, which any deployment is sent.
 
-It is data, in requests/: core.json, and extended.json with what the extended variant makes of other requests and of
-some of these. Rows come in blocks, each of a kind. What is asked in one of the kind `contract` the contract answers; in
-one of the kind `habit` it is silent, and other servers may answer otherwise: `verify --contract` sends some rows of
-both. Tests run all of them on every edge, and blocks of their own about this program's router.
+It is data, in requests/: core.json, and extended.json with what the extended variant makes of other requests. Rows come
+in blocks, each of a kind. What is asked in one of the kind `contract` the contract answers; in one of the kind `habit`
+it is silent, and other servers may answer otherwise. Tests run all of them on every edge, and many more of their own.
 """
 
 import json
@@ -16,9 +15,6 @@ from generator.api.contract import Variant
 _Member = TypeVar("_Member")
 
 _FOLDER: Final = Path(__file__).with_name("requests")
-#: Rows of a block that are sent to any deployment, at most, by its kind.
-_OF_BLOCK: Final[Mapping[str, int]] = {"contract": 6, "habit": 3}
-
 #: Who must answer the rows of a block so: any deployment, this program's sites, or its router alone.
 BlockKind = Literal["contract", "habit", "router"]
 #: A request, the status of its answer, and what else is known of that.
@@ -45,13 +41,8 @@ def blocks(variant: Variant, folder: Path = _FOLDER) -> list[RequestBlock]:
 
 
 def for_any_deployment(variant: Variant | None) -> list[RequestBlock]:
-    """The blocks that any deployment is asked, each with some of its rows: as many from its front as from its end.
-
-    Where nobody knows the variant, what either must answer so.
-    """
-    tables: tuple[Variant, ...] = ("core", "extended") if variant == "extended" else ("core",)
-    chosen = [block for table in tables for block in blocks(table) if block.kind in _OF_BLOCK]
-    return [block._replace(rows=spread(block.rows, _OF_BLOCK[block.kind])) for block in chosen]
+    """The blocks that any deployment is asked. Where nobody knows the variant, what either must answer so."""
+    return [*blocks("core"), *(blocks("extended") if variant == "extended" else ())]
 
 
 def spread(rows: list[_Member], most: int) -> list[_Member]:

@@ -22,30 +22,22 @@ BET: Final = (
     "INSERT INTO app.bets (contract_id, user_id, stake_cents, shares, price_cents, placed_at) "
     "VALUES (%s, 1, 100, 1, 50, %s)"
 )
-#: The version that many would think of first.
-WATERMARK: Final = "(SELECT max(b.placed_at) FROM app.bets AS b WHERE b.contract_id = c.contract_id) AS detail_version"
 
 
-def views(version: str = "") -> str:
-    """The example with both versions switched on, or with another version of details in it."""
+def views() -> str:
+    """The example with both versions switched on."""
     found = re.fullmatch(
         r"(.*\n)    -- (, coalesce.*)\n    -- ( .*AS detail_version\n)(.*)", VIEWS.read_text(), re.DOTALL
     )
     assert found
     begin, first, second, end = found.groups()
-    if not version:
-        end = re.sub(r"^    -- (, .* AS market_version)$", r"\1", end, count=1, flags=re.MULTILINE)
-    return f"{begin}{f', {version}' if version else f'{first} {second}'}\n{end}"
+    end = re.sub(r"^    -- (, .* AS market_version)$", r"\1", end, count=1, flags=re.MULTILINE)
+    return f"{begin}{first} {second}\n{end}"
 
 
 @pytest.fixture(scope="module")
 def existing_site(postgres: Server) -> ExistingSite:
     return apply(postgres, EXISTING.read_text() + DATA, VERSIONS.read_text() + views())
-
-
-@pytest.fixture
-def watched(postgres: Server) -> ExistingSite:
-    return apply(postgres, EXISTING.read_text() + DATA, views(WATERMARK))
 
 
 @pytest.fixture
@@ -64,11 +56,6 @@ def connect(existing_site: ExistingSite) -> Iterator[Callable[[], Any]]:
 def build(site: ExistingSite, folder: Path, **settings: object) -> Report:
     settings = {"source__audit": 0, "source__schema": "public_api", "source__url": site.url, **settings}
     return build_now(make_config(folder, **settings))
-
-
-def assert_as_fresh(site: ExistingSite, folder: Path, **settings: object) -> None:
-    build(site, folder, output=folder / "fresh", **settings)
-    assert files(folder / "output", DETAILS) == files(folder / "fresh", DETAILS) != {}
 
 
 class Versions:
@@ -169,50 +156,6 @@ def test_a_market_that_is_added_while_a_table_of_many_changes_has_a_version_of_i
 
 
 @pytest.mark.usefixtures("few_limits", "one_processor")
-def test_with_both_versions_a_build_shows_every_change(
-    existing_site: ExistingSite, connect: Callable[[], Any], tmp_path: Path
-) -> None:
-    owner = connect()
-    build(existing_site, tmp_path)
-    for change in (
-        "UPDATE app.contracts SET title = 'Showers?' WHERE contract_id = 1",
-        "UPDATE app.contract_topics SET rank = rank + 3 WHERE contract_id = 1",
-        "UPDATE app.contracts SET title = 'Rain?' WHERE contract_id = 1",
-    ):
-        owner.execute(change)
-        assert build(existing_site, tmp_path, variant="extended").details.read in {0, 8}
-        assert_as_fresh(existing_site, tmp_path, variant="extended")
-
-
-def test_a_row_that_belongs_to_no_market_can_be_written_all_the_same(connect: Callable[[], Any]) -> None:
-    owner = connect()
-    with owner.transaction(force_rollback=True):
-        owner.execute("ALTER TABLE app.bets ALTER contract_id DROP NOT NULL")
-        owner.execute(BET, [None, "2026-01-31 10:00Z"])
-        owner.execute("UPDATE app.bets SET stake_cents = 7 WHERE contract_id IS NULL")
-        owner.execute("DELETE FROM app.bets WHERE contract_id IS NULL")
-
-
-def test_a_column_that_is_renamed_is_named_to_the_triggers_in_the_same_transaction(
-    connect: Callable[[], Any], versions: Versions
-) -> None:
-    owner = connect()
-    renamed = BET.replace("contract_id", '"Market ref"')
-    with owner.transaction(force_rollback=True):
-        owner.execute('ALTER TABLE app.bets RENAME contract_id TO "Market ref"')
-        with pytest.raises(psycopg.errors.UndefinedColumn), owner.transaction():
-            owner.execute(renamed, [2, "2026-01-31 10:00Z"])
-        before = owner.execute("SELECT version FROM public_api.detail_versions WHERE contract_id = 2").fetchone()
-        file = VERSIONS.read_text().replace("('app.bets', 'contract_id'", "('app.bets', 'Market ref'")
-        owner.execute(file.replace("\nBEGIN;\n", "\n").replace("\nCOMMIT;\n", "\n"))
-        told = owner.execute("SELECT version FROM public_api.detail_versions WHERE contract_id = 2").fetchone()
-        owner.execute(renamed, [2, "2026-01-31 10:00Z"])
-        after = owner.execute("SELECT version FROM public_api.detail_versions WHERE contract_id = 2").fetchone()
-        assert len({before, told, after}) == 3
-    assert versions.changed() == set(), "all of it was rolled back"
-
-
-@pytest.mark.usefixtures("few_limits", "one_processor")
 def test_a_transaction_that_writes_first_and_commits_last_is_read(
     existing_site: ExistingSite, connect: Callable[[], Any], tmp_path: Path
 ) -> None:
@@ -223,7 +166,8 @@ def test_a_transaction_that_writes_first_and_commits_last_is_read(
         second.execute(BET, [3, "2026-01-31 11:00Z"])
         assert build(existing_site, tmp_path).details.read == 1
     assert build(existing_site, tmp_path).details.read == 1
-    assert_as_fresh(existing_site, tmp_path)
+    build(existing_site, tmp_path, output=tmp_path / "fresh")
+    assert files(tmp_path / "output", DETAILS) == files(tmp_path / "fresh", DETAILS) != {}
     assert [name for name, body in files(tmp_path / "output", "").items() if CANARY.encode() in body] == []
 
 
@@ -251,23 +195,6 @@ def test_a_market_that_nobody_has_traded_has_a_version_until_somebody_does(
     assert versions.of(VOIDED) == "untraded"
     owner.execute(BET, [4, "2026-01-31 10:57Z"])
     assert versions.changed() == {VOIDED}
-
-
-@pytest.mark.usefixtures("few_limits", "one_processor")
-def test_a_watermark_misses_what_commits_late_until_an_audit_finds_it(watched: ExistingSite, tmp_path: Path) -> None:
-    with (
-        closing(watched.server.connect(watched.name)) as first,
-        closing(watched.server.connect(watched.name)) as second,
-    ):
-        with first.transaction():
-            first.execute(BET, [1, "2026-01-31 11:10Z"])
-            second.execute(BET, [1, "2026-01-31 11:20Z"])
-            build(watched, tmp_path)
-        missed = build(watched, tmp_path)
-        assert missed.details.read == 6, "only markets without a bet"
-        found = build(watched, tmp_path, source__audit=1)
-    assert [remark.topic for remark in found.remarks if "detail_version" in remark.what()] == ["false_version"]
-    assert found.details.read == 8
 
 
 def test_the_reader_sees_versions_only_through_the_view(existing_site: ExistingSite) -> None:

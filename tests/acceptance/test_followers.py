@@ -35,8 +35,14 @@ def followed(published_site: PublishedSite, tmp_path: Path, one_processor: None)
 # ── what may happen ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def publishes(followed: Followed) -> None:
-    followed.publish()
+def switches(setting: str, first: str, other: str) -> Callable[[Followed], None]:
+    """It is published with the other value of a setting, to and fro."""
+
+    def switched(followed: Followed) -> None:
+        followed.site.settings[setting] = first if followed.site.settings.get(setting) == other else other
+        followed.publish()
+
+    return switched
 
 
 def publishes_after_some_builds(followed: Followed) -> None:
@@ -83,18 +89,6 @@ def withdraws_without_a_build(followed: Followed) -> None:
     followed.publish()
 
 
-def moves(followed: Followed) -> None:
-    layout = followed.site.settings.get("layout", "pages")
-    followed.site.settings["layout"] = "pages" if layout == "chunks" else "chunks"
-    followed.publish()
-
-
-def changes_its_variant(followed: Followed) -> None:
-    variant = followed.site.settings.get("variant", "core")
-    followed.site.settings["variant"] = "core" if variant == "extended" else "extended"
-    followed.publish()
-
-
 def has_no_change_feed_for_a_while(followed: Followed) -> None:
     settings = followed.draw.choice([{}, _NO_DUMPS])
     before = dict(followed.site.settings)
@@ -109,12 +103,6 @@ def has_no_change_feed_for_a_while(followed: Followed) -> None:
 
 def loses_its_output_folder(followed: Followed) -> None:
     shutil.rmtree(followed.output, ignore_errors=True)
-    followed.publish()
-
-
-def is_published_by_the_other_machine(followed: Followed) -> None:
-    output = followed.site.settings.get("output", "output")
-    followed.site.settings["output"] = "output" if output == "other" else "other"
     followed.publish()
 
 
@@ -136,10 +124,11 @@ def waits(followed: Followed) -> None:
 Event = Callable[[Followed], None]
 #: What happens, from the most frequent to the rarest; the first ones come in the short tier.
 _EVENTS: Final[tuple[tuple[Event, int], ...]] = (
-    (is_killed, 8), (takes_down, 2), (moves, 4), (publishes, 6), (publishes_after_some_builds, 4),
-    (is_killed_taking_down, 2), (takes_no_longer_down, 3), (withdraws_without_a_build, 2), (changes_its_variant, 1),
-    (has_no_change_feed_for_a_while, 1), (loses_its_output_folder, 1), (is_published_by_the_other_machine, 2),
-    (is_published_from_a_backup, 1), (waits, 2),
+    (is_killed, 8), (takes_down, 2), (switches("layout", "pages", "chunks"), 4), (Followed.publish, 6),
+    (publishes_after_some_builds, 4), (is_killed_taking_down, 2), (takes_no_longer_down, 3),
+    (withdraws_without_a_build, 2), (switches("variant", "core", "extended"), 1), (has_no_change_feed_for_a_while, 1),
+    (loses_its_output_folder, 1), (switches("output", "output", "other"), 2), (is_published_from_a_backup, 1),
+    (waits, 2),
 )  # fmt: skip
 
 

@@ -37,17 +37,6 @@ LIMITS = (2, 20)
 EXTENDED_LISTS = ("all/new", "open.weather/popular", "all.f-x-rates--38f939acaa/new")
 
 
-def fill_database(connection: sqlite3.Connection) -> None:
-    """Hand-written markets of every kind visible on the wire."""
-    insert_open_markets(connection)
-    insert_markets_that_are_over(connection)
-    insert_market(connection, 9, question="CANARY hidden", approval="pending", trader_count=9_999)
-    insert_trades(connection)
-    insert_what_only_the_extended_variant_shows(connection)
-    # As when the trees were made.
-    connection.execute("UPDATE markets SET close_time = '2026-06-30 23:59:59.000000' WHERE close_time > '2046'")
-
-
 def insert_what_only_the_extended_variant_shows(connection: sqlite3.Connection) -> None:
     for number, slug in (
         (1, "Snow-in_Zurich"),
@@ -130,7 +119,14 @@ def insert_trades(connection: sqlite3.Connection) -> None:
 
 @pytest.fixture
 def published(tmp_path: Path, database: sqlite3.Connection, variant: Variant) -> dict[str, bytes]:
-    fill_database(database)
+    """Hand-written markets of every kind visible on the wire."""
+    insert_open_markets(database)
+    insert_markets_that_are_over(database)
+    insert_market(database, 9, question="CANARY hidden", approval="pending", trader_count=9_999)
+    insert_trades(database)
+    insert_what_only_the_extended_variant_shows(database)
+    # As when the trees were made.
+    database.execute("UPDATE markets SET close_time = '2026-06-30 23:59:59.000000' WHERE close_time > '2046'")
     categories = {"categories": "weather,F/X rates"} if variant == "extended" else {}
     build_now(make_config(tmp_path, detail__history_points=6, snapshot__size=3, variant=variant, **categories))
     return comparable(files(tmp_path / "output"))
@@ -138,7 +134,8 @@ def published(tmp_path: Path, database: sqlite3.Connection, variant: Variant) ->
 
 def comparable(published: dict[str, bytes]) -> dict[str, bytes]:
     """Downloads uncompressed, with names of their own: compressed bytes may differ between versions of zlib."""
-    made = {key: body for key, body in published.items() if not is_of_download(key)}
+    of_downloads = tuple(f"{keys.list_prefix(name)}/" for name in keys.DOWNLOADS)
+    made = {key: body for key, body in published.items() if not key.startswith(of_downloads)}
     digests: dict[str, str] = {}
     for key in sorted(filter(keys.is_download, published)):
         text = gzip.decompress(published[key])
@@ -151,10 +148,6 @@ def comparable(published: dict[str, bytes]) -> dict[str, bytes]:
             head = head.replace(of_file, of_text).replace(of_file[:32], of_text[:32])
         made[keys.head(download)] = re.sub(r'"size":\d+', '"size":0', head).encode()
     return made
-
-
-def is_of_download(key: str) -> bool:
-    return key.startswith(tuple(f"{keys.list_prefix(name)}/" for name in keys.DOWNLOADS))
 
 
 # ── the tree as it is kept ────────────────────────────────────────────────────────────────────────────────────────

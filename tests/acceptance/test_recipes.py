@@ -18,7 +18,7 @@ from generator.source.relations import RELATIONS
 from tests.acceptance.test_views import DATA, EXISTING
 from tests.support.postgres import Server
 from tests.support.readers.pages import PAGES
-from tests.support.sites.builds import build_now, make_config
+from tests.support.sites.builds import build_now, details, make_config
 from tests.support.sites.rows import fill_id, market_id
 from tests.support.sites.views import VIEWS, apply
 
@@ -146,12 +146,6 @@ def executed(postgres: Server, tmp_path: Path) -> Callable[[str, str], str]:
     return executed
 
 
-def details(folder: Path) -> dict[str, Any]:
-    """Every detail by its market's id."""
-    found = (json.loads(path.read_bytes()) for path in folder.glob("output/v1/public/markets/detail/*/*.json"))
-    return {detail["market"]["id"]: detail for detail in found}
-
-
 @pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("dialect", TYPES)
 def test_sites_with_other_habits_are_mapped_by_the_recipes(
@@ -159,7 +153,7 @@ def test_sites_with_other_habits_are_mapped_by_the_recipes(
 ) -> None:
     url = executed(dialect, TABLES + ";\n".join(rows()) + ";" + views())
     report = build_now(make_config(tmp_path, source__url=url), invalid=True)
-    shown = details(tmp_path)
+    shown = details(tmp_path / "output")
 
     def of(numbers: Iterator[int] | range | tuple[int, ...], field: str) -> list[Any]:
         return [shown[market_id(number)]["market"][field] if market_id(number) in shown else None for number in numbers]
@@ -199,23 +193,6 @@ def test_the_price_of_a_scoring_rule_is_that_of_its_definition_up_to_any_extreme
     assert unknown == [(None,)] * 4
     shares = [math.exp(30 / 50) / (math.exp(30 / 50) + math.exp(10 / 50)), 1 / (1 + math.exp(0.35)), 0, 1]
     assert [float(value) for ((value,),) in made] == pytest.approx(shares)
-
-
-@pytest.mark.parametrize("dialect", TYPES)
-def test_a_market_without_a_closing_time_closes_when_it_ended_or_never(dialect: str, postgres: Server) -> None:
-    (recipe,) = BLOCKS["No closing time"]
-    kind = {"sqlite": "text", "postgresql": "timestamp"}[dialect]
-    rows = (
-        f"(VALUES (1, 'open', CAST('2026-03-01 00:00:00' AS {kind}), CAST(NULL AS {kind})), (2, 'open', NULL, NULL), "
-        "(3, 'settled', NULL, '2026-02-01 00:00:00'), (4, 'settled', NULL, NULL))"
-    )
-    with opened(dialect, postgres) as connection:
-        found = query(
-            connection, f"WITH c (id, state, closes_at, ended_at) AS {rows} SELECT {recipe} FROM c ORDER BY id"
-        )
-    never = "9999-12-31 23:59:59"
-    shown = [str(time).removesuffix("Z") for (time,) in found]
-    assert shown == ["2026-03-01 00:00:00", never, "2026-02-01 00:00:00", never]
 
 
 def test_a_market_that_never_closes_does_so_in_every_zone(postgres: Server) -> None:
@@ -268,15 +245,6 @@ def test_a_job_shows_the_markets_whose_day_has_come(dialect: str, postgres: Serv
         assert query(connection, "SELECT id FROM contracts WHERE is_visible ORDER BY id") == [(1,), (3,)]
 
 
-@pytest.mark.parametrize("dialect", TYPES)
-def test_a_trade_that_was_undone_by_another_row_goes_with_it(dialect: str, postgres: Server) -> None:
-    (condition,) = re.findall(r"`(t\.reversed_by IS NULL [^`]*)`", RECIPES)
-    trades = "trades (id, reversed_by) AS (VALUES (1, NULL), (2, 3), (3, CAST(NULL AS integer)), (4, NULL))"
-    with opened(dialect, postgres) as connection:
-        found = query(connection, f"WITH {trades} SELECT t.id FROM trades AS t WHERE {condition} ORDER BY t.id")
-    assert found == [(1,), (4,)]
-
-
 def opened(dialect: str, postgres: Server) -> closing[Any]:
     """A connection to a database of the dialect, which is closed at the end of the block."""
     return closing(postgres.connect() if dialect == "postgresql" else sqlite3.connect(":memory:"))
@@ -325,14 +293,38 @@ def sql(text: str | None) -> str:
     return "NULL" if text is None else "'{}'".format(text.replace("'", "''"))
 
 
+NEVER: Final = "9999-12-31 23:59:59"
+(UNDONE,) = re.findall(r"`(t\.reversed_by IS NULL [^`]*)`", RECIPES)
+#: Small recipes: with these rows, what they select, and what that is.
+SMALL: Final[dict[str, tuple[str, str, list[Any]]]] = {
+    "No closing time": (
+        """c (id, state, closes_at, ended_at) AS (VALUES (1, 'open', CAST('2026-03-01 00:00:00' AS {time}),
+            CAST(NULL AS {time})), (2, 'open', NULL, NULL), (3, 'settled', NULL, '2026-02-01 00:00:00'),
+            (4, 'settled', NULL, NULL))""",
+        f"{BLOCKS['No closing time'][0]} FROM c",
+        ["2026-03-01 00:00:00", NEVER, "2026-02-01 00:00:00", NEVER],
+    ),
+    "Paused and halted": (
+        "c (id, is_paused, pause_note) AS (VALUES (1, true, 'Late'), (2, true, ' '), (3, true, NULL), (4, false, 'X'))",
+        f"{BLOCKS['Paused and halted'][0]} FROM c",
+        ["Paused: Late", "Paused", "Paused", None],
+    ),
+    "A trade that was undone by another row": (
+        "trades (id, reversed_by) AS (VALUES (1, NULL), (2, 3), (3, CAST(NULL AS integer)), (4, NULL))",
+        f"t.id FROM trades AS t WHERE {UNDONE}",
+        ["1", "4"],
+    ),
+}
+
+
+@pytest.mark.parametrize("title", SMALL)
 @pytest.mark.parametrize("dialect", TYPES)
-def test_a_market_is_paused_with_or_without_a_note(dialect: str, postgres: Server) -> None:
-    (recipe,) = BLOCKS["Paused and halted"]
-    rows = "(VALUES (1, true, 'Late team news'), (2, true, ' '), (3, true, NULL), (4, false, 'Old'))"
-    statement = f"WITH c (id, is_paused, pause_note) AS {rows} SELECT {recipe} FROM c ORDER BY id"
+def test_a_small_recipe_gives_what_it_says(title: str, dialect: str, postgres: Server) -> None:
+    rows, selected, expected = SMALL[title]
+    time = {"sqlite": "text", "postgresql": "timestamp"}[dialect]
     with opened(dialect, postgres) as connection:
-        found = [reason for (reason,) in query(connection, statement)]
-    assert found == ["Paused: Late team news", "Paused", "Paused", None]
+        found = query(connection, f"WITH {rows.format(time=time)} SELECT {selected} ORDER BY id")
+    assert [value and str(value).removesuffix("Z") for (value,) in found] == expected
 
 
 # ── versions, and what depends on time ────────────────────────────────────────────────────────────────────────────
@@ -372,7 +364,9 @@ def test_a_version_that_says_what_the_clock_decides_keeps_its_promise(
     with closing(sqlite3.connect(tmp_path / "site.db", isolation_level=None)) as connection:
         connection.execute(PASSED)  # as the clock does it: no trigger fires
     assert build().details.read == is_told
-    assert details(tmp_path)[market_id(1)]["orderBook"]["bids"] == ([] if is_told else [{"price": 0.4, "amount": 5}])
+    assert details(tmp_path / "output")[market_id(1)]["orderBook"]["bids"] == (
+        [] if is_told else [{"price": 0.4, "amount": 5}]
+    )
 
 
 def test_a_digest_of_what_the_view_shows_changes_with_it_and_with_nothing_else(postgres: Server) -> None:

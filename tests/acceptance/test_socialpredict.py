@@ -1,6 +1,5 @@
 """SocialPredict's schema through its views: every published number beside a plain computation from the bets."""
 
-import json
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -9,14 +8,18 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from psycopg.errors import InsufficientPrivilege
 
-from generator.source.relations import RELATIONS
-from tests.support.commands import run
 from tests.support.postgres import Server
-from tests.support.sites.builds import build_now, files, make_config
+from tests.support.sites.builds import build_now, details, files, make_config
 from tests.support.sites.socialpredict import SCHEMA, MadeSite
-from tests.support.sites.views import READER, SQL, VIEWS, ExistingSite, apply, assert_nothing_private
+from tests.support.sites.views import (
+    SQL,
+    VIEWS,
+    ExistingSite,
+    apply,
+    assert_nothing_private,
+    assert_nothing_to_mend,
+)
 
 FILE: Final = SQL / "socialpredict-views.sql"
 #: Everything that a site can publish.
@@ -42,6 +45,7 @@ def existing_site(postgres: Server, made: MadeSite) -> ExistingSite:
 @pytest.fixture(scope="module")
 def published(existing_site: ExistingSite, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("socialpredict")
+    assert_nothing_to_mend(existing_site, folder)
     report = build_now(make_config(folder, source__url=existing_site.url, **SETTINGS))
     assert (report.quarantine.total(), report.remarks) == (0, [])
     return folder / "output"
@@ -62,7 +66,7 @@ def expected(existing_site: ExistingSite, made: MadeSite) -> dict[str, dict[str,
 
 
 def test_every_published_number_follows_from_the_bets(published: Path, expected: dict[str, dict[str, Any]]) -> None:
-    found = {path.stem: json.loads(path.read_bytes()) for path in published.glob("v1/public/markets/detail/*/*.json")}
+    found = details(published)
     for detail in found.values():
         detail["recentFills"].sort(key=lambda fill: (fill["timestamp"], fill["id"]))
     assert found.keys() == expected.keys()
@@ -80,31 +84,9 @@ def test_nothing_of_users_or_of_what_is_not_public_is_published_or_in_any_row(pu
     assert {".parquet", ".gz", ".atom", ".json"} <= {Path(key).suffix for key in files(published, "")}
 
 
-def test_the_reader_is_refused_users_and_all_else_but_six_views(existing_site: ExistingSite, reader: Any) -> None:
-    with closing(existing_site.server.connect(existing_site.name)) as owner:
-        relations = owner.execute(
-            "SELECT oid::regclass::text, has_table_privilege(%s, oid, 'SELECT') FROM pg_class "
-            "WHERE relkind IN ('r', 'v') AND relnamespace IN ('public'::regnamespace, 'public_api'::regnamespace)",
-            [READER],
-        ).fetchall()
-    assert {name for name, may_read in relations if may_read} == {f"public_api.{view}" for view in RELATIONS}
-    refused = [name for name, may_read in relations if not may_read]
-    assert {"users", "bets", "markets", "public_api.fill_id_key", "public_api.visible_markets"} < {*refused}
-    for name in refused:
-        with pytest.raises(InsufficientPrivilege):
-            reader.execute(f"SELECT * FROM {name if '.' in name else f'public.{name}'}")
-
-
 def test_a_condition_that_fails_on_purpose_sees_no_hidden_row(reader: Any) -> None:
     trap = "CASE WHEN question LIKE 'CANARY%' THEN question::integer ELSE 1 END = 1"
     assert reader.execute(f"SELECT count(*) > 190 FROM markets WHERE {trap}").fetchone() == (True,)
-
-
-def test_check_finds_nothing_to_mend(existing_site: ExistingSite, tmp_path: Path) -> None:
-    (tmp_path / "config.yaml").write_text("source:\n  schema: public_api\n")
-    done = run("check", cwd=tmp_path, PUBLIC_MARKETS_SOURCE__URL=existing_site.url)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "warning" not in done.stdout
 
 
 def versions(connection: Any) -> dict[str, str]:

@@ -1,6 +1,5 @@
 """The example views for SQLite over an existing schema: what they publish, ids that stay, versions."""
 
-import json
 import re
 import sqlite3
 from collections.abc import Iterator
@@ -13,7 +12,7 @@ import pytest
 from generator.builder.preflight import BuildCheck
 from generator.builder.report import Report
 from generator.progress import SILENT
-from tests.support.sites.builds import AS_OF, VARIANTS, build_now, files, make_config
+from tests.support.sites.builds import AS_OF, VARIANTS, build_now, details, files, make_config
 from tests.support.sites.views import SQL
 
 VIEWS: Final = (SQL / "sqlite-views.sql").read_text()
@@ -72,15 +71,9 @@ def build(folder: Path, output: str = "output") -> Report:
     return build_now(make_config(folder, output=folder / output, source__audit=0, **VARIANTS["extended"]), invalid=True)
 
 
-def details(folder: Path, output: str = "output") -> dict[str, Any]:
-    """Every detail by its question."""
-    found = (json.loads(body) for body in files(folder / output, "v1/public/markets/detail").values())
-    return {detail["market"]["question"]: detail for detail in found}
-
-
 def test_what_is_public_is_published_in_our_units_and_words(site: sqlite3.Connection, tmp_path: Path) -> None:
     report = build(tmp_path)
-    shown = details(tmp_path)
+    shown = details(tmp_path / "output", "question")
     markets = {question: detail["market"] for question, detail in shown.items()}
     words = {name: (one["status"], one["resolution"], one["tradingPauseReason"]) for name, one in markets.items()}
     assert words == {
@@ -160,13 +153,13 @@ def test_with_versions_a_build_reads_what_changed(site: sqlite3.Connection, tmp_
     assert build(tmp_path).details.read == 6
     site.execute("INSERT INTO bets (bet_id, contract_id, stake_cents, shares) VALUES ('new', 2, 100, 1)")
     assert build(tmp_path).details.read == 1
-    assert details(tmp_path)["Halted?"]["recentFills"][0]["amount"] == 1
+    assert details(tmp_path / "output", "question")["Halted?"]["recentFills"][0]["amount"] == 1
     site.execute("UPDATE topics SET label = 'Meteorology' WHERE label = 'Weather'")
     site.execute("UPDATE contracts SET title = 'Halted again?' WHERE title = 'Halted?'")
     assert build(tmp_path).details.read == 0
-    assert "Halted again?" in details(tmp_path)
+    assert "Halted again?" in details(tmp_path / "output", "question")
     assert build(tmp_path, "fresh").built == 6
-    assert details(tmp_path) == details(tmp_path, "fresh")
+    assert details(tmp_path / "output", "question") == details(tmp_path / "fresh", "question")
 
 
 # ── versions ──────────────────────────────────────────────────────────────────────────────────────────────────────────

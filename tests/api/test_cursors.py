@@ -12,7 +12,6 @@ from generator.api.contract import SORTS, STATUS_FILTERS
 from generator.api.cursors import CursorError, WalkPlace
 
 GENERATION = "p0123456789abcdef012"
-OTHER_GENERATION = "p0123456789abcdef013"
 LIST = "open/popular"
 LISTS = [keys.list_name(status, sort) for status in STATUS_FILTERS for sort in SORTS]
 
@@ -77,12 +76,6 @@ def test_a_cursor_is_refused_by_every_list_but_its_own() -> None:
         assert [name for name in LISTS if not is_refused(name, text)] == [own]
 
 
-def test_a_cursor_with_the_name_of_another_generation_is_refused() -> None:
-    text = cursors.mint(LIST, GENERATION, 20)
-    assert is_refused(LIST, text.replace(GENERATION, OTHER_GENERATION))
-    assert not is_refused(LIST, cursors.mint(LIST, OTHER_GENERATION, 20))
-
-
 @pytest.mark.parametrize(
     "digits",
     [
@@ -92,11 +85,7 @@ def test_a_cursor_with_the_name_of_another_generation_is_refused() -> None:
 )
 def test_a_position_that_no_walk_stands_at_is_refused_even_with_a_fitting_check(digits: str) -> None:
     assert is_refused(LIST, minted_as(digits))
-
-
-def test_a_fitting_check_is_what_makes_the_difference() -> None:
     assert not is_refused(LIST, minted_as("20"))
-    assert not is_refused(LIST, minted_as("999999999"))
 
 
 @pytest.mark.parametrize(
@@ -109,13 +98,3 @@ def test_a_fitting_check_is_what_makes_the_difference() -> None:
 def test_a_generation_that_was_never_named_so_is_refused_even_with_a_fitting_check(generation: str) -> None:
     assert len(generation) == cursors.GENERATION_LENGTH
     assert is_refused(LIST, cursors.mint(LIST, generation, 20))
-
-
-@settings(deadline=None, max_examples=300)
-@given(st.text(max_size=60))
-def test_any_other_text_is_refused(text: str) -> None:
-    assert is_refused(LIST, text)
-
-
-def test_an_overlong_cursor_is_refused() -> None:
-    assert is_refused(LIST, cursors.mint(LIST, GENERATION, 20) + "0" * 100_000)

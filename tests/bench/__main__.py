@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from tests.bench import build, change, layouts, publish, record, search, serving
+from tests.bench import build, change, layouts, publish, record, search
 from tests.bench.runner import Options, Runner, opened
 from tests.support.project import ROOT
 
@@ -24,7 +24,6 @@ PARTS: Final[dict[str, Part]] = {
     "change": change.run,
     "publish": publish.run,
     "record": record.run,
-    "serving": serving.run,
     "layouts": layouts.run,
     "search": search.run,
 }
@@ -41,8 +40,6 @@ def report(parts: Sequence[Part], options: Options) -> None:
             _print("")
             for line in part(runner):
                 _print(line)
-        if runner.created_s:
-            _print("", f"File system: {runner.disk_state()}.")
         if runner.missing:
             _print("", "## Not measured", "", *(f"- {sentence}" for sentence in runner.missing))
 

@@ -1,8 +1,7 @@
 """Rebuilds after small changes, and what publishing them costs: `make bench ONLY=change`.
 
 In `pages`, a build without a change and one after some trades. In `chunks`, builds every five minutes of a large site:
-without `detail_version`, with it, with it and `fills_window_step` of an hour, and with `market_version`, too. The goals
-for those are for 100,000 markets: `--scale 5`.
+without `detail_version`, with it, with it and `fills_window_step` of an hour, and with `market_version`, too.
 """
 
 import shutil
@@ -12,17 +11,15 @@ from pathlib import Path
 from statistics import median
 from typing import Final
 
-from generator.cost import estimate, prices
+from generator.cost import estimate
 from tests.bench import databases
 from tests.bench.changing import DETAILS, OTHERS, Built, Written, built
 from tests.bench.runner import Runner, say, start_up
-from tests.bench.tables import TOOK, Goal, Measured, figures, ratio, table, walls
-from tests.support.sites.builds import make_config
+from tests.bench.tables import TOOK, Measured, figures, ratio, table, walls
 
-#: Sizes of the sites in `pages`, at most, and in `chunks`, and the size of the latter that the goals are for.
+#: Sizes of the sites in `pages`, at most, and in `chunks`.
 FEW_MARKETS: Final = 5_000
 MARKETS: Final = 20_000
-GOAL_MARKETS: Final = 100_000
 TRADED: Final = 50
 _SHARE: Final = 0.01
 SCHEDULE: Final = 5
@@ -65,29 +62,22 @@ def run(runner: Runner) -> Iterator[str]:
     """Measure the same builds in every round, each after the one before, of each kind of site."""
     yield from _in_pages(runner, min(FEW_MARKETS, runner.options.markets(FEW_MARKETS)))
     yield ""
-    yield from in_chunks(runner)
+    yield from _in_chunks(runner)
 
 
 def _in_pages(runner: Runner, markets: int) -> Iterator[str]:
     rounds, idle = [], []
     for _ in _each_round(runner, f"builds of {markets} markets in pages"):
-        runner.wait_for_disk()
-        idle.append(runner.measured(start_up(runner.root).command(runner.root)))
+        idle.append(runner.measured(start_up(runner.root)))
         rounds.append(one_round(runner, markets, _PAGES))
     yield f"## Rebuilds of {markets:,} markets in `pages` after small changes"
     yield ""
     yield from _shares(rounds, idle)
-    yield ""
-    full, same = (walls([builds[name].taken for builds in rounds], idle) for name in (_FULL, _SAME))
-    yield Goal(f"{_SAME} ÷ {_FULL}, both without start-up", ratio(same, full), 0.25).line()
-    yield Goal(f"files written, {_SAME}", max(builds[_SAME].touched for builds in rounds), 0).line()
 
 
-def in_chunks(runner: Runner, kinds: Sequence[str] = tuple(KINDS)) -> Iterator[str]:
-    """Measure a large site of each of these kinds."""
+def _in_chunks(runner: Runner) -> Iterator[str]:
     markets = runner.options.markets(MARKETS)
-    counted = {name: one_round(runner, markets, KINDS[name], is_counted=True) for name in kinds}
-    found: dict[str, list[Round]] = {name: [] for name in kinds}
+    found: dict[str, list[Round]] = {name: [] for name in KINDS}
     for _ in _each_round(runner, f"builds of {markets} markets in chunks"):
         for name, rounds in found.items():
             rounds.append(one_round(runner, markets, KINDS[name]))
@@ -95,14 +85,8 @@ def in_chunks(runner: Runner, kinds: Sequence[str] = tuple(KINDS)) -> Iterator[s
     yield ""
     yield from _times(found)
     yield ""
-    yield from _work(counted)
+    yield from _objects(found)
     yield ""
-    yield from _objects(runner, found)
-    yield ""
-    if markets == GOAL_MARKETS:
-        yield from _goals(found)
-    else:
-        yield f"- goals are for {GOAL_MARKETS:,} markets: add `--scale {GOAL_MARKETS / MARKETS:g}`"
 
 
 def _each_round(runner: Runner, what: str) -> Iterator[int]:
@@ -112,7 +96,7 @@ def _each_round(runner: Runner, what: str) -> Iterator[int]:
         yield number
 
 
-def one_round(runner: Runner, markets: int, kind: _Kind, *, is_counted: bool = False) -> Round:
+def one_round(runner: Runner, markets: int, kind: _Kind) -> Round:
     """The builds of a site of that kind, of a database of its own."""
     database, output = runner.root / "changing.db", runner.new("change")
     shutil.copyfile(databases.realistic(runner, markets), database)
@@ -124,7 +108,7 @@ def one_round(runner: Runner, markets: int, kind: _Kind, *, is_counted: bool = F
             databases.trade(database, traded(databases.public(database)))
         elif name == _SHARE_TRADED:
             databases.trade(database, _SHARE)
-        made[name] = built(runner, database, output, minutes, is_counted=is_counted, **kind.settings)
+        made[name] = built(runner, database, output, minutes, **kind.settings)
         say(f"  {name}: {made[name].taken.wall_s:.1f} s, {made[name].taken.cpu_s:.1f} s of CPU, {made[name].puts} PUTs")
     return made
 
@@ -159,49 +143,17 @@ def _times(found: Mapping[str, Sequence[Round]]) -> Iterator[str]:
     yield from table(["", "", "details read", *TOOK], rows)
 
 
-def _work(found: Mapping[str, Round]) -> Iterator[str]:
-    """What each build asks of the database and of the disk, and what it writes, published or not."""
-    rows = []
-    for build in (_FULL, _SAME, _LATER, _TRADED):
-        for name, builds in found.items():
-            made = builds[build]
-            written = sum(made.written.values(), Written())
-            counts = made.counts
-            assert counts is not None
-            asked = (counts.statements, counts.rows, counts.opened, written.objects)
-            rows.append([build, name, *(f"{number:,}" for number in asked), f"{written.bytes / 1e6:.1f}"])
-    yield from table(["", "", "statements", "rows", "files opened", "files written", "MB written"], rows)
-
-
-def _objects(runner: Runner, found: Mapping[str, Sequence[Round]]) -> Iterator[str]:
-    """What changed, which is the same in every round, and what publishing so much every time would cost."""
-    known = prices.load(make_config(runner.root))
+def _objects(found: Mapping[str, Sequence[Round]]) -> Iterator[str]:
+    """What changed, which is the same in every round."""
     rows = []
     for build in (_LATER, _TRADED):
         for name, rounds in found.items():
             made = rounds[0][build]
-            puts = made.puts + estimate.RECORD_PUTS
-            monthly = puts * estimate.MINUTES_PER_MONTH / SCHEDULE
-            usd = [f"{monthly / 1e6 * place.per_million_puts:.2f}" for place in known.places]
             cells = map(_shown, (made.lists, made.written[DETAILS], made.written[OTHERS]))
-            rows.append([build, name, *cells, f"{puts:,}", *usd])
-    places = [f"USD a month, {place.name}" for place in known.places]
-    yield from table(["", "", "objects of lists", "details", "others", "PUTs", *places], rows)
-    yield f"\nPUTs are those of a publish, the store's record included; a month has one every {SCHEDULE} minutes."
+            rows.append([build, name, *cells, f"{made.puts + estimate.RECORD_PUTS:,}"])
+    yield from table(["", "", "objects of lists", "details", "others", "PUTs"], rows)
+    yield "\nPUTs are those of a publish, the store's record included."
 
 
 def _shown(written: Written) -> str:
     return f"{written.objects:,} ({written.bytes / 1e6:.1f} MB)"
-
-
-def _goals(found: Mapping[str, Sequence[Round]]) -> Iterator[str]:
-    seconds = (
-        (_WITHOUT, _FULL, 40), (_WITHOUT, _LATER, 35), (_BOTH, _SAME, 2.5), (_BOTH, _LATER, 2.5), (_BOTH, _TRADED, 4.5)
-    )  # fmt: skip
-    for kind, build, most in seconds:
-        if kind in found:
-            taken = median(builds[build].taken.wall_s for builds in found[kind])
-            yield Goal(f"s, {build}, {kind}", taken, most).line()
-    for kind, build, most in ((_WITH, _LATER, 3_000), (_BOTH, _LATER, 5), (_BOTH, _TRADED, 1_300)):
-        if kind in found:
-            yield Goal(f"objects, {build}, {kind}", found[kind][0][build].puts, most).line()

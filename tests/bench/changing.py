@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from generator.api import contract, keys
-from tests.bench import counting, databases
-from tests.bench.counting import Counts
+from tests.bench import databases
 from tests.bench.runner import Runner, product
 from tests.bench.tables import Measured
 from tests.support.sites.builds import AS_OF
@@ -39,16 +38,12 @@ class Written:
 
 @dataclass(frozen=True)
 class Built:
-    """One build: what it wrote, by kind; the number of files of `v1/`; its report, or that of the last that wrote.
-
-    `counts` is None if it was timed.
-    """
+    """One build: what it wrote, by kind; the number of files of `v1/`; its report, or that of the last that wrote."""
 
     taken: Measured
     written: Mapping[str, Written]
     files: int
     report: Mapping[str, Any]
-    counts: Counts | None = None
 
     @property
     def puts(self) -> int:
@@ -61,35 +56,21 @@ class Built:
         return sum((self.written[kind] for kind in OF_LISTS), Written())
 
     @property
-    def touched(self) -> int:
-        """The files that it wrote, published or not."""
-        return self.puts + self.written[BESIDE].objects
-
-    @property
     def read(self) -> int | None:
         """The number of details that it read; None if it wrote nothing, and so no report."""
         return self.report["run"]["details"]["read"] if self.puts else None
 
 
-def built(
-    runner: Runner, database: Path, output: Path, minutes: int, *, is_counted: bool = False, **settings: object
-) -> Built:
-    """Build that many minutes after AS_OF, in `chunks` if no setting says otherwise, and count what that writes.
-
-    `is_counted` counts what it reads as well, which takes too long to be timed.
-    """
+def built(runner: Runner, database: Path, output: Path, minutes: int, **settings: object) -> Built:
+    """Build that many minutes after AS_OF, in `chunks` if no setting says otherwise, and count what that writes."""
     as_of = (AS_OF + timedelta(minutes=minutes)).isoformat()
     settings = {"layout": "chunks", "source__url": databases.url(database), "output": output, **settings}
     marker = runner.root / "before"
     marker.write_bytes(b"")
-    build = product("build", "--as-of", as_of, folder=runner.root, **settings)
-    notes = runner.root / "counted"
-    notes.write_bytes(b"")
-    taken = runner.measured(counting.command(build, notes, output) if is_counted else build)
+    taken = runner.measured(product("build", "--as-of", as_of, folder=runner.root, **settings))
     said = counted(taken.stdout.splitlines()[-1])
     report = json.loads((output / "report.json").read_bytes())
-    counts = Counts.of(notes.read_bytes()) if is_counted else None
-    made = Built(taken, written_since(output, marker), sum(said.values()), report, counts)
+    made = Built(taken, written_since(output, marker), sum(said.values()), report)
     if made.puts != said["written"]:
         raise SystemExit(f"{output}: {made.puts} files are new, but the build says: {taken.stdout}")
     return made

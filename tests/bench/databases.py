@@ -1,8 +1,8 @@
-"""The databases to read: realistic ones of any size on SQLite and PostgreSQL, and the trades made in them."""
+"""The databases to read: realistic ones of any size on SQLite, and the trades made in them."""
 
 import random
 import sqlite3
-from contextlib import AbstractContextManager, closing
+from contextlib import closing
 from datetime import datetime, timedelta
 from itertools import count
 from pathlib import Path
@@ -10,9 +10,7 @@ from typing import Final
 
 from generator.demo.database import seed
 from generator.source.relations import RELATIONS
-from tests.bench.runner import Runner, provided, say
-from tests.source.native import Postgres
-from tests.support import postgres
+from tests.bench.runner import Runner, say
 from tests.support.sites.builds import AS_OF
 from tests.support.sites.rows import insert_fill, insert_point, tell_row_versions
 
@@ -57,22 +55,6 @@ def copy_first(whole: Path, markets: int, part: Path) -> None:
 def url(path: Path) -> str:
     """The `source.url` of an SQLite file."""
     return f"sqlite:///{path}"
-
-
-def postgresql(runner: Runner) -> AbstractContextManager[postgres.Server | None]:
-    """A server for the block; None, reported as not measured, without PostgreSQL."""
-    return provided(runner, "PostgreSQL", "`make test-deps` installs it", postgres.running())
-
-
-def copied(server: postgres.Server, path: Path) -> str:
-    """Copy an SQLite database to the server, indexed by market, and return its URL."""
-    made = Postgres(server, number="double precision")
-    made.copy(path)
-    with closing(made.connection) as connection:
-        for relation in RELATIONS:
-            connection.execute(f"CREATE INDEX ON {relation} ({'id' if relation == 'markets' else 'market_id'})")
-        connection.execute("ANALYZE")
-    return made.url
 
 
 def add_versions(path: Path) -> None:

@@ -32,9 +32,9 @@ from generator.tree.blocklist import BlockedList
 from generator.tree.files import STATES
 from generator.tree.manifest import Current, Manifest, Retired
 from tests.bench.runner import Runner
-from tests.bench.tables import Goal, table
+from tests.bench.tables import table
+from tests.publish.explorer.world import BucketStore, World
 from tests.support.sites.builds import make_config
-from tests.support.stores.places import MemoryStore
 
 #: Numbers of public markets; the demo with 100,000 markets has the second.
 SIZES: Final = (20_000, 90_910)
@@ -42,9 +42,6 @@ SIZES: Final = (20_000, 90_910)
 ITEMS: Final = 100
 CHANGED: Final = 50
 OPERATIONS: Final = ("GET", "PUT", "LIST", "DELETE")
-GOAL_BYTES: Final = 4_700_000
-GOAL_REQUESTS: Final = 12
-GOAL_CPU_S: Final = 1.5
 NOW: Final = datetime(2026, 2, 1, 12, tzinfo=UTC)
 #: Builds that a day's walks may still be in.
 BUILDS: Final = 287
@@ -66,15 +63,16 @@ class _Traffic:
         self.bytes[operation] = self.bytes.get(operation, 0) + size
 
 
-class Memory(MemoryStore):
+class Memory(BucketStore):
     """Counts the record's traffic: its root, states and intents."""
 
-    requests: Final = 0
-
     def __init__(self) -> None:
-        super().__init__()
-        self.time = NOW
+        world = World()
+        super().__init__(world, lambda _, carry_out: carry_out(world))
         self.counted = _Traffic()
+
+    def now(self) -> datetime:
+        return NOW
 
     def get(self, key: str) -> Stored | None:
         found = super().get(key)
@@ -252,7 +250,7 @@ def run(runner: Runner) -> Iterator[str]:
     config = make_config(runner.root, layout="chunks", publish__single_writer=True, cursor__lifetime=86_400)
     yield "## The record's traffic"
     yield ""
-    rows, goals = [], []
+    rows = []
     a_day = min(BUILDS, runner.options.markets(BUILDS))
     for markets in dict.fromkeys(map(runner.options.markets, SIZES)):
         for name, traffic in measured(markets, config, a_day).items():
@@ -260,10 +258,4 @@ def run(runner: Runner) -> Iterator[str]:
             requests = (f"{traffic.requests.get(operation, 0):,}" for operation in OPERATIONS)
             cpu = f"{traffic.cpu_s:.2f}"
             rows.append([f"{markets:,} markets, {name}", *requests, f"{read:,}", f"{put:,}", cpu])
-            if name == f"{CHANGED} changed":
-                goals.append(Goal(f"bytes for {name} of {markets:,}", read + put, GOAL_BYTES).line())
-                goals.append(Goal("requests for it", sum(traffic.requests.values()), GOAL_REQUESTS).line())
-                goals.append(Goal("CPU seconds for it", traffic.cpu_s, GOAL_CPU_S).line())
     yield from table(["publish", *OPERATIONS, "bytes read", "bytes put", "CPU s"], rows)
-    yield ""
-    yield from goals

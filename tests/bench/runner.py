@@ -1,4 +1,4 @@
-"""Runs and measures commands: a new folder for every run, competitors in random order.
+"""Runs and measures commands, in a new folder each.
 
 Trees are not deleted before a measurement: ext4 without a journal creates files up to twenty times slower for minutes
 afterwards. They are deleted when the disk fills up, followed by a pause, and at the end.
@@ -6,37 +6,26 @@ afterwards. They are deleted when the disk fills up, followed by a pause, and at
 
 import json
 import os
-import random
 import shlex
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
-from typing import Final, TypeVar
-
-import pytest
+from typing import Final
 
 from tests.bench.tables import Measured
 from tests.support.project import ROOT
-
-_T = TypeVar("_T")
 
 #: ext4 without a journal does not reuse an inode for a minute after its deletion, and searches past it meanwhile.
 _REST_S: Final = 65
 #: Old trees are deleted when less than this share of the space free at the start is left.
 _MIN_FREE: Final = 0.4
-#: The longest that creating an empty file takes on an idle file system, the number of probes, and how long to wait:
-#: inodes deleted but not yet written are skipped for six minutes.
-_SLOW_S: Final = 60e-6
-_PROBES: Final = 2_000
-_PATIENCE_S: Final = 420
-START_UP: Final = "start-up (--version)"
 PYTHON: Final = (sys.executable, "-m")
 
 
@@ -65,14 +54,6 @@ class Command:
     environ: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class Competitor:
-    """A way to do the job; `command` gets the path, not yet created, for the run's files."""
-
-    name: str
-    command: Callable[[Path], Command]
-
-
 class Runner:
     """Measures commands in a folder on the file system under test."""
 
@@ -80,13 +61,10 @@ class Runner:
         self.options = options
         self.root = root
         self.missing: list[str] = []
-        self.created_s: list[float] = []
         self._trees = root / "trees"
         self._trees.mkdir()
         self._numbers = count(1)
         self._free = self._free_bytes()
-        # Waits out one slow phase only, so that a machine that is always slow is measured as it is; trials never wait.
-        self._is_patient = options.scale >= 1
 
     def new(self, name: str) -> Path:
         """A path, not yet created, in a new folder."""
@@ -121,54 +99,9 @@ class Runner:
                 raise SystemExit(f"{shlex.join(map(str, command.arguments))} ended with {done.returncode}")
             return Measured(**json.load(file), stdout=done.stdout)
 
-    def race(
-        self, competitors: Sequence[Competitor], check: Callable[[str, Path], None] = lambda _name, _output: None
-    ) -> dict[str, list[Measured]]:
-        """Measure every competitor once a round, in random order; `check` gets each output of the first round."""
-        results: dict[str, list[Measured]] = {competitor.name: [] for competitor in competitors}
-        for number in range(self.options.rounds):
-            self.rest_if_full()
-            self.wait_for_disk()
-            for competitor in random.sample(competitors, len(competitors)):
-                output = self.new(competitor.name)
-                taken = self.measured(competitor.command(output))
-                say(f"  round {number + 1} of {self.options.rounds}: {competitor.name}: {taken.wall_s:.2f} s")
-                results[competitor.name].append(taken)
-                if number == 0:
-                    check(competitor.name, output)
-        return results
-
     def _free_bytes(self) -> float:
         state = os.statvfs(self.root)
         return min(state.f_bavail * state.f_frsize, state.f_favail * 4096)
-
-    def wait_for_disk(self) -> None:
-        """Wait while creating files is slow, as after many deletions."""
-        deadline = time.monotonic() + _PATIENCE_S
-        while self._is_patient and (taken := self._probed()) > _SLOW_S:
-            say(f"  a file takes {taken * 1e6:.0f} µs to create: waiting until the disk is idle")
-            time.sleep(5)
-            self._is_patient = time.monotonic() < deadline
-        self.created_s.append(self._probed())
-
-    def disk_state(self) -> str:
-        """A sentence that says whether the file system was idle before each round."""
-        took = sorted(round(seconds * 1e6) for seconds in self.created_s)
-        if took[-1] <= _SLOW_S * 1e6:
-            return f"before each round, creating a file took at most {took[-1]} us, as it should"
-        return (
-            f"before a round, creating a file took {took[0]} to {took[-1]} us, more than {_SLOW_S * 1e6:.0f}: the disk "
-            "was busy, **so do not trust the figures of builds**"
-        )
-
-    def _probed(self) -> float:
-        """Seconds to create an empty file, on average."""
-        folder = self.new("probe")
-        folder.mkdir()
-        began = time.perf_counter()
-        for number in range(_PROBES):
-            os.close(os.open(folder / str(number), os.O_CREAT | os.O_EXCL))
-        return (time.perf_counter() - began) / _PROBES
 
     def rest_if_full(self) -> None:
         """Delete the trees of earlier rounds when the disk fills up, and wait until the file system has recovered."""
@@ -196,18 +129,6 @@ def opened(options: Options) -> Iterator[Runner]:
         remove(root)
 
 
-@contextmanager
-def provided(runner: Runner, what: str, remedy: str, server: AbstractContextManager[_T]) -> Iterator[_T | None]:
-    """Run a server of the tests for the block; None, reported as not measured, if it is not installed."""
-    with ExitStack() as stack:
-        running = None
-        try:
-            running = stack.enter_context(server)
-        except pytest.skip.Exception as error:
-            runner.not_measured(f"{what} ({error})", remedy)
-        yield running
-
-
 def remove(tree: Path) -> None:
     """Delete a tree that may hold millions of files."""
     subprocess.run(["rm", "-rf", tree], check=True)
@@ -225,9 +146,9 @@ def product(*arguments: str | Path, folder: Path, **settings: object) -> Command
     return Command([*PYTHON, "generator", *arguments, *overrides], cwd=folder)
 
 
-def start_up(folder: Path) -> Competitor:
-    """The time of `--version`: the start of Python and the imports that every command needs."""
-    return Competitor(START_UP, lambda _: Command([*PYTHON, "generator", "--version"], cwd=folder))
+def start_up(folder: Path) -> Command:
+    """`--version`: the start of Python and the imports that every command needs."""
+    return Command([*PYTHON, "generator", "--version"], cwd=folder)
 
 
 def same_files(reference: Path, output: Path) -> None:

@@ -1,7 +1,6 @@
 // An S3 server that costs its clients little: one bucket in memory, a thread a connection, no signature is checked.
 //
-//     s3_server LATENCY_MS                    prints its port, serves until it is stopped
-//     s3_server ask PORT COUNT SIZE CLIENTS   puts COUNT objects by plain sockets: the most that any client can reach
+//     s3_server LATENCY_MS   prints its port, serves until it is stopped
 //
 // It knows what publishing and the clients beside it need: PUT with If-Match and If-None-Match, GET, HEAD, DELETE,
 // DeleteObjects, ListObjectsV2, and GET /-/requests, which tells how many requests and puts there were so far.
@@ -440,49 +439,8 @@ static void *converse(void *given) {
     return NULL;
 }
 
-// ── the ceiling ──────────────────────────────────────────────────────────────────────────────────────────────────
-
-static struct {
-    int port, size;
-    atomic_long left;
-} asked;
-
-static int connected(int port) {
-    int made = socket(AF_INET, SOCK_STREAM, 0), on = 1;
-    struct sockaddr_in place = {.sin_family = AF_INET, .sin_port = htons((unsigned short)port)};
-    place.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    if (connect(made, (struct sockaddr *)&place, sizeof place)) abort();
-    setsockopt(made, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-    return made;
-}
-
-static void *ask(void *given) {
-    int to = connected(asked.port);
-    char *bytes = must(calloc(1, (size_t)asked.size + 300)), got[4096];
-    for (long left; (left = asked.left--) > 0;) {
-        int head = sprintf(bytes, "PUT /markets/ceiling/%ld HTTP/1.1\r\nAuthorization: us\r\nContent-Length: %d\r\n\r\n",
-                           left, asked.size);
-        if (send_all(to, bytes, (size_t)head + (size_t)asked.size) || recv(to, got, sizeof got, 0) <= 0) abort();
-    }
-    close(to);
-    free(bytes);
-    return given;
-}
-
-static int ask_all(char **arguments) {
-    asked.port = atoi(arguments[0]);
-    asked.left = atol(arguments[1]);
-    asked.size = atoi(arguments[2]);
-    int clients = atoi(arguments[3]);
-    pthread_t threads[1024];
-    for (int number = 0; number < clients; number++) pthread_create(&threads[number], NULL, ask, NULL);
-    for (int number = 0; number < clients; number++) pthread_join(threads[number], NULL);
-    return 0;
-}
-
 int main(int count, char **arguments) {
-    if (count == 6 && !strcmp(arguments[1], "ask")) return ask_all(arguments + 2);
-    if (count != 2) return fputs("s3_server LATENCY_MS | ask PORT COUNT SIZE CLIENTS\n", stderr), 2;
+    if (count != 2) return fputs("s3_server LATENCY_MS\n", stderr), 2;
     latency_ms = atol(arguments[1]);
     int listener = socket(AF_INET, SOCK_STREAM, 0), on = 1;
     struct sockaddr_in place = {.sin_family = AF_INET};

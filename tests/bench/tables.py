@@ -1,4 +1,4 @@
-"""Figures → Markdown: medians, ratios of runs in the same round, goals. Pure."""
+"""Figures → Markdown: medians, ratios of runs in the same round. Pure."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,23 +17,6 @@ class Measured:
 
 #: The runs of every competitor, by round.
 Results = Mapping[str, Sequence[Measured]]
-
-
-@dataclass(frozen=True)
-class Goal:
-    """The bound of a figure: `limit` is its maximum, or its minimum if `is_least`."""
-
-    sentence: str
-    found: float
-    limit: float
-    is_least: bool = False
-
-    def line(self) -> str:
-        """The goal as a line of Markdown."""
-        is_reached = self.found >= self.limit if self.is_least else self.found <= self.limit
-        bound = "at least" if self.is_least else "at most"
-        verdict = "reached" if is_reached else "**MISSED**"
-        return f"- {self.sentence}: {shown(self.found)}, goal {bound} {shown(self.limit)}: {verdict}"
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
@@ -70,11 +53,3 @@ def figures(runs: Sequence[Measured]) -> list[str]:
 
 #: The headings over `figures`.
 TOOK = ("wall s", "range", "CPU s", "peak MiB of a process")
-
-
-def shown(value: float) -> str:
-    """A figure with three significant digits and thousands separators."""
-    for bound, form in ((0.095, ".3f"), (9.95, ".2f"), (99.5, ".1f")):
-        if abs(value) < bound:
-            return f"{value:{form}}"
-    return f"{value:,.0f}"

@@ -14,19 +14,18 @@ import pytest
 from generator.api import keys
 from generator.config.settings import Config
 from generator.tree import files as names
-from generator.tree import generations, manifest_file
+from generator.tree import generations
 from tests.support import limits
 from tests.support.campaigns import every_pair
-from tests.support.sites.builds import AS_OF, build_now, files, make_config
+from tests.support.sites.builds import AS_OF, build_now, files, make_config, manifest_in
 from tests.support.sites.publishing import link_or_copy, tamper
 from tests.support.sites.rows import (
     create_database,
     insert_category,
     insert_fill,
     insert_fx_member,
-    insert_market,
-    insert_order,
     insert_point,
+    insert_whole_market,
     market_id,
     tell_row_versions,
 )
@@ -34,8 +33,6 @@ from tests.support.sites.rows import (
 MARKETS: Final = 3
 FX: Final = 2
 LAST: Final = AS_OF + timedelta(hours=25)
-#: What no build can make again: it is refused, or is the operator's.
-KEPT: Final = {names.MANIFEST, ".lock"}
 #: What says how long a build took.
 TIMED: Final = {names.REPORT, names.INSPECTION}
 #: Kinds of files that a site has at least.
@@ -49,12 +46,8 @@ def site(folder: Path, layout: str, form: str) -> Config:
     with closing(create_database(folder / "markets.db")) as database:
         database.execute("ALTER TABLE markets ADD COLUMN detail_version INTEGER DEFAULT 1")
         for number in range(MARKETS):
-            insert_market(database, number, slug=f"m-{number}", description=f"Text {number}")
-            row = {"market_id": market_id(number)}
-            insert_category(database, "Politics", **row)
-            insert_order(database, **row)
-            insert_fill(database, number, **row)
-            insert_point(database, f"2026-01-{10 + number} 00:00:00.000000", **row)
+            insert_whole_market(database, number, slug=f"m-{number}", description=f"Text {number}")
+            insert_category(database, "Politics", market_id=market_id(number))
         insert_fx_member(database, market_id=market_id(FX))
         tell_row_versions(database)
         settings = make_config(
@@ -98,11 +91,9 @@ def flip(path: Path) -> None:
 
 def one_of_each_kind(output: Path) -> dict[str, str]:
     """The key of a file, by its kind."""
-    found = manifest_file.read(output)
-    assert found
-    retired = {entry.generation for entry in found.retired}
+    retired = {entry.generation for entry in manifest_in(output).retired}
     assert retired
-    return {kind(key, retired): key for key in files(output, "") if key not in KEPT}
+    return {kind(key, retired): key for key in files(output, "") if key != names.MANIFEST}
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -138,9 +129,7 @@ def comparable(output: Path) -> dict[str, bytes]:
 
 def ends_with(output: Path, key: str) -> set[str]:
     """The files that may be others or none once this one was damaged: what made it is no longer there."""
-    known = manifest_file.read(output)
-    assert known
-    retired = [{*generations.object_keys(entry.list, entry)} for entry in known.retired]
+    retired = [{*generations.object_keys(entry.list, entry)} for entry in manifest_in(output).retired]
     found = set[str]().union(*(own for own in retired if key in own))
     of_changes = f"{keys.list_prefix(keys.CHANGES)}/"
     if key.startswith(of_changes):
@@ -153,9 +142,8 @@ def ends_with(output: Path, key: str) -> set[str]:
 
 def is_untold(key: str, output: Path) -> bool:
     """Whether this is the second item of a retired generation: only this page has it, so nothing tells what it was."""
-    known = manifest_file.read(output)
-    assert known
-    return key.endswith("/1-0/1.json") and any(f"/{entry.generation}/" in key for entry in known.retired)
+    retired = manifest_in(output).retired
+    return key.endswith("/1-0/1.json") and any(f"/{entry.generation}/" in key for entry in retired)
 
 
 @pytest.mark.campaign(short=0)

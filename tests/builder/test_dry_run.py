@@ -10,12 +10,10 @@ import pytest
 from generator.builder.dry_run import DryRun
 from generator.config.settings import Config
 from generator.errors import OutputError
-from generator.tree import blocklist
-from generator.tree.blocklist import BlockedList
 from generator.tree.folder import locked
 from generator.tree.layouts import LAYOUTS
-from tests.support.sites.builds import AS_OF, EXTENDED, NOW, build_now, dry_run_of, files, make_config
-from tests.support.sites.rows import insert_fill, insert_market, insert_order, market_id
+from tests.support.sites.builds import AS_OF, EXTENDED, block, build_now, dry_run_of, files, make_config
+from tests.support.sites.rows import insert_order, insert_whole_market, market_id
 
 SETTINGS: Final = {**EXTENDED, "search": "title"}
 
@@ -23,9 +21,7 @@ SETTINGS: Final = {**EXTENDED, "search": "title"}
 @pytest.fixture
 def rows(database: sqlite3.Connection) -> sqlite3.Connection:
     for number in range(30):
-        insert_market(database, number, question=f"Will number{number} win?")
-        insert_order(database, market_id=market_id(number))
-        insert_fill(database, number, market_id=market_id(number))
+        insert_whole_market(database, number, question=f"Will number{number} win?")
     database.commit()
     return database
 
@@ -119,7 +115,6 @@ def test_a_temporary_folder_that_cannot_be_used_is_named(
 def test_blocked_markets_are_left_out_even_while_another_process_runs(tmp_path: Path, rows: sqlite3.Connection) -> None:
     config = make_config(tmp_path)
     build_now(config)
-    blocked = BlockedList().decided([market_id(3)], is_blocked=True, now=NOW)
-    (config.output / blocklist.KEY).write_bytes(blocked.encoded())
+    block(config.output, market_id(3))
     with locked(config.output):
         assert dry_run_of(config).catalog.ids() == {market_id(number) for number in range(30) if number != 3}

@@ -19,7 +19,7 @@ from generator.progress import SILENT, Silent
 from generator.source.reader import Reader, open_reader
 from generator.tree.folder import locked
 from tests.support.sites.builds import AS_OF, NOW, make_config
-from tests.support.sites.rows import insert_fill, insert_market, insert_order, insert_point, market_id
+from tests.support.sites.rows import insert_fill, insert_market, insert_whole_market, market_id
 
 MARKETS = 130
 
@@ -27,10 +27,7 @@ MARKETS = 130
 @pytest.fixture
 def markets_folder(database: sqlite3.Connection, tmp_path: Path) -> Path:
     for number in range(MARKETS):
-        insert_market(database, number)
-        insert_order(database, market_id=market_id(number))
-        insert_fill(database, number, market_id=market_id(number))
-        insert_point(database, "2026-01-15 00:00:00.000000", market_id=market_id(number))
+        insert_whole_market(database, number)
     insert_fill(database, 1_000, market_id=market_id(3), amount=-1.0)
     insert_fill(database, 1_001, market_id=market_id(120), amount=-1.0)
     insert_market(database, 5_000, is_listed=0)
@@ -66,13 +63,6 @@ def no_remark(remark: Finding) -> None:
 KEYS = sorted(keys.detail(market_id(number)) for number in range(MARKETS))
 
 
-def test_parts_hold_every_market_once(markets_folder: Path) -> None:
-    with working(make_config(markets_folder)) as (work, reader):
-        parts = work.survey.parts(50)
-        assert [(part.first, part.last) for part in parts] == [(0, 50), (50, 100), (100, MARKETS)]
-        assert all_keys(executors.alone(work, parts, reader)) == KEYS
-
-
 def test_ids_that_are_no_uuids_are_divided_too(database: sqlite3.Connection, tmp_path: Path) -> None:
     for number in range(20):
         insert_market(database, number, id=f"market {number:02}")
@@ -80,7 +70,7 @@ def test_ids_that_are_no_uuids_are_divided_too(database: sqlite3.Connection, tmp
         parts = work.survey.parts(5)
         assert len(parts) == 4, "a million of them at once would not fit into memory"
         staged = [*executors.alone(work, parts, reader)]
-        assert [part.quarantine.total("markets") for part in staged] == [5, 5, 5, 5]
+        assert [part.rendered.quarantine.total("markets") for part in staged] == [5, 5, 5, 5]
 
 
 @pytest.mark.campaign(short=1)
@@ -93,15 +83,6 @@ def test_workers_read_the_database_only_while_nobody_can_write(
     with working(make_config(markets_folder)) as (work, reader):
         assert all_keys(executors.staged(work, reader, told, no_remark)) == KEYS
     assert bool(told.sentences) == (mode != "wal")
-
-
-def test_a_few_markets_are_not_worth_a_process(database: sqlite3.Connection, tmp_path: Path) -> None:
-    insert_market(database)
-    database.commit()
-    told = Told()
-    with working(make_config(tmp_path)) as (work, reader):
-        assert len([*executors.staged(work, reader, told, no_remark)]) == 1
-    assert told.sentences == []
 
 
 def test_parts_that_workers_cannot_read_are_read_by_the_parent(markets_folder: Path) -> None:
@@ -119,5 +100,5 @@ def test_workers_do_not_read_a_file_that_replaced_the_database(markets_folder: P
             later.execute("UPDATE markets SET question = 'later'")
             later.commit()
         staged = [*executors.forked(work, parts, reader, reader.instant() or "", no_remark)]
-        shown = {market.item.question for part in staged for market in part.markets.markets({})}
+        shown = {market.item.question for part in staged for market in part.rendered.markets.markets({})}
     assert shown == {f"Question {number}?" for number in range(MARKETS)}

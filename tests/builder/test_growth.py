@@ -9,13 +9,12 @@ from typing import Any, Final
 import pytest
 
 from generator.builder.guards import refuse_growth
-from generator.builder.report_file import Excused
+from generator.builder.report import Excused
 from generator.errors import GuardError
-from generator.site.catalog import Catalog
 from tests.builder.test_part_staging import QUICK
 from tests.support.commands import run
-from tests.support.sites.builds import AS_OF, NOW, build_now, files, make_config, manifest_of
-from tests.support.sites.rows import insert_market, market_id, public_market
+from tests.support.sites.builds import AS_OF, NOW, build_now, files, make_config
+from tests.support.sites.rows import catalog_of, insert_market, market_id, public_market
 
 LATER: Final = AS_OF + timedelta(hours=1)
 #: Markets that are public from the beginning, and those that are hidden.
@@ -31,10 +30,10 @@ def insert(database: sqlite3.Connection, numbers: range, **columns: Any) -> None
 def refused(before: int, appeared: Mapping[int, str], excused: Excused = Excused()) -> str | None:  # noqa: B008
     """What the guard says of so many markets, all public before, and others created when it is told."""
     known = range(10_000, 10_000 + before)
-    previous = manifest_of(markets={market_id(number): ("open",) for number in known})
+    public = {*map(market_id, known)}
     new = (public_market(number, created_at=time) for number, time in appeared.items())
     try:
-        refuse_growth(Catalog([*map(public_market, known), *new], as_of=NOW, hidden=0), previous, excused)
+        refuse_growth(catalog_of(*map(public_market, known), *new), public, NOW, excused)
     except GuardError as error:
         return str(error)
     return None

@@ -18,7 +18,7 @@ from generator.tree.folder import locked
 from tests.builder.test_part_staging import EARLIER, MARKETS, VersionedSite, assert_as_fresh, edited
 from tests.support.campaigns import rounds
 from tests.support.deaths import dying
-from tests.support.sites.builds import NOW, OTHER_BUILDS
+from tests.support.sites.builds import NOW, OTHER_BUILDS, manifest_in
 from tests.support.sites.rows import (
     insert_category,
     insert_fx_member,
@@ -147,17 +147,17 @@ class History:
         """Another program's bytes, in a file that builds may replace."""
         path = self.mutable()
         path.write_bytes(b"{}")
-        self._edits += keys.is_detail(self.site.key(path))
+        self._edits += keys.is_detail(path.relative_to(self.site.output).as_posix())
 
     def detail(self) -> Path:
         found = [path for place in (keys.DETAILS, keys.SLUGS) for path in (self.site.output / place).rglob("*.json")]
         return self.chance.choice(sorted(found) or [self.mutable()])
 
     def mutable(self) -> Path:
-        return self._one_of(self.site.manifest().objects)
+        return self._one_of(manifest_in(self.site.output).objects)
 
     def whole_list(self) -> Path:
-        return self._one_of(f"{keys.LISTS}/{name}" for name in self.site.manifest().lists())
+        return self._one_of(f"{keys.LISTS}/{name}" for name in manifest_in(self.site.output).lists())
 
     def _one_of(self, places: Iterable[str]) -> Path:
         return self.chance.choice([path for key in sorted(places) if (path := self.site.output / key).exists()])
@@ -167,7 +167,8 @@ class History:
 
     def set(self) -> None:
         """Change a setting that shapes details, or one that they have nothing to do with."""
-        choices = {"detail.recent_fills": (1, 50), "fills_window_step": ("0 s", "1 h")}
+        searches = ("off", "title", "title+description")
+        choices = {"detail.recent_fills": (1, 50), "fills_window_step": ("0 s", "1 h"), "search": searches}
         key = self.chance.choice([*choices, "cursor.lifetime"])
         self.settings[key] = self.chance.choice(choices.get(key, ("6 h", "1 h")))
 

@@ -15,11 +15,11 @@ from sqlalchemy.engine import Engine
 from generator.builder.part_staging import DetailCounts
 from generator.models import replaced
 from generator.publish import withdrawal
-from generator.tree import blocklist, files, fingerprints
+from generator.tree import files, fingerprints
 from generator.tree.folder import locked
 from tests.builder.test_part_staging import VersionedSite, assert_as_fresh
-from tests.support.sites.builds import NOW
-from tests.support.sites.rows import insert_category, insert_fx_member, insert_market, market_id, tell_row_versions
+from tests.support.sites.builds import block
+from tests.support.sites.rows import insert_category, insert_market, market_id, tell_row_versions
 
 MARKETS: Final = 20
 #: The relation that a statement reads, and how statements begin that read no rows.
@@ -103,13 +103,6 @@ def test_a_market_that_closes_by_the_clock_is_read_then(site: VersionedSite) -> 
     assert read(site, later=-30)["rows"] == MARKETS, "nothing is known of what an earlier clock shows"
 
 
-def test_a_detail_that_was_lost_is_made_again_of_its_row(site: VersionedSite) -> None:
-    site.build()
-    site.path(3).unlink()
-    assert read(site)["rows"] == 1
-    assert site.path(3).exists()
-
-
 def test_while_an_id_is_not_unique_everything_is_read_and_each_row_reported_once(site: VersionedSite) -> None:
     site.build(**GUARDS)
     insert_market(site.database, 3, detail_version=1)
@@ -126,15 +119,6 @@ def test_an_id_that_no_statement_can_name_has_everything_read(site: VersionedSit
 
 
 # ── false versions ────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def test_an_audit_finds_honest_versions_true(site: VersionedSite) -> None:
-    insert_fx_member(site.database, market_id=market_id(2))
-    site.edit(3, slug="three", description="Rules", resolution="YES", status="resolved")
-    site.build(**EXTENDED)
-    found = site.build(source__audit=1, **EXTENDED)
-    assert found.details == DetailCounts(read=MARKETS, audited=MARKETS)
-    assert [remark for remark in found.remarks if remark.topic == "false_version"] == []
 
 
 LIES: Final[dict[str, str]] = {
@@ -173,10 +157,9 @@ def test_nothing_of_a_market_that_was_taken_down_or_withdrawn_is_kept(site: Vers
         insert_category(site.database, f"Secret {number}", 1, market_id=market_id(number))
     site.build(**EXTENDED)
     assert [kept_of(site).count(b"Secret %d" % number) > 0 for number in (3, 4)] == [True, True]
+    block(site.output, market_id(3))
     with locked(site.output) as folder:
-        blocked = blocklist.load(folder).decided([market_id(3)], is_blocked=True, now=NOW)
-        folder.save(blocklist.KEY, blocked.encoded())
-        withdrawal.from_folder(folder, blocked.ids(), site.config().cursor.lifetime)
+        withdrawal.from_folder(folder, [market_id(3)], site.config().cursor.lifetime)
     assert [kept_of(site).count(b"Secret %d" % number) > 0 for number in (3, 4)] == [False, True]
     assert read(site, **EXTENDED)["rows"] == 1, "it is in the database, and blocked"
     assert [kept_of(site).count(b"Secret %d" % number) > 0 for number in (3, 4)] == [False, True]

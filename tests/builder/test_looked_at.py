@@ -3,7 +3,6 @@
 It opens the details and the dump only where something changed; the audit of versions is left out here.
 """
 
-import os
 import shutil
 import sqlite3
 from collections.abc import Iterator
@@ -14,21 +13,17 @@ from typing import Any, Final
 import pytest
 
 from generator.api import keys
-from generator.api.downloads import DumpHead
 from generator.builder.inspection import excerpts
 from generator.errors import OutputError
-from generator.progress import Silent
-from generator.tree import files
 from tests.builder.test_part_staging import MARKETS, VersionedSite, assert_as_fresh
 from tests.support.campaigns import IS_FULL
 from tests.support.opened_files import opened_below
+from tests.support.sites.builds import dump_head
 from tests.support.sites.rows import insert_market, market_id
 
 #: Ids in as many folders.
 IDS: Final = [f"{number:02x}000000-0000-4000-8000-000000000000" for number in range(0, 250, 10)]
 EXCERPTED: Final = [market_id(number) for number in range(1_000, 1_000 + excerpts.EXCERPTS)]
-#: Where the excerpts of the page begin.
-EXCERPTS: Final = b'"excerpts":['
 SETTINGS: Final[dict[str, Any]] = {"dumps__ndjson": True, "feeds__enabled": True}
 
 
@@ -44,33 +39,6 @@ def site(database: sqlite3.Connection, tmp_path: Path, request: pytest.FixtureRe
     return site
 
 
-@contextmanager
-def looked_at() -> Iterator[list[str]]:
-    """The markets whose details the block looks at."""
-    found = list[str]()
-    real = os.stat
-
-    def noted(path: Any, **options: Any) -> os.stat_result:
-        if isinstance(path, str) and path.endswith(".json") and keys.DETAILS in path:
-            found.append(Path(path).stem)
-        return real(path, **options)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(os, "stat", noted)
-        yield found
-
-
-def test_no_file_of_a_detail_is_looked_at_where_nothing_changed(site: VersionedSite) -> None:
-    path = site.output / keys.detail(IDS[3])
-    path.write_bytes(b"{}")
-    with looked_at() as found:
-        site.build()
-    assert (found, path.read_bytes()) == ([], b"{}")
-    with looked_at() as found:
-        site.build(full=True)
-    assert_as_fresh(site)
-
-
 @pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("variant", ["core", "extended"])
 @pytest.mark.parametrize("is_whole", [True, False], ids=["a folder", "a file"])
@@ -82,24 +50,6 @@ def test_what_was_lost_is_made_again(site: VersionedSite, variant: str, *, is_wh
     shutil.rmtree(path.parent) if is_whole else path.unlink()
     assert site.build(**settings).details.read == lost
     assert_as_fresh(site, **settings)
-
-
-class Losing(Silent):
-    """Loses a file while what follows the details is made."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-
-    def expect(self, steps: int) -> None:  # noqa: ARG002 - any
-        self._path.unlink(missing_ok=True)
-
-
-def test_a_file_that_was_lost_while_a_build_ran_is_missed_by_the_next_one(site: VersionedSite) -> None:
-    path = site.output / keys.detail(IDS[3])
-    site.build(progress=Losing(path))
-    assert not path.exists()
-    site.build()
-    assert_as_fresh(site)
 
 
 def test_a_link_in_place_of_a_folder_of_details_is_refused(site: VersionedSite) -> None:
@@ -138,43 +88,17 @@ def whole_site(database: sqlite3.Connection, tmp_path: Path) -> VersionedSite:
     return site
 
 
-def dump_of(site: VersionedSite) -> str:
-    return DumpHead.model_validate_json((site.output / keys.head(keys.DUMPS)).read_bytes()).ndjson.key
-
-
-def page(site: VersionedSite) -> bytes:
-    return (site.output / files.INSPECTION).read_bytes()
-
-
 def test_what_changed_is_opened_alone_and_nothing_where_nothing_did(whole_site: VersionedSite) -> None:
-    dump = dump_of(whole_site)
+    dump = dump_head(whole_site.output).ndjson.key
     for is_touched in (False, True):
         if is_touched:
             (whole_site.output / dump).write_bytes((whole_site.output / dump).read_bytes())
         with opened(whole_site) as found:
             whole_site.build(**SETTINGS)
-        assert (found, dump_of(whole_site)) == ([], dump)
+        assert (found, dump_head(whole_site.output).ndjson.key) == ([], dump)
     whole_site.trade(1)
     whole_site.edit(1, volume=99.0)
     with opened(whole_site) as found:
         whole_site.build(**SETTINGS)
     assert {*found} == {market_id(1), dump}
-    assert dump_of(whole_site) != dump
-
-
-def test_a_full_build_opens_everything_and_the_page_is_the_same(whole_site: VersionedSite) -> None:
-    before, dump = page(whole_site), dump_of(whole_site)
-    (whole_site.output / dump).write_bytes(bytes((whole_site.output / dump).stat().st_size))
-    with opened(whole_site) as found:
-        whole_site.build(later=0, full=True, **SETTINGS)
-    assert {*found} == {*map(market_id, range(MARKETS)), dump}
-    assert page(whole_site).partition(EXCERPTS)[1:] == before.partition(EXCERPTS)[1:]
-
-
-def test_a_market_that_goes_or_comes_is_told_though_no_detail_changed(whole_site: VersionedSite) -> None:
-    dumps = [dump_of(whole_site)]
-    for is_listed in (False, True):
-        whole_site.edit(2, is_listed=is_listed)
-        whole_site.build(**SETTINGS, guards__max_shrink=1)
-        dumps.append(dump_of(whole_site))
-    assert dumps[0] == dumps[2] != dumps[1]
+    assert dump_head(whole_site.output).ndjson.key != dump

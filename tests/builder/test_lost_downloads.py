@@ -10,11 +10,11 @@ from typing import Final
 import pytest
 
 from generator.api import keys
-from generator.api.downloads import ChangesHead, DumpHead
+from generator.api.downloads import ChangesHead
 from generator.builder.report import Report
 from generator.config.settings import Config
 from generator.tree import files
-from tests.support.sites.builds import AS_OF, build_now, make_config
+from tests.support.sites.builds import AS_OF, build_now, dump_head, make_config
 from tests.support.sites.rows import insert_market, market_id
 
 
@@ -28,8 +28,7 @@ def settings(tmp_path: Path, database: sqlite3.Connection) -> Config:
 
 
 def dump_of(output: Path) -> Path:
-    head = DumpHead.model_validate_json((output / keys.head(keys.DUMPS)).read_bytes())
-    return output / head.ndjson.key
+    return output / dump_head(output).ndjson.key
 
 
 LOSSES: Final[dict[str, Callable[[Path], object]]] = {

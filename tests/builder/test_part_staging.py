@@ -8,6 +8,7 @@ import stat
 import zlib
 from collections.abc import Callable, Mapping
 from datetime import timedelta
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any, Final
@@ -29,22 +30,26 @@ from generator.progress import SILENT, Progress
 from generator.source.fill_windows import EarlierCounts
 from generator.source.queries import EVERYTHING
 from generator.source.reader import open_reader
-from generator.tree import files, fingerprints, manifest_file
-from generator.tree.fingerprints import Made
+from generator.tree import files, fingerprints
+from generator.tree.fingerprints import MadeOf
 from generator.tree.folder import Output, locked
-from generator.tree.manifest import Manifest
 from tests.support import limits
 from tests.support.deaths import dying
 from tests.support.project import ROOT
-from tests.support.sites.builds import AS_OF, VARIANTS, build_now, lasting, make_config, tells_of_earlier_builds
+from tests.support.sites.builds import (
+    AS_OF,
+    VARIANTS,
+    build_now,
+    lasting,
+    make_config,
+    tells_of_earlier_builds,
+)
 from tests.support.sites.builds import files as every_file
-from tests.support.sites.rows import insert_fill, insert_market, insert_order, insert_point, market_id
+from tests.support.sites.rows import insert_fill, insert_whole_market, market_id
 
 MARKETS: Final = 7
 #: What has no part in details takes a tenth of the time of a build.
 QUICK: Final = {"source__audit": 0, "layout": "chunks", "dumps__ndjson": False, "feeds__enabled": False}
-#: By default, fills leave on the hour.
-EXACT: Final[dict[str, Any]] = {"fills_window_step": "0 s"}
 EARLIER: Final = "2026-01-15 00:00:00.000000"
 
 
@@ -60,10 +65,7 @@ class VersionedSite:
             self.add(number)
 
     def add(self, number: int) -> None:
-        insert_market(self.database, number, detail_version=1)
-        insert_order(self.database, market_id=market_id(number))
-        insert_fill(self.database, number, market_id=market_id(number))
-        insert_point(self.database, EARLIER, market_id=market_id(number))
+        insert_whole_market(self.database, number, detail_version=1)
 
     def edit(self, number: int, **columns: Any) -> None:
         names = ", ".join(f"{name} = ?" for name in columns)
@@ -98,14 +100,6 @@ class VersionedSite:
 
     def path(self, number: int) -> Path:
         return self.output / keys.detail(market_id(number))
-
-    def key(self, path: Path) -> str:
-        return path.relative_to(self.output).as_posix()
-
-    def manifest(self) -> Manifest:
-        found = manifest_file.read(self.output)
-        assert found
-        return found
 
     def detail(self, number: int) -> Any:
         return json.loads(self.path(number).read_bytes())
@@ -145,17 +139,6 @@ def test_only_another_version_has_a_market_read_and_another_row_gives_it_a_new_m
     assert samples == {(("by", name),): value for name, value in run["details"].items()}
 
 
-def test_a_fill_that_enters_or_leaves_the_window_of_24_hours_changes_the_market_object_alone(
-    versioned_site: VersionedSite,
-) -> None:
-    versioned_site.trade(3, created_at="2026-01-30 12:10:00.000000")
-    versioned_site.trade(4, created_at="2026-01-31 12:08:00.000000")
-    versioned_site.build(**EXACT)
-    assert [versioned_site.detail(number)["market"]["fills24h"] for number in (3, 4)] == [1, 0]
-    assert versioned_site.build(later=30, **EXACT).details == DetailCounts(updated=2, kept=MARKETS - 2)
-    assert [versioned_site.detail(number)["market"]["fills24h"] for number in (3, 4)] == [0, 1]
-
-
 def test_in_chunks_fills_leave_the_window_together_at_the_full_hour(versioned_site: VersionedSite) -> None:
     versioned_site.trade(3, created_at="2026-01-30 12:01:00.000000")
     versioned_site.trade(4, created_at="2026-01-30 12:59:00.000000")
@@ -167,14 +150,6 @@ def test_in_chunks_fills_leave_the_window_together_at_the_full_hour(versioned_si
     assert versioned_site.build(later=1).details == DetailCounts(updated=2, kept=MARKETS - 2)
     assert [versioned_site.detail(number)["market"]["fills24h"] for number in (3, 4)] == [0, 0]
     assert_as_fresh(versioned_site)
-
-
-def test_another_step_counts_anew_and_reads_everything(versioned_site: VersionedSite) -> None:
-    versioned_site.trade(3, created_at="2026-01-30 12:10:00.000000")
-    versioned_site.build(later=30, **EXACT)
-    assert versioned_site.detail(3)["market"]["fills24h"] == 0
-    assert versioned_site.read(later=1) == MARKETS
-    assert versioned_site.detail(3)["market"]["fills24h"] == 1
 
 
 def test_any_other_version_counts_and_null_is_never_known(built: VersionedSite) -> None:
@@ -194,19 +169,14 @@ def test_an_id_that_is_no_text_or_invalid_utf_8_costs_its_row_and_not_the_build(
     assert found.details == DetailCounts(kept=MARKETS - 3)
 
 
-def test_without_the_column_everything_is_read_and_nothing_remembered(built: VersionedSite) -> None:
-    assert (built.output / files.FINGERPRINTS).exists()
-    built.database.execute("ALTER TABLE markets DROP COLUMN detail_version")
-    assert built.read() == MARKETS
-    assert not (built.output / files.FINGERPRINTS).exists()
-
-
 def sent(site: VersionedSite) -> list[int]:
     """The markets whose details another machine would send for a build now."""
     numbers = {market_id(number): number for number in range(MARKETS)}
     config, now = site.config(), forms.instant(AS_OF + timedelta(minutes=site.minutes))
     with locked(site.output) as folder, open_reader(config, Quarantine()) as reader:
-        last = LastDetails.load(folder, folder.manifest(), last_details.shape_of(config), now)
+        built = folder.manifest()
+        assert built
+        last = LastDetails.load(folder, built.objects, built.as_of, last_details.shape_of(config))
         work = PartWork(config, folder, reader.survey(), last, Sample(0, 0), frozenset(), AS_OF, now)
         (part,) = work.survey.parts(MARKETS)
         rendered = part_rendering.render(work.task(part, is_remote=True), reader.reporting_to)
@@ -247,31 +217,34 @@ def test_an_updated_checkout_which_keeps_its_version_is_another_program(tmp_path
         (root / name).write_text("# changed")
         digests.append(program.digest(*packages, root=root))
     assert len({*digests}) == len(digests)
-    (root / "publish/run.py").write_text("# changed")
+    (root / "publish/plan.py").write_text("# changed")
     assert program.digest(*packages, root=root) == digests[-1], "it makes no detail"
 
 
 def test_another_version_of_what_encodes_or_writes_gives_details_another_shape(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
-    def of_another_process() -> str:
-        program.maker.cache_clear()
-        return shape(tmp_path)
-
     request.addfinalizer(program.maker.cache_clear)
-    found = [of_another_process()]
-    monkeypatch.setattr("pydantic_core.__version__", "99.0")
-    found.append(of_another_process())
-    monkeypatch.setattr("platform.python_version_tuple", lambda: ("3", "99", "0"))
-    found.append(of_another_process())
-    monkeypatch.setattr("zlib.ZLIB_RUNTIME_VERSION", "9.9")
-    found.append(of_another_process())
-    for package in ("arro3_core", "arro3_io", "numpy"):
-        (tmp_path / f"{package}-99.0.dist-info").mkdir()
-        (tmp_path / f"{package}-99.0.dist-info/METADATA").write_text(f"Name: {package}\nVersion: 99.0\n")
-        monkeypatch.syspath_prepend(tmp_path)
-        found.append(of_another_process())
-    assert len({*found}) == len(found) == 7
+    monkeypatch.syspath_prepend(tmp_path)
+    changes: list[Callable[[], object]] = [
+        lambda: None,
+        lambda: monkeypatch.setattr("pydantic_core.__version__", "99.0"),
+        lambda: monkeypatch.setattr("platform.python_version_tuple", lambda: ("3", "99", "0")),
+        lambda: monkeypatch.setattr("zlib.ZLIB_RUNTIME_VERSION", "9.9"),
+        *(partial(install, tmp_path, package) for package in ("arro3_core", "arro3_io", "numpy")),
+    ]
+    found = set[str]()
+    for change in changes:
+        change()
+        program.maker.cache_clear()
+        found.add(shape(tmp_path))
+    assert len(found) == len(changes)
+
+
+def install(folder: Path, package: str) -> None:
+    """Have the folder say that it has a later version of a package."""
+    (folder / f"{package}-99.0.dist-info").mkdir()
+    (folder / f"{package}-99.0.dist-info/METADATA").write_text(f"Name: {package}\nVersion: 99.0\n")
 
 
 def test_another_schema_or_server_counts_as_another_database_and_another_password_as_the_same(tmp_path: Path) -> None:
@@ -293,18 +266,9 @@ def replaced_by_link(path: Path) -> None:
 
 
 LOSSES: Final[dict[str, Callable[[Path], object]]] = {"lost": Path.unlink, "a link": replaced_by_link}
+
+
 EDITS: Final[dict[str, Callable[[Path], object]]] = {"cut": lambda path: os.truncate(path, 10), "edited": edited}
-
-
-@pytest.mark.campaign(short=1)
-@pytest.mark.parametrize("prob", [0.5, 0.25], ids=["same row", "another row"])
-def test_a_detail_that_was_lost_is_read_and_written_again(built: VersionedSite, prob: float) -> None:
-    for number, lose in enumerate(LOSSES.values()):
-        lose(built.path(number))
-        built.edit(number, prob=prob)
-    assert built.build(later=0).details == DetailCounts(read=len(LOSSES), kept=MARKETS - len(LOSSES))
-    assert_as_fresh(built)
-    assert built.read(later=0) == 0
 
 
 def test_what_somebody_edits_in_a_detail_is_noticed_by_a_full_build_or_where_the_detail_changes(
@@ -319,40 +283,6 @@ def test_what_somebody_edits_in_a_detail_is_noticed_by_a_full_build_or_where_the
     assert built.build().details == DetailCounts(read=1, kept=MARKETS - 1), "nothing is made of a damaged body"
     assert built.build(full=True).details == DetailCounts(read=MARKETS)
     assert_as_fresh(built)
-
-
-TOUCHES: Final[dict[str, Callable[[Path, Path], object]]] = {
-    "linked, as by cp -al": lambda path, aside: aside.hardlink_to(path),
-    "copied": lambda path, aside: Path(shutil.copy2(path, aside)).replace(path),
-    "closed": lambda path, _: path.chmod(0o600),
-}
-
-
-@pytest.mark.campaign(short=1)
-@pytest.mark.parametrize("touch", TOUCHES)
-def test_a_detail_that_was_touched_is_kept_and_a_full_build_lets_all_read_it_again(
-    built: VersionedSite, touch: str
-) -> None:
-    before, mode = every_file(built.output), built.path(0).stat().st_mode
-    for number in range(MARKETS):
-        TOUCHES[touch](built.path(number), built.folder / f"{number}")
-    assert built.build(later=0).details == DetailCounts(kept=MARKETS)
-    assert every_file(built.output) == before
-    built.build(later=0, full=True)
-    assert {built.path(number).stat().st_mode for number in range(MARKETS)} == {mode}
-
-
-def test_a_folder_that_lost_what_its_details_were_made_of_is_read_again(built: VersionedSite) -> None:
-    now = forms.instant(AS_OF + timedelta(minutes=built.minutes))
-    shape_now = last_details.shape_of(built.config())
-    with locked(built.output) as folder:
-        assert LastDetails.load(folder, folder.manifest(), shape_now, now).known
-        place = built.output / files.FINGERPRINTS
-        of_another_build = place.read_bytes().replace(now.encode(), b"2026-01-31T00:00:00.000Z")
-        for content in (None, b"", b"{", of_another_build):
-            place.unlink() if content is None else place.write_bytes(content)
-            assert not LastDetails.load(folder, folder.manifest(), shape_now, now).known
-    assert built.read() == MARKETS
 
 
 def test_a_build_that_was_killed_before_its_manifest_was_complete_is_not_trusted(built: VersionedSite) -> None:
@@ -438,7 +368,7 @@ def test_an_audit_counts_the_fills_of_its_sample_too(built: VersionedSite) -> No
     assert built.detail(3)["market"]["fills24h"] == 0
 
 
-def made(output: Path) -> Mapping[str, Made]:
+def made(output: Path) -> Mapping[str, MadeOf]:
     found = fingerprints.load(Output(output, output))
     return found.details if found else {}
 

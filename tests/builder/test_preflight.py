@@ -8,7 +8,7 @@ from typing import Final
 
 import pytest
 
-from generator.builder import link_check
+from generator.builder import notices
 from generator.builder.preflight import BuildCheck, of_detail_versions
 from generator.markets.slugs import SiteKeys
 from generator.progress import SILENT
@@ -190,7 +190,7 @@ def said(market_url: str | None, *numbers: int, has_keys: bool = True, count: in
     """What is said if the markets of these numbers have keys."""
     naming = Naming(site_keys=SiteKeys({market_id(number): str(number) for number in numbers}, {}))
     catalog = Catalog(map(public_market, range(1, count + 1)), as_of=NOW, hidden=0, naming=naming)
-    return [str(finding) for finding in link_check.findings(market_url, catalog, has_keys=has_keys)]
+    return [str(finding) for finding in notices.of_links(market_url, catalog, has_keys=has_keys)]
 
 
 def test_nothing_is_said_where_links_have_all_that_they_need() -> None:

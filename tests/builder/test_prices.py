@@ -11,7 +11,6 @@ import pytest
 from generator.api import keys, prices
 from generator.builder.notices import Topic
 from generator.config.settings import Config
-from generator.models import replaced
 from tests.support.sites.builds import AS_OF, NOW, build_now, make_config
 from tests.support.sites.rows import insert_fx_member, insert_market, market_id
 
@@ -33,13 +32,11 @@ def shown(settings: Config) -> dict[str, Any]:
     return found
 
 
-def test_it_has_open_listed_markets_and_no_members_of_fx_families(settings: Config) -> None:
+def test_it_has_open_listed_markets_of_no_fx_family_and_an_idle_build_leaves_it_as_it_is(
+    settings: Config, database: sqlite3.Connection
+) -> None:
     build_now(settings)
     assert [market["id"] for market in shown(settings)["markets"]] == [market_id(1), market_id(5)]
-
-
-def test_an_idle_build_leaves_it_as_it_is(settings: Config, database: sqlite3.Connection) -> None:
-    build_now(settings)
     before = (settings.output / keys.PRICES).stat().st_mtime_ns
     database.execute("UPDATE markets SET question = 'Another?'")
     build_now(settings, LATER)
@@ -60,10 +57,3 @@ def test_one_that_is_too_large_goes_with_a_remark(settings: Config, monkeypatch:
     (remark,) = (remark for remark in report.remarks if remark.topic == Topic.NO_PRICES)
     assert remark.key == keys.PRICES
     assert "prices_file" in remark.remedy
-
-
-def test_a_site_may_have_none(settings: Config) -> None:
-    build_now(settings)
-    report = build_now(replaced(settings, prices_file=False))
-    assert not (settings.output / keys.PRICES).exists()
-    assert report.remarks == []

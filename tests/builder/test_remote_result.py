@@ -21,26 +21,21 @@ from generator.errors import ClusterError
 from generator.findings import Finding
 from generator.markets.columns import NAMES, Columns
 from generator.markets.fills import NO_TRADES, Trades
-from generator.markets.market import Fingerprint, Market
+from generator.markets.market import Fingerprint
 from generator.markets.quarantine import Quarantine
 from generator.source.queries import EVERYTHING
 from generator.source.survey import Facts
 from generator.tree import manifest
-from generator.tree.fingerprints import Made
+from generator.tree.fingerprints import MadeOf
 from tests.support.sites.builds import AS_OF, NOW
-from tests.support.sites.rows import market_id
+from tests.support.sites.rows import market_id, public_market
 
 FIRST, SECOND, BLOCKED = market_id(1), market_id(2), market_id(4)
-MARKET = Market(
-    id=FIRST, body='{"question":"Ünder \\"10\\"?"}'.encode(), status="open", resolution=None, slug="ten", volume=0.1,
-    close_time="2026-03-01T12:00:00.000Z", created_at="2026-01-01T12:00:00.000Z", resolved_at=None,
-    last_activity_at="2026-01-01T12:00:00.000Z", trader_count=1, fills24h=2, accepting_bets=True,
-    has_visible_question=True, fx=None, categories=("crypto", "a-b--0123456789"), has_early_outcome=False,
-    has_bidi_override=False, hides_characters=False, mixes_scripts=False,
-    words=("under", "10"), fingerprint=Fingerprint("v", "m"), until="",
-)  # fmt: skip
+MARKET = public_market(1, question='Ünder "10"?', volume=0.1, close_time="2026-03-01 12:00:00")._replace(
+    slug="ten", categories=("crypto", "a-b--0123456789"), words=("under", "10"), fingerprint=Fingerprint("v", "m")
+)
 BODY = b'{"market":"\xc3\xbc"}\n'
-MADE = Made("v", "m", len(BODY), 2, "")
+MADE = MadeOf("v", "m", len(BODY), 2, "")
 READ = ReadDetail(
     FIRST, "ten", BODY, manifest.digest(keys.detail(FIRST), BODY), len(BODY), MADE,
     is_thinned=False, is_audited=False, has_findings=False,
@@ -132,24 +127,29 @@ def point(market: str, month: int) -> tuple[str, str, float]:
 #: Both markets were read.
 READ_BOTH = part(markets=Columns.of([MARKET, MARKET._replace(id=SECOND, slug=SLUGS[SECOND])]))
 HELD = HeldRows("v", closed_at=closing(MARKET))
-POINTS = ((FIRST, 1), (SECOND, 1), (FIRST, 2))
-ROWS = records_of(*(point(*one) for one in POINTS))
+ROWS = records_of(point(FIRST, 1), point(SECOND, 1), point(FIRST, 2))
 SIZE = len(ROWS) // 3
 BACKWARDS = records_of(*((FIRST, f"2026-01-0{day}T00:00:00.000Z", 0.5) for day in (2, 1)))
 JANUARY = SpoolSegment("history", "2026-01", FIRST, SECOND, 0, 2 * SIZE)
 FEBRUARY = SpoolSegment("history", "2026-02", FIRST, FIRST, 2 * SIZE, SIZE)
 
 
-def with_histories(*segments: SpoolSegment, rows: bytes = ROWS) -> bytes:
-    entries = {FIRST: HELD, SECOND: HELD}
-    found = NewHistories(is_first=True, entries=entries, segments=[*segments])
-    return remote_result.encoded(replace(READ_BOTH, histories=found, spool=BytesIO(rows)))
+CANDLE = LaterRow("candles/day", "2026-01-31T00:00:00.000Z", (None, None, None, None, 1e300, 1))
+CLOSE = LaterRow("closes", "2026-03-01T12:00:00.000Z", (0.5, None, None))
 
 
-def test_rows_of_histories_arrive_as_they_were_collected() -> None:
-    found = remote_result.parsed(with_histories(JANUARY, FEBRUARY), SLUGS, replace(TASK, histories=LastHistories()))
+def arrived(*segments: SpoolSegment, rows: bytes = b"", held: HeldRows = HELD) -> RenderedPart:
+    """What arrives of a part with histories."""
+    found = NewHistories(is_first=True, entries={FIRST: held, SECOND: held}, segments=[*segments])
+    sent = remote_result.encoded(replace(READ_BOTH, histories=found, spool=BytesIO(rows)))
+    return remote_result.parsed(sent, SLUGS, replace(TASK, histories=LastHistories()))
+
+
+def test_rows_of_histories_arrive_as_they_were_collected_and_those_that_are_not_over_too() -> None:
+    held = HELD._replace(later=(CANDLE,), close=(CLOSE,))
+    found = arrived(JANUARY, FEBRUARY, rows=ROWS, held=held)
     assert found.histories
-    assert found.histories.segments == [JANUARY, FEBRUARY]
+    assert (found.histories.segments, found.histories.entries) == ([JANUARY, FEBRUARY], {FIRST: held, SECOND: held})
     assert found.spool
     assert found.spool.read() == ROWS
 
@@ -179,23 +179,7 @@ def test_rows_of_histories_that_nobody_asked_for_are_refused(
     segments: tuple[SpoolSegment, ...], rows: bytes, reason: str
 ) -> None:
     with pytest.raises(ClusterError, match=reason):
-        remote_result.parsed(with_histories(*segments, rows=rows), SLUGS, replace(TASK, histories=LastHistories()))
-
-
-CANDLE = LaterRow("candles/day", "2026-01-31T00:00:00.000Z", (None, None, None, None, 1e300, 1))
-CLOSE = LaterRow("closes", "2026-03-01T12:00:00.000Z", (0.5, None, None))
-
-
-def with_later(held: HeldRows) -> bytes:
-    found = NewHistories(is_first=True, entries={FIRST: held, SECOND: held})
-    return remote_result.encoded(replace(READ_BOTH, histories=found, spool=BytesIO()))
-
-
-def test_rows_that_are_not_over_arrive_as_they_were_collected() -> None:
-    held = HELD._replace(later=(CANDLE,), close=(CLOSE,))
-    found = remote_result.parsed(with_later(held), SLUGS, replace(TASK, histories=LastHistories())).histories
-    assert found
-    assert found.entries == {FIRST: held, SECOND: held}
+        arrived(*segments, rows=rows)
 
 
 @pytest.mark.parametrize(
@@ -216,7 +200,7 @@ def test_rows_that_are_not_over_arrive_as_they_were_collected() -> None:
 )
 def test_a_row_that_a_later_build_could_not_put_into_the_files_is_refused(held: HeldRows) -> None:
     with pytest.raises(ClusterError, match=r"later rows|not those of their market"):
-        remote_result.parsed(with_later(held), SLUGS, replace(TASK, histories=LastHistories()))
+        arrived(held=held)
 
 
 @pytest.mark.parametrize("number", [float("nan"), float("inf"), 1e400])

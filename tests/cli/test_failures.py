@@ -60,6 +60,12 @@ def _nothing(_: PublishedSite) -> None:
 NOWHERE: Final = {"publish.endpoint_url": ""}
 #: What is wrong, by name: for which commands, what is done to the site, with which settings, and what is said.
 FAILURES: Final[dict[str, tuple[set[str], Callable[[PublishedSite], object], dict[str, str], str]]] = {
+    "a setting that does not exist": (
+        {*COMMANDS}, _nothing, {"scedule": "5"}, "--set scedule: unknown setting; did you mean schedule?",
+    ),
+    "a configuration that is not YAML": (
+        {*COMMANDS}, lambda site: (site.folder / "config.yaml").write_text("source: ["), {}, "config.yaml:1:",
+    ),
     "a missing database": (
         READS_DATABASE - {"demo"}, _nothing, {"source__url": "sqlite:///no.db"},
         "no such database file; set source.url to your database",
@@ -111,19 +117,6 @@ def published_site(published_site: PublishedSite, monkeypatch: pytest.MonkeyPatc
     return published_site
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_a_setting_that_does_not_exist(published_site: PublishedSite, command: str) -> None:
-    result = published_site.run(command, *COMMANDS[command], scedule="5")
-    assert (result.exit_code, result.stdout) == (1, "")
-    assert result.stderr == "error: --set scedule: unknown setting; did you mean schedule?\n"
-
-
-@pytest.mark.parametrize("command", COMMANDS)
-def test_a_configuration_that_is_not_yaml(published_site: PublishedSite, command: str) -> None:
-    (published_site.folder / "config.yaml").write_text("source: [")
-    assert published_site.run(command, *COMMANDS[command]).stderr.startswith("error: config.yaml:1:")
-
-
 @pytest.mark.parametrize(
     ("kind", "command"), [(kind, command) for kind, (commands, *_) in FAILURES.items() for command in sorted(commands)]
 )
@@ -136,7 +129,7 @@ def test_a_failure_is_one_sentence_with_a_remedy(published_site: PublishedSite, 
     assert len(sentences) == 1, result.stderr
     assert result.stderr.strip().splitlines()[-1].startswith(("error: ", "  "))
     # The sentence of `check` only counts the findings printed before it.
-    assert said in (result.stdout if command == "check" else result.stderr)
+    assert said in (result.output if command == "check" else result.stderr)
     assert [word for word in ("Traceback", "bug", "hunter2") if word in result.output] == []
 
 

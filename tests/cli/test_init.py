@@ -14,8 +14,10 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+from click.testing import CliRunner
 
 from generator.cli.init import Starter
+from generator.cli.main import main
 from generator.config import loader
 from generator.config.downloads import Dumps
 from generator.demo.database import seed
@@ -114,32 +116,24 @@ def test_a_user_whose_name_units_and_shells_would_misread_is_refused(tmp_path: P
     assert not (tmp_path / "site").exists()
 
 
-def test_a_user_without_a_name_is_written_by_number(tmp_path: Path) -> None:
-    options = ("--database", "sqlite", "--edge", "nginx", "--scheduler", "systemd")
-    # Whoever that is may be unable to read Python's own modules, so they are there before.
-    program = (
-        "import os, pwd; from generator.cli import init, main; "
-        "[*init.Starter('/', '/', 'x', 'sqlite', 'nginx', 'systemd').files()]; os.setuid(54321); main.main()"
-    )
-    tmp_path.chmod(0o777)
-    nameless = {
-        name: value for name, value in os.environ.items() if name not in {"LOGNAME", "USER", "LNAME", "USERNAME"}
-    }
-    if os.geteuid() != 0:
-        pytest.skip("only root can become a user without a name")
-    made = subprocess.run(
-        [sys.executable, "-c", program, "init", "site", *options],
-        cwd=tmp_path, env={**nameless, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert made.returncode == 0, made.stderr
-    assert "User=54321\n" in (tmp_path / "site/public-markets.service").read_text()
-
-
 def test_what_stands_where_the_folder_would_is_named(tmp_path: Path) -> None:
     (tmp_path / "site").touch()
     made = init(tmp_path / "site", "sqlite", "nginx", "cron")
     assert made.returncode == 1
     assert made.stderr.startswith("error: site is there already, and init overwrites nothing")
+
+
+def test_a_user_without_a_name_is_written_by_number(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def unknown(_: int) -> None:
+        raise KeyError
+
+    monkeypatch.setattr("pwd.getpwuid", unknown)
+    for name in ("LOGNAME", "USER", "LNAME", "USERNAME"):
+        monkeypatch.delenv(name, raising=False)
+    words = ("init", str(tmp_path / "site"), "--database", "sqlite", "--edge", "nginx", "--scheduler", "systemd")
+    made = CliRunner().invoke(main, words)
+    assert made.exit_code == 0, made.output
+    assert f"User={os.getuid()}\n" in (tmp_path / "site/public-markets.service").read_text()
 
 
 def test_where_nobody_can_be_asked_the_missing_option_is_named(tmp_path: Path) -> None:
@@ -152,23 +146,19 @@ def test_where_nobody_can_be_asked_the_missing_option_is_named(tmp_path: Path) -
     assert not (tmp_path / "site").exists()
 
 
-def test_on_a_terminal_what_was_not_given_is_asked(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("answer", "dumps"), [("", Dumps()), ("y", Dumps(parquet=True, fills=True))])
+def test_on_a_terminal_what_was_not_given_is_asked_and_trades_are_published_by_who_says_so(
+    tmp_path: Path, answer: str, dumps: Dumps
+) -> None:
     words = ("init", "site", "--scheduler", "cron")
-    code, printed, screen = commands.on_terminal(*words, cwd=tmp_path, answer="mysql\nsqlite\nnginx\n\n")
+    code, printed, screen = commands.on_terminal(*words, cwd=tmp_path, answer=f"mysql\nsqlite\nnginx\n{answer}\n")
     shown = screen.decode()
     assert code == 0, shown
     assert "Where the markets are (postgresql, sqlite, socialpredict): " in shown
     assert "What will serve readers (nginx, cloudflare, cloudfront): " in shown
     assert "Publish every trade for download, from which it can be told who traded [y/N]: " in shown
     assert printed.startswith("wrote 6 files into site/")
-    assert loader.load(tmp_path / "site/config.yaml", environ={}).dumps == Dumps()
-
-
-def test_trades_are_published_by_who_says_so(tmp_path: Path) -> None:
-    words = ("init", "site", "--scheduler", "cron", "--edge", "nginx")
-    code, _, screen = commands.on_terminal(*words, cwd=tmp_path, answer="sqlite\ny\n")
-    assert code == 0, screen.decode()
-    assert loader.load(tmp_path / "site/config.yaml", environ={}).dumps == Dumps(parquet=True, fills=True)
+    assert loader.load(tmp_path / "site/config.yaml", environ={}).dumps == dumps
 
 
 def test_the_units_of_the_docs_are_what_init_writes() -> None:

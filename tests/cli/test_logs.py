@@ -67,18 +67,6 @@ def test_every_line_of_every_command_is_json(published_site: PublishedSite, word
     assert result.exit_code == 0 or found[-1]["exit_code"] == result.exit_code
 
 
-def test_a_table_has_a_line_of_json_per_row(published_site: PublishedSite) -> None:
-    rows = {line["message"]: line for line in lines(published_site.done("plan", "--log-format", "json").stdout)}
-    assert rows["objects of a build"]["pages"] == f"{len(published_site.built()):,}"
-    assert rows["objects of a build"]["chunks"]
-
-
-def test_findings_of_check_are_json_with_their_weight(published_site: PublishedSite) -> None:
-    found = lines(published_site.done("check", "--log-format", "json").stdout)
-    assert {line["level"] for line in found} == {"fine", "warning", "result"}
-    assert not any(line["message"].startswith(("fine:", "warning:")) for line in found)
-
-
 def test_a_traceback_stays_within_its_line(published_site: PublishedSite) -> None:
     result = published_site.run("build", "--log-format", "json", "-v", "--set", "source.url=sqlite:///nowhere.db")
     failures = [line for line in lines(result.stderr) if line["level"] == "error"]

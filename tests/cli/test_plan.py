@@ -126,13 +126,6 @@ def test_plan_says_what_leaving_fills_cost_and_what_a_step_would_save(published_
     ]
 
 
-def test_plan_tells_in_json_what_one_changed_market_costs(published_site: PublishedSite) -> None:
-    lines = map(json.loads, plan("--log-format", "json", "--set", "layout=chunks").stdout.splitlines())
-    (line,) = [line for line in lines if line["message"].startswith("layout chunks: one changed market costs ")]
-    assert f" up to about {line['objects']:,} objects of some {line['bytes']:,} bytes, " in line["message"]
-    assert line["usd"].keys() == {"S3 + CloudFront", "R2"}
-
-
 @pytest.mark.parametrize(("text", "shown"), [("10M", "10,000,000"), ("250k", "250,000"), ("7", "7"), ("0", "0")])
 def test_readers_are_estimated_when_asked_for(published_site: PublishedSite, text: str, shown: str) -> None:
     output = plan("--reads", text).stdout
@@ -154,10 +147,6 @@ def test_downloads_are_estimated_when_asked_for_by_the_ways_that_files_can_take(
         "plus 100,000,000 downloads at R2, through a custom domain": ["0.00"] * 2,
     }
     assert not [line for line in lines if "of downloads (add" in line]
-
-
-def test_downloads_of_a_site_without_a_dump_cost_nothing(published_site: PublishedSite) -> None:
-    assert "download" not in plan("--downloads", "1k", "--set", "dumps.ndjson=false").stdout
 
 
 @pytest.mark.parametrize("text", ["", "M", "ten", "1.5M", "-1", "10T", "٣"])
@@ -241,9 +230,7 @@ def test_builds_with_few_changes_are_published_again(charged: PublishedSite) -> 
 def test_withdrawn_markets_disappear_although_the_guard_refuses(charged: PublishedSite) -> None:
     charged.done("publish")
     charged.edit(OPEN[0], approval="rejected")
-    result = charged.run("rebuild", "--as-of", hour(1), guards__max_monthly_cost="0")
-    assert result.exit_code == 3
-    assert "hidden markets were still withdrawn" in result.stderr
+    assert charged.run("rebuild", "--as-of", hour(1), guards__max_monthly_cost="0").exit_code == 3
     assert charged.traces(OPEN[0]) == []
 
 

@@ -3,7 +3,6 @@
 import re
 import subprocess
 from collections.abc import Mapping
-from pathlib import Path
 
 import pytest
 
@@ -40,19 +39,6 @@ def test_a_rebuild_ends_with_two_lines(published_site: PublishedSite) -> None:
         f"{objects - 2} unchanged, 0 deleted, 0 retained, 9 requests\n"
     )
     published_site.check()
-
-
-def test_a_takedown_and_its_undo(published_site: PublishedSite) -> None:
-    result = command(published_site, "takedown", market_id(FX))
-    assert result.returncode == 0
-    assert re.fullmatch(
-        rf"{market_id(FX)} blocked since \S+Z\n1 market is blocked\ngone from s3://markets/api and output: 1 market; "
-        r"caches and browsers keep copies until \S+Z at most\n",
-        result.stdout,
-    )
-    assert "output: nothing is left of the blocked markets\n" in result.stderr
-    assert published_site.traces(FX) == []
-    assert command(published_site, "takedown", "--undo", market_id(FX)).stdout == "0 markets are blocked\n"
 
 
 @pytest.mark.parametrize(
@@ -102,9 +88,3 @@ def test_on_a_terminal_nobody_who_is_sure_is_asked(published_site: PublishedSite
     code, _, shown = on_terminal(published_site, "takedown", *words)
     assert code == 0
     assert b"Remove" not in shown
-
-
-def test_a_relative_target_is_below_the_working_directory(published_site: PublishedSite) -> None:
-    published_site.target = "./www"
-    assert command(published_site, "publish").returncode == 0
-    assert files(Path("www")) == published_site.built()

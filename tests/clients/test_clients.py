@@ -191,11 +191,6 @@ def test_an_expired_walk_raises_if_asked_to() -> None:
     assert (raised.value.status, raised.value.path) == (400, "cursor")
 
 
-def test_a_cursor_that_is_refused_has_expired_whatever_the_words() -> None:
-    refused = httpx.Response(400, json={"error": "no", "details": [{"path": ["cursor"], "message": "is of no list"}]})
-    assert ids(Script(page("a", cursor="1"), refused, page("b")).client().markets()) == "ab"
-
-
 def test_a_walk_that_always_expires_ends() -> None:
     site = Played()
     site.answers = [Answer(one.status_code, {}, one.content) for one in [page("a", cursor="1"), expired()] * 9]
@@ -300,16 +295,6 @@ def test_what_is_cached_is_asked_for_conditionally() -> None:
         site.client(tries=1).build()
     assert ids(site.client(cache=None).markets()) == "b"
     assert "If-None-Match" not in site.asked[3].headers
-
-
-def test_a_cache_forgets_the_oldest() -> None:
-    cache = {str(number): ('"1"', b"") for number in range(100)}
-    answer = page("a")
-    answer.headers["ETag"] = '"1"'
-    ids(Script(answer).client(cache=cache).markets())
-    assert len(cache) == 100
-    assert "0" not in cache
-    assert [*cache][-1].startswith(BASE)
 
 
 def limited(pause: str | None = None, status: int = 429) -> Answer:

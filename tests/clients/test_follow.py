@@ -7,7 +7,6 @@ import logging
 import os
 import queue
 import signal
-import socket
 import sqlite3
 import subprocess
 import sys
@@ -19,7 +18,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import duckdb
-import httpx
 import pytest
 from hypothesis import given, settings
 
@@ -38,7 +36,6 @@ from public_markets_client import (
     changes,
 )
 from public_markets_client.changes import Change
-from public_markets_client.requester import MOST_BYTES
 from tests.clients.typescript.programs import Program
 from tests.downloads import states
 from tests.downloads.states import IDS, Feed, State
@@ -290,26 +287,6 @@ def test_who_reads_the_file_meanwhile_reads_a_whole_one(file_follower: Follower)
         assert reading.read() == states.text(FIRST)
 
 
-def test_a_file_that_is_too_long_is_not_read_to_its_end(file_follower: Follower) -> None:
-    pieces = iter([bytes(100)] * 50)
-
-    class Endless(httpx.SyncByteStream):
-        def __iter__(self) -> Iterator[bytes]:
-            return pieces
-
-    def answer(request: httpx.Request) -> httpx.Response:
-        if request.url.path == HEAD:
-            return httpx.Response(200, json={**file_follower.site.head, "dump": dump})
-        return httpx.Response(200, stream=Endless())
-
-    dump = file_follower.site.head["dump"] | {"size": 250}
-    with httpx.Client(transport=httpx.MockTransport(answer)) as http:
-        client = Client(file_follower.site.url, replace(IMPATIENT, tries=1), http)
-        with pytest.raises(ClientError, match="longer than the head says"):
-            [*client.follow(file_follower.store)]
-    assert len([*pieces]) == 50 - 2 * 3, "three pieces for each of two attempts"
-
-
 class Interposed(dict[str, Answer]):
     """Answers of a site; at the first request for a path, something happens first."""
 
@@ -340,27 +317,6 @@ def test_two_programs_that_update_one_copy_do_not_mix_it(follower: Follower) -> 
         assert "was changed by another program meanwhile; run again" in said
         assert isinstance(error, StoreError)
     assert follower.text() == states.text(SECOND)
-
-
-def test_a_file_that_another_program_changes_meanwhile_is_made_anew(file_follower: Follower) -> None:
-    class Meddled(NdjsonStore):
-        """Its file loses half of its lines when it is read for the second time: to be written."""
-
-        reads = 0
-
-        def lines(self) -> Iterator[bytes]:
-            self.reads += 1
-            if self.reads == 2:
-                self.path.write_bytes(b"".join([*super().lines()][:4]))
-            return super().lines()
-
-    file_follower.succeeds()
-    file_follower.site.move(SECOND)
-    with Client(file_follower.site.url, IMPATIENT) as client:
-        told = [*client.follow(Meddled(file_follower.path))]
-    assert file_follower.text() == states.text(SECOND)
-    assert [change.kind for change in told].count("added") == 6, "what was lost, too"
-    assert not list(file_follower.path.parent.glob("*.part"))
 
 
 @pytest.mark.campaign
@@ -531,39 +487,6 @@ def test_an_unchanged_head_is_not_sent_again(file_follower: Follower) -> None:
     assert file_follower.site.sent == [(304, 0)]
 
 
-@pytest.mark.parametrize(
-    "known",
-    [{"url": "http://elsewhere.example/v1/changes/head.json"}, {"etag": None}, {"etag": 'W/"x"\n'}, {"state": 7}],
-)
-def test_a_head_of_which_too_little_is_known_is_asked_for_without_a_condition(
-    file_follower: Follower, known: dict[str, Any]
-) -> None:
-    file_follower.succeeds()
-    file_follower.set_position(**known)
-    file_follower.succeeds()
-    assert file_follower.site.sent[0][0] == 200
-    file_follower.succeeds()
-    assert file_follower.site.sent == [(304, 0)]
-
-
-def test_the_head_comes_compressed(file_follower: Follower) -> None:
-    for number in range(30):
-        file_follower.site.move(FIRST | {IDS[3]: states.line(IDS[3], [("prob", str(number))])})
-    file_follower.succeeds()
-    assert file_follower.site.sent[0][1] < len(file_follower.site.answers[HEAD].body) * 2 / 3
-
-
-@pytest.mark.parametrize("is_compressed", [False, True])
-def test_a_head_without_end_is_not_read_to_its_end(file_follower: Follower, is_compressed: bool) -> None:  # noqa: FBT001
-    file_follower.succeeds()
-    body = json.dumps(file_follower.site.head).encode() + b" " * MOST_BYTES
-    headers = {"Content-Encoding": "gzip" if is_compressed else "identity"}
-    file_follower.site.answers[HEAD] = Answer(gzip.compress(body, 1) if is_compressed else body, headers=headers)
-    assert "has more than 16 MB" in file_follower.fails()
-    file_follower.site.answers[HEAD] = Answer(b"no gzip", headers={"Content-Encoding": "gzip"})
-    assert "cannot be decompressed" in file_follower.fails(AnswerError)
-
-
 @of_both
 def test_a_line_of_more_than_16_mb_is_refused(follower: Follower) -> None:
     follower.succeeds()
@@ -624,9 +547,7 @@ def test_a_file_has_no_more_bytes_than_were_allowed(follower: Follower) -> None:
 
 def test_steps_that_are_too_long_together_are_not_merged() -> None:
     lines = [line + b"\n" for line in FIRST.values()]
-    size = sum(map(len, lines))
-    merge = changes.Merge(2 * size)
-    merge.add(lines, "")
+    merge = changes.Merge(sum(map(len, lines)))
     merge.add(lines, "")
     with pytest.raises(ClientError, match="too long to be merged"):
         merge.add(lines[:1], "")
@@ -688,26 +609,16 @@ def test_a_site_that_does_not_answer_is_to_be_tried_later(file_follower: Followe
     assert file_follower.dumps() == 0, "it costs a site in trouble no dump"
 
 
-def test_a_site_that_cannot_be_reached_is_to_be_tried_later(file_follower: Follower) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        host = f"127.0.0.1:{silent.getsockname()[1]}"
-        file_follower.site.answers[HEAD] = Answer(status=302, headers={"Location": f"http://{host}/"})
-        error, said = file_follower.run(replace(IMPATIENT, timeout=0.05, hosts=[host]))
-        assert isinstance(error, UnavailableError)
-        assert "cannot be read (timed out); try again later" in said
-    error, said = file_follower.run(replace(IMPATIENT, hosts=[host]))
-    assert isinstance(error, UnavailableError)
-    assert "Connection refused" in said
-
-
+@of_both
 @pytest.mark.parametrize("path", ["head", "dump"])
-def test_an_answer_that_was_cut_short_is_to_be_tried_again_later(file_follower: Follower, path: str) -> None:
-    place = HEAD if path == "head" else file_follower.site.head["dump"]["url"].removeprefix(file_follower.site.url)
-    body = file_follower.site.answers[place].body
-    headers = {"Content-Encoding": "identity"} if path == "head" else {}
-    file_follower.site.answers[place] = Answer(body[:-9], headers={"Content-Length": str(len(body)), **headers})
-    said = file_follower.fails(UnavailableError)
-    assert "cannot be read (peer closed connection without sending complete message body" in said
+def test_what_was_cut_short_changes_no_copy(follower: Follower, path: str) -> None:
+    follower.succeeds()
+    follower.site.begin(SECOND, "b" * 32)
+    place = HEAD if path == "head" else follower.site.head["dump"]["url"].removeprefix(follower.site.url)
+    body = follower.site.answers[place].body
+    headers = {"Content-Length": str(len(body)), "Content-Encoding": "identity"}
+    follower.site.answers[place] = Answer(body[:-9], headers=headers)
+    assert "cannot be read" in follower.fails(UnavailableError)
 
 
 def test_addresses_may_be_relative_and_redirected(file_follower: Follower) -> None:
@@ -718,22 +629,6 @@ def test_addresses_may_be_relative_and_redirected(file_follower: Follower) -> No
     file_follower.site.answers["/elsewhere"] = file_follower.site.answers[path]
     file_follower.site.answers[path] = Answer(status=302, headers={"Location": "/elsewhere"})
     file_follower.succeeds()
-
-
-def test_no_other_program_can_change_a_database_that_changes(change_feed_site: ChangeFeedSite, tmp_path: Path) -> None:
-    store, asked = SqliteStore(tmp_path / "copy"), list[str]()
-
-    def meanwhile() -> Iterator[Change]:
-        with closing(sqlite3.connect(store.path, timeout=0)) as other:
-            with pytest.raises(sqlite3.OperationalError, match="locked"):
-                other.execute("BEGIN IMMEDIATE")
-            asked.extend(line for (line,) in other.execute("SELECT line FROM markets"))
-        yield from ()
-
-    with Client(change_feed_site.url, IMPATIENT) as client:
-        assert len([*client.follow(store)]) == 9
-    store.apply(store.lines(), meanwhile(), store.position(), store.position())
-    assert len(asked) == 9, "it can read"
 
 
 @pytest.mark.campaign(short=1)

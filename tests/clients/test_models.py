@@ -1,19 +1,15 @@
 """The types of the client are generated from what the API says of itself."""
 
-import json
 import os
 from typing import Any, Final
 
 import pytest
 
 import generate_models
-from generator.api import contract, downloads
 from generator.site.families import openapi
 from public_markets_client import models
-from public_markets_client.decoding import decoded, wire_name
-from tests.clients.encoding import encoded
 from tests.support.project import ROOT
-from tests.support.sites.builds import NOW, make_config
+from tests.support.sites.builds import make_config
 
 MODULE: Final = ROOT / "clients/python/public_markets_client/models.py"
 #: Schemas that the client has no type for: errors become exceptions, and nothing of it reads the others.
@@ -50,19 +46,3 @@ def test_every_schema_has_its_type_or_is_not_read(described: dict[str, Any]) -> 
     assert known.keys() - enumerations - UNREAD == generate_models.TYPES.keys()
     assert {*models.__all__} == {*generate_models.TYPES.values()}
     assert len(models.__all__) == 22
-
-
-def test_names_are_found_again_in_json(described: dict[str, Any]) -> None:
-    names = {key for name in generate_models.TYPES for key in schemas(described).get(name, {}).get("properties", {})}
-    assert {wire_name(generate_models.snake_case(key)) for key in names} == names
-    assert len(names) > 60
-
-
-def test_files_of_all_tables_are_read() -> None:
-    file = {"name": "a", "url": "https://example.org/a", "sha256": "0" * 64, "size": 1, "period": "2026"}
-    files = {name: [file] for name in ("history", "fills", "candlesDay", "candlesHour", "closes")}
-    values = {"asOf": NOW, "count": 0, "state": "0" * 64, "markets": [], "historyAsOf": NOW, **files}
-    assert json.loads(contract.encode(downloads.DumpHead.model_validate(values))) == values, "it is a head"
-    head = decoded(models.DumpHead, values)
-    assert encoded(head) == values
-    assert head.extra == {}

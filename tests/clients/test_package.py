@@ -1,23 +1,19 @@
 """The package of the client: small, on its own, and it works where only its files are installed."""
 
 import ast
-import io
 import os
 import re
 import subprocess
 import sys
 import sysconfig
-import tokenize
 from pathlib import Path
 from typing import Final
 
 import pytest
 
-import generate_models
 import public_markets_client.command
 from generator import __version__
 from tests.clients.conftest import DemoSite
-from tests.support import structure
 from tests.support.project import ROOT
 from tests.support.readers.pages import PAGES, scripts, section
 from tests.test_wheel import ENVIRON, built, done
@@ -27,36 +23,6 @@ MODULES: Final = [*sorted((FOLDER / "public_markets_client").glob("*.py")), FOLD
 #: What may be imported besides Python and the package, by module.
 LIBRARIES: Final = {"clients.py": {"httpx"}, "stores.py": {"duckdb"}}
 METADATA: Final = "^(?:Project-URL: Source|Keywords: |Classifier: Typing :: Typed)"
-#: Tokens that are not code.
-SILENT: Final = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER}
-
-
-def code_lines(text: str) -> int:
-    """The lines with code in them: neither blank nor comment nor docstring."""
-    silent = set[int]()
-    for node in ast.walk(ast.parse(text)):
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
-            silent |= {*range(node.lineno, (node.end_lineno or node.lineno) + 1)}
-    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
-    lines = {line for one in tokens if one.type not in SILENT for line in range(one.start[0], one.end[0] + 1)}
-    return len(lines - silent)
-
-
-def test_it_has_at_most_1050_lines_of_code() -> None:
-    """Counted is what people write: `generate_models` makes one module, and another test compares the two."""
-    texts = {path.name: path.read_text("utf-8") for path in MODULES}
-    generated = [name for name, text in texts.items() if text.startswith(generate_models.HEADER)]
-    assert generated == ["models.py"]
-    counted = {name: code_lines(text) for name, text in texts.items() if name not in generated}
-    assert len(counted) == 11
-    assert 500 < sum(counted.values()) <= 1050, counted
-
-
-def test_its_modules_and_functions_stay_small() -> None:
-    modules = [*structure.modules("clients/python")]
-    assert {module.path.name for module in modules} == {path.name for path in MODULES} | {"generate_models.py"}
-    assert structure.long_functions(modules) == {}
-    assert max(len(path.read_text("utf-8").splitlines()) for path in MODULES) <= 360
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: path.stem)

@@ -2,7 +2,8 @@
 
 import importlib
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from contextlib import closing
 from itertools import count
 from pathlib import Path
 from typing import Final
@@ -42,23 +43,6 @@ def odd(lonely: Cluster) -> Iterator[Cluster]:
         lonely.remove(worker)
 
 
-@pytest.fixture
-def make_site(postgres: Server, cluster_database: str, tmp_path: Path) -> Iterator[Callable[[Path], ClusterSite]]:
-    """Make a site of an SQLite database's rows."""
-    made: list[ClusterSite] = []
-
-    def make(database: Path) -> ClusterSite:
-        folder = tmp_path / f"site-{len(made)}"
-        folder.mkdir()
-        made.append(ClusterSite(postgres, cluster_database, f"site_{next(_NUMBERS)}", folder))
-        made[-1].rows.copy(database)
-        return made[-1]
-
-    yield make
-    for site in made:
-        site.rows.connection.close()
-
-
 @pytest.fixture(scope="session")
 def demo_rows(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The demo's first markets in SQLite."""
@@ -80,11 +64,14 @@ def demo(
     site.rows.copy(demo_rows)
     site.has_gate()
     site.build(None, "forked")
-    yield site
-    site.rows.connection.close()
+    with closing(site.rows.connection):
+        yield site
 
 
 @pytest.fixture
-def cluster_site(make_site: Callable[[Path], ClusterSite], demo_rows: Path) -> ClusterSite:
+def cluster_site(postgres: Server, cluster_database: str, demo_rows: Path, tmp_path: Path) -> Iterator[ClusterSite]:
     """The demo in a schema of its own, to be changed."""
-    return make_site(demo_rows)
+    site = ClusterSite(postgres, cluster_database, f"site_{next(_NUMBERS)}", tmp_path)
+    site.rows.copy(demo_rows)
+    with closing(site.rows.connection):
+        yield site

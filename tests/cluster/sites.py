@@ -20,8 +20,6 @@ from tests.support.waiting import wait_until
 HELD: Final = "orders"
 #: The number of files whose differences a failure shows.
 _SHOWN: Final = 3
-#: In a store's record, when a run last tried whether the store keeps its promises.
-_PROBED: Final = re.compile(rb'"probedAt":"[^"]+"')
 #: How long a build took, in its report and on its page.
 _TOOK: Final = re.compile(rb'"seconds":\s*\{[^}]*\}|<dt>Duration</dt>.*?</div>')
 _URL: Final = "PUBLIC_MARKETS_SOURCE__URL"
@@ -42,37 +40,31 @@ class ClusterSite:
     def output(self, name: str) -> Path:
         return self.folder / name / "output"
 
-    def store(self, name: str) -> Path:
-        """Where rebuilds publish."""
-        return self.folder / name / "store"
-
-    def words(self, command: str, cluster: str | None, name: str, as_of: str = NOW) -> list[str]:
-        """The command line of a build, or a rebuild, into the folder of this name."""
+    def words(self, cluster: str | None, name: str, as_of: str = NOW) -> list[str]:
+        """The command line of a build into the folder of this name."""
         settings = {
             "source.schema": self.schema,
             "source.audit": "0",
             "output": str(self.output(name)),
-            "publish.target": str(self.store(name)),
             **self.settings,
         }
         if cluster:
             settings["cluster"] = cluster
         self.output(name).parent.mkdir(exist_ok=True)
         pairs = (f"{key}={value}" for key, value in settings.items())
-        return [command, "--as-of", as_of, *(word for pair in pairs for word in ("--set", pair))]
+        return ["build", "--as-of", as_of, *(word for pair in pairs for word in ("--set", pair))]
 
     def begin(
         self,
         cluster: str | None,
         name: str = "cluster",
         *,
-        command: str = "build",
         as_of: str = NOW,
         url: str = "",
         is_fresh: bool = False,
     ) -> Running:
         """Begin a build; without a cluster, by forked workers."""
-        words = self.words(command, cluster, name, as_of)
+        words = self.words(cluster, name, as_of)
         return commands.begin(*words, cwd=self.folder, is_fresh=is_fresh, **{_URL: url or self.rows.url})
 
     def build(self, cluster: str | None, name: str = "cluster", *, as_of: str = NOW) -> dict[str, bytes]:
@@ -80,12 +72,6 @@ class ClusterSite:
         ended = self.begin(cluster, name, as_of=as_of).wait()
         assert ended.returncode == 0, ended.stderr
         return everything(self.output(name))
-
-    def rebuild(self, cluster: str | None, name: str) -> dict[str, bytes]:
-        """Rebuild, which must succeed; return the whole store."""
-        ended = self.begin(cluster, name, command="rebuild").wait()
-        assert ended.returncode == 0, ended.stderr
-        return {key: _PROBED.sub(b'"probedAt":""', body) for key, body in files(self.store(name), "").items()}
 
     def execute(self, statement: str, *values: Any) -> list[Any]:
         cursor = self.rows.connection.execute(statement, values)
@@ -171,7 +157,7 @@ def _port(address: str) -> int:
 def everything(output: Path) -> dict[str, bytes]:
     """Every file, but for the place of the folder, which nginx's configuration has, and for how fast it was made."""
     place = str(output).encode()
-    found = {key: body.replace(place, b"OUTPUT") for key, body in files(output, "").items() if key != ".lock"}
+    found = {key: body.replace(place, b"OUTPUT") for key, body in files(output, "").items()}
     return {key: body if key.startswith("v1/") else _TOOK.sub(b"", body) for key, body in found.items()}
 
 

@@ -4,7 +4,6 @@ import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from threading import Event
 from typing import Any, Final
 
 import pytest
@@ -14,13 +13,11 @@ from generator.cluster.engine import Cluster
 from generator.cluster.worker import run
 from generator.errors import ClusterError
 from generator.program import this_program
-from tests.support.waiting import PATIENCE_S
 
 #: Of a result: so large that fewer may wait than the workers could take.
 SIZE: Final = 4_000_000
 CALLS: Final = 60
 THREADS: Final = 8
-_others_are_done: Final = Event()
 
 
 class Client(ThreadPoolExecutor):
@@ -51,14 +48,6 @@ class Call:
 
     def __call__(self) -> bytes:
         return bytes(self.size)
-
-
-class Slow:
-    """Returns when the test has the results of the other calls."""
-
-    def __call__(self) -> bytes:
-        assert _others_are_done.wait(PATIENCE_S / 2)
-        return b""
 
 
 class Hostile(Client):
@@ -122,18 +111,6 @@ def test_no_more_results_wait_than_there_is_room_for_once_their_size_is_known(
     on_their_way = [sent - place for place, _ in enumerate(cluster.results(calls(), expected_bytes))]
     assert len(on_their_way) == CALLS
     assert max(on_their_way[known_from:]) * SIZE <= engine.WAITING_BYTES
-
-
-def test_a_slow_call_does_not_hold_up_the_others(cluster: Cluster) -> None:
-    _others_are_done.clear()
-    calls: list[tuple[int, Callable[[], bytes]]] = [(0, Slow()), *((number, Call(1)) for number in range(1, CALLS))]
-    order = []
-    for number, _ in cluster.results(calls, 1):
-        order.append(number)
-        if len(order) == CALLS - 1:
-            _others_are_done.set()
-    assert sorted(order) == [*range(CALLS)]
-    assert order[-1] == 0
 
 
 def test_texts_of_a_scheduler_do_not_reach_the_terminal_as_they_are() -> None:

@@ -8,7 +8,6 @@ from typing import Final
 import pytest
 
 from tests.cluster.sites import ClusterSite
-from tests.support import commands
 from tests.support.cluster import Cluster, running
 from tests.support.project import ROOT
 
@@ -80,21 +79,3 @@ def test_the_pickle_with_which_dask_gives_up_a_task_is_told_as_what_it_means(dem
         ended = demo.begin(cluster.address, "given up").wait()
     assert ended.returncode == 1
     assert ended.stderr.startswith("error: cluster: one worker after the other died while it ran the same task; ")
-
-
-@pytest.mark.campaign(short=0)
-def test_the_pickle_with_which_dask_tells_that_a_worker_went_away_is_no_attack(
-    demo: ClusterSite, odd: Cluster, program: Path
-) -> None:
-    change(program, "\ndef run(*_):\n    import os; os._exit(1)\n")
-    odd.joined(odd.begin({"PUBLIC_MARKETS_SOURCE__URL": demo.rows.url}, program))
-    settings = {"cluster": odd.address, "source.schema": demo.schema, "output": str(demo.output("checked"))}
-    words = (word for name, value in settings.items() for word in ("--set", f"{name}={value}"))
-    begun = commands.begin("check", *words, cwd=demo.folder, PUBLIC_MARKETS_SOURCE__URL=demo.rows.url)
-    ended = begun.wait()
-    assert ended.returncode == 1
-    (told,) = re.findall(r"^error: cluster: (.*)", ended.stdout, re.MULTILINE)
-    assert told == (
-        f"the scheduler {odd.address} or a worker failed (distributed.comm.core.CommClosedError); check their logs; "
-        "nothing was replaced; run again"
-    )

@@ -5,7 +5,6 @@ from typing import Final
 
 import pytest
 
-from generator.api import keys
 from generator.cluster import engine
 from tests.cluster.sites import ClusterSite, assert_same, everything
 from tests.support.campaigns import every_pair
@@ -57,31 +56,6 @@ def test_bytes_equal_those_of_forked_workers_in_a_first_build_and_after_changes(
     later = cluster_site.build(workers.address, as_of=LATER)
     assert_same(later, cluster_site.build(None, "forked", as_of=LATER))
     assert b"Edited?" in later["report.json"] + later["index.html"]
-
-
-@pytest.mark.campaign(short=0)
-def test_a_view_that_breaks_is_refused_as_with_forked_workers(cluster_site: ClusterSite, workers: Cluster) -> None:
-    cluster_site.settings = {"layout": "chunks"}
-    for address, name in ((workers.address, "cluster"), (None, "forked")):
-        cluster_site.build(address, name)
-    cluster_site.execute(
-        "ALTER TABLE fills RENAME TO all_fills; CREATE VIEW fills AS SELECT * FROM all_fills WHERE false"
-    )
-    cluster_site.execute("UPDATE markets SET prob = 1 - prob")
-    (first, second) = (
-        cluster_site.begin(address, name, as_of=LATER).wait()
-        for address, name in ((workers.address, "cluster"), (None, "forked"))
-    )
-    assert (first.returncode, second.returncode) == (3, 3), first.stderr + second.stderr
-    assert "recent fills would disappear" in first.stderr
-    assert first.stderr == second.stderr
-
-
-@pytest.mark.campaign(short=0)
-def test_a_rebuild_publishes_what_one_with_forked_workers_does(demo: ClusterSite, workers: Cluster) -> None:
-    published = demo.rebuild(workers.address, "rebuilt")
-    assert keys.BUILD in published
-    assert_same(published, demo.rebuild(None, "rebuilt by forked"))
 
 
 def assert_like_forked(demo: ClusterSite, name: str) -> None:

@@ -61,15 +61,6 @@ def test_a_client_without_a_certificate_of_the_cluster_is_refused_and_told_what_
     gc.collect()  # a client that was not closed would warn
 
 
-def test_a_client_with_a_certificate_is_served(encrypted: Encrypted) -> None:
-    with (
-        configured(encrypted.environ["client"]),
-        pytest.raises(ClusterError, match="has no worker"),
-        engine.connected(encrypted.cluster.address, patience_s=0.1),
-    ):
-        pass
-
-
 @pytest.mark.campaign(short=0)
 def test_a_build_with_certificates_makes_the_same_files_as_one_without_a_cluster(
     encrypted: Encrypted, demo: ClusterSite, monkeypatch: pytest.MonkeyPatch

@@ -1,9 +1,11 @@
 """The defaults, config.yaml and the schema agree."""
 
 import json
-import os
-from pathlib import Path
-from typing import Any
+import re
+import subprocess
+import sys
+from functools import cache
+from typing import Any, Final
 
 import jsonschema
 import pytest
@@ -12,9 +14,10 @@ import yaml
 from generator.config.loader import load
 from generator.config.settings import KEYS, Config
 from tests.config.folder import Folder
+from tests.support.project import ROOT
 
-ROOT = Path(__file__).parents[2]
-SCHEMA = ROOT / "generator" / "config" / "schema.json"
+#: The rule that makes the schema.
+RULE: Final = re.compile(r"^(\S+schema\.json):.*\n\t@\$\(BIN\)/python -c '(.*)' > \$@\.part$", re.MULTILINE)
 
 
 def test_the_config_file_of_the_project_says_exactly_the_defaults() -> None:
@@ -36,23 +39,23 @@ def test_the_config_file_of_the_project_shows_every_key_below_its_description() 
         assert lines[lines.index(f"# {field.description}") + 1].startswith(key.rpartition(".")[2] + ":"), key
 
 
-def schema() -> dict[str, Any]:
-    """The JSON Schema of `config.yaml`, in draft 7, which editors support best."""
-    return {"$schema": "http://json-schema.org/draft-07/schema#", **Config.model_json_schema()}
+@cache
+def schema() -> tuple[str, dict[str, Any]]:
+    """The file with the JSON Schema of `config.yaml`, in draft 7, which editors support best; and what is in it."""
+    (rule,) = RULE.findall((ROOT / "Makefile").read_text())
+    name, code = rule
+    made = subprocess.run([sys.executable, "-c", code.replace("$$", "$")], cwd=ROOT, check=True, stdout=subprocess.PIPE)
+    return name, json.loads(made.stdout)
 
 
-def test_the_schema_file_is_current() -> None:
-    current = json.dumps(schema(), indent=2, sort_keys=True, ensure_ascii=False) + "\n"
-    if os.environ.get("BLESS") == "1":
-        SCHEMA.write_text(current, encoding="utf-8")
-    assert SCHEMA.read_text(encoding="utf-8") == current, "the settings changed: run `make bless` and commit the schema"
-
-
-def test_the_config_file_of_the_project_names_the_schema_and_follows_it() -> None:
+def test_the_config_file_of_the_project_names_the_schema_that_make_makes_and_follows_it() -> None:
+    name, made = schema()
     text = (ROOT / "config.yaml").read_text()
-    named = text.splitlines()[0].removeprefix("# yaml-language-server: $schema=")
-    assert ROOT / named == SCHEMA
-    jsonschema.Draft7Validator(json.loads(SCHEMA.read_text())).validate(yaml.safe_load(text))
+    assert text.splitlines()[0] == f"# yaml-language-server: $schema={name}"
+    validator = jsonschema.validators.validator_for(made)
+    assert validator is jsonschema.Draft7Validator
+    validator.check_schema(made)
+    validator(made).validate(yaml.safe_load(text))
 
 
 @pytest.mark.parametrize(
@@ -63,5 +66,5 @@ def test_the_config_file_of_the_project_names_the_schema_and_follows_it() -> Non
     ],
 )
 def test_the_schema_refuses_what_the_loader_refuses(tree: dict[str, Any], folder: Folder) -> None:
-    assert not jsonschema.Draft7Validator(schema()).is_valid(tree)
+    assert not jsonschema.Draft7Validator(schema()[1]).is_valid(tree)
     assert len(folder.mistakes(json.dumps(tree))) == 1

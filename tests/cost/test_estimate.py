@@ -1,11 +1,9 @@
 """The estimate, compared with manual arithmetic and with real builds and publishes."""
 
-import json
 import uuid
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -13,54 +11,31 @@ from hypothesis import strategies as st
 
 from generator.api import contract
 from generator.cost import estimate, readers, sizes
-from generator.cost.estimate import Basis, Cost, Terms
+from generator.cost.estimate import Basis, Terms
 from generator.cost.readers import Limit
 from generator.cost.sizes import Change, Downloads, ListSize, Site
 from generator.tree import chunks, pages
 from generator.tree.generation import ItemList
-from generator.tree.pages import LIMITS, Generation, page_count
+from generator.tree.pages import LIMITS, PagedList, page_count
 from tests.support.sites.builds import make_config
-from tests.support.sites.publishing import PREFIX, PublishedSite, hour
-
-pytestmark = pytest.mark.every_limit
 
 HUNDREDS = Site((ListSize("open/new", 1_000, 300_000), ListSize("all/new", 250, 75_000)), objects=55, bytes=500_000)
 
 
-def report(site: PublishedSite) -> dict[str, Any]:
-    content: dict[str, Any] = json.loads((site.folder / "output" / "report.json").read_bytes())
-    return content
-
-
-def estimated(site: PublishedSite) -> Cost:
-    found = estimate.of_report((site.folder / "output" / "report.json").read_bytes())
-    assert found is not None
-    return found
-
-
-# ── manual arithmetic ─────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def test_pages_are_counted_for_every_limit_and_chunks_by_their_mean_size(terms: Terms) -> None:
+def test_without_a_history_every_page_and_chunk_counts_as_changed_and_is_charged_with_what_is_stored(
+    terms: Terms,
+) -> None:
     made = estimate.cost(HUNDREDS, Basis(), terms).layouts
     assert made["pages"].objects == 55 + page_count(1_000) + page_count(250) + 200
     # An index and a head for each list.
     assert made["chunks"].objects == 55 + (7 + 2) + (2 + 2)
-
-
-def test_without_a_history_everything_counts_as_changed_every_time(terms: Terms) -> None:
-    made = estimate.cost(HUNDREDS, Basis(), terms).layouts
-    assert made["pages"].puts_per_publish == made["pages"].objects + 3
-    assert made["pages"].puts_per_month == (made["pages"].objects + 3) * 730
-    assert made["chunks"].puts_per_publish == made["chunks"].objects + 3
-
-
-def test_money_is_puts_and_what_is_stored(terms: Terms) -> None:
-    made = estimate.cost(HUNDREDS, Basis(), terms).layouts["pages"]
-    assert made.usd_per_month == {
-        "S3 + CloudFront": round(made.puts_per_month * 5e-6 + made.stored_bytes * 0.023e-9, 2),
-        "R2": round(made.puts_per_month * 4.5e-6 + made.stored_bytes * 0.015e-9, 2),
-    }
+    for layout in made.values():
+        assert layout.puts_per_publish == layout.objects + 3
+        assert layout.puts_per_month == layout.puts_per_publish * 730
+        assert layout.usd_per_month == {
+            "S3 + CloudFront": round(layout.puts_per_month * 5e-6 + layout.stored_bytes * 0.023e-9, 2),
+            "R2": round(layout.puts_per_month * 4.5e-6 + layout.stored_bytes * 0.015e-9, 2),
+        }
 
 
 @pytest.mark.parametrize(("schedule", "hours", "kept"), [(60, 6, 7), (5, 6, 73), (360, 6, 2), (1_440, 6, 1)])
@@ -156,7 +131,7 @@ def test_a_report_with_an_unreadable_estimate_has_none() -> None:
 
 @given(st.integers(0, 400), st.integers(200, 600))
 def test_the_bytes_of_pages_of_equal_items_are_estimated_within_thousandths(count: int, length: int) -> None:
-    generation = Generation(ItemList("open/new", [b"x" * length] * count))
+    generation = PagedList(ItemList("open/new", [b"x" * length] * count))
     later = sum(len(body) for folder in generation.folders() for _, body in folder.pages)
     first = sum(len(generation.first(limit)) for limit in LIMITS)
     weight = pages.weight(count, count * length)
@@ -166,7 +141,7 @@ def test_the_bytes_of_pages_of_equal_items_are_estimated_within_thousandths(coun
 @given(st.integers(0, 2_000), st.integers(200, 600))
 def test_chunks_and_their_bytes_are_estimated(count: int, length: int) -> None:
     items = [contract.encode({"id": str(uuid.UUID(int=number))}).ljust(length) for number in range(count)]
-    generation = chunks.Generation(ItemList("open/new", items))
+    generation = chunks.ChunkedList(ItemList("open/new", items))
     objects, weight = [body for _, body in generation.objects()], chunks.weight(count, count * length)
     assert weight.immutable == pytest.approx(len(objects), rel=0.15, abs=1)
     assert weight.immutable_bytes == pytest.approx(sum(map(len, objects)), rel=0.003, abs=50)
@@ -185,34 +160,3 @@ def test_chunks_that_did_not_change_are_not_put_again(terms: Terms) -> None:
     ]
     assert puts == [2 + 1 + 1 + 7 + 3, 7 + 1 + 1 + 7 + 3]
     assert [sizes.new_part(HUNDREDS, changed, "chunks").objects for changed in (some, everything)] == [4, 9]
-
-
-# ── against real builds and publishes ─────────────────────────────────────────────────────────────────────────────
-
-
-def uploads(site: PublishedSite) -> list[str]:
-    """The keys that the last command uploaded: those under v1/ and the record."""
-    return [entry.key.removeprefix(PREFIX) for entry in site.server.log if entry.operation == "PutObject"]
-
-
-@pytest.mark.campaign(short=0)
-def test_the_first_publish_puts_as_many_objects_as_were_estimated(empty: PublishedSite) -> None:
-    mine = estimated(empty).layouts["pages"]
-    assert estimated(empty).basis.builds == 0
-    empty.done("publish")
-    puts = uploads(empty)
-    assert mine.objects == len(empty.built()) == sum(key.startswith("v1/") for key in puts)
-    assert mine.puts_per_publish == mine.objects + puts.count("manifest.json")
-    assert mine.bytes == pytest.approx(sum(map(len, empty.built().values())), rel=0.01)
-
-
-def test_plan_predicts_the_puts_of_the_next_publish_and_writes_nothing(published_site: PublishedSite) -> None:
-    published_site.edit(1, question="Another question?", volume=99.5)
-    before = {path: path.stat().st_mtime_ns for path in published_site.folder.rglob("*")}
-    lines = published_site.done("plan", "--as-of", hour(1)).stdout.splitlines()
-    assert {path: path.stat().st_mtime_ns for path in published_site.folder.rglob("*")} == before
-    (line,) = [line for line in lines if line.startswith("objects changed since 2024-01-31T12:00:00.000Z")]
-    published_site.server.log.clear()
-    published_site.done("rebuild", "--as-of", hour(1))
-    puts = [key for key in uploads(published_site) if key.startswith("v1/")]
-    assert int(line.split()[-2].replace(",", "")) == len(puts) > 1_000

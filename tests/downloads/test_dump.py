@@ -1,15 +1,13 @@
 """A dump made from the previous one is the dump that would be made from nothing."""
 
-import zlib
 from dataclasses import replace
 from itertools import pairwise
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from generator.downloads import dump, segments
-from generator.downloads.dump import Markets, Previous
+from generator.downloads import dump
 from tests.downloads import states
 from tests.downloads.states import IDS, State
 from tests.support.campaigns import rounds
@@ -49,20 +47,6 @@ def test_a_damaged_previous_dump_does_not_show(before: State, after: State, data
         assert found.reported == states.changes(before, after)
 
 
-@pytest.mark.campaign
-@settings(max_examples=rounds(12, 400))
-@given(states.states, states.states, st.data())
-def test_segments_of_another_dump_do_not_show(before: State, other: State, data: st.DataObject) -> None:
-    made, foreign = states.make(before), states.make(other)
-    assume(made.written.segments != foreign.written.segments)
-    own = list(made.written.segments)
-    said = data.draw(st.sampled_from([foreign.written.segments, own[:-1], own[1:], [*own, *foreign.written.segments]]))
-    assume([*said] != own)
-    found = states.make(before, replace(made.previous, segments=tuple(said)), frozenset())
-    assert found.body == made.body
-    assert not found.is_compared
-
-
 def test_a_segment_that_is_not_what_is_said_of_it_is_made_again() -> None:
     """Its bytes are right, but its ids or lines are not: as after an error in what is kept beside the file."""
     before = states.state({one: [] for one in IDS})
@@ -72,44 +56,3 @@ def test_a_segment_that_is_not_what_is_said_of_it_is_made_again() -> None:
         found = states.make(before, replace(made.previous, segments=(wrong, *others)))
         assert found.body == made.body
         assert not found.is_compared
-
-
-def test_what_did_not_change_is_copied() -> None:
-    """The previous dump is compressed otherwise: copies keep its bytes."""
-    before = states.state({one: [("question", f'"{one}"')] for one in IDS})
-    pieces = list[bytes]()
-    writer = segments.GzipWriter(pieces.append)
-    for group in segments.groups(before):
-        text = b"".join(before[one] + b"\n" for one in group)
-        making = zlib.compressobj(0, zlib.DEFLATED, -15)
-        writer.copy(group, making.compress(text) + making.flush(zlib.Z_FULL_FLUSH), text)
-    written = writer.close()
-    body = b"".join(pieces)
-    previous = Previous(lambda offset, size: body[offset : offset + size], written.segments)
-    assert states.make(before, previous).body == body
-    assert states.make(before, previous, frozenset(IDS)).body == body, "asked for, and found equal"
-
-    after = {**before, IDS[3]: states.line(IDS[3], [])}
-    mixed = states.make(after, previous, frozenset([IDS[3]])).written.segments
-    assert sum(old != new for old, new in zip(written.segments, mixed, strict=True)) == 1
-    for some in IDS:
-        gone = {one: text for one, text in before.items() if one != some}
-        assert len({*states.make(gone, previous).written.segments} - {*written.segments}) <= 1
-
-
-def test_it_is_written_group_by_group() -> None:
-    ids = [f"{number:036}" for number in range(6_000)]
-    since, most = 0, 0
-
-    def line_of(market_id: str) -> bytes:
-        nonlocal since, most
-        since += 1
-        most = max(most, since)
-        return states.line(market_id, [])
-
-    def write(piece: bytes) -> None:
-        nonlocal since
-        since = 0
-
-    dump.make(write, Markets(ids, frozenset(), line_of), None, print)
-    assert 0 < most <= segments.MOST_LINES

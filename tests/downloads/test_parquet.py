@@ -1,8 +1,7 @@
 """Parquet files: what a dump's lines and rows say, in the types people expect, and nothing else."""
 
 import io
-import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from copy import copy
 from datetime import UTC
 from functools import partial
@@ -18,10 +17,9 @@ from generator.api import contract
 from generator.api.contract import Variant
 from generator.downloads import parquet, records
 from generator.downloads.periods import DAYS
-from generator.errors import ConfigError
 from tests.support.readers.parquet import rows
 from tests.support.sites.builds import VARIANTS
-from tests.support.sites.rows import fill_id, market_id
+from tests.support.sites.rows import market_id
 
 #: Columns of times, which are text on the wire.
 TIMES: Final = ("closeTime", "createdAt", "resolvedAt", "lastActivityAt", "timestamp")
@@ -75,10 +73,6 @@ def line(market: dict[str, Any]) -> bytes:
     return contract.encode(contract.PublicMarketDetailMarket(**market))
 
 
-def numbered(markets: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [{"id": market_id(n), **market} for n, market in enumerate(markets)]
-
-
 def file_of(make: Any, *arguments: Any) -> tuple[bytes, Any]:
     pieces: list[bytes] = []
     written = make(pieces.append, *arguments)
@@ -114,7 +108,8 @@ def on_the_wire(row: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:
 @settings(max_examples=12)
 @given(data=st.data())
 def test_a_row_says_what_its_line_says(variant: Variant, data: st.DataObject) -> None:
-    markets = numbered(data.draw(st.lists(market_of(variant), max_size=4)))
+    drawn = data.draw(st.lists(market_of(variant), max_size=4))
+    markets = [{"id": market_id(number), **market} for number, market in enumerate(drawn)]
     file, written = file_of(parquet.markets, [*map(line, markets)], variant)
     found = rows(file)
     for row, fields in zip(found, markets, strict=True):
@@ -124,24 +119,12 @@ def test_a_row_says_what_its_line_says(variant: Variant, data: st.DataObject) ->
     assert written.rows == len(markets)
 
 
-def test_the_values_of_columns_are_those_of_the_rows_of_all_batches_with_times_as_numbers() -> None:
-    prices = [None, 0.25, None, 0.5, 0.75] * 5_000
-    trades = [(market_id(1), fill_id(at), 1.0, 2.0, price, f"2026-01-31T12:00:{at // 1_000:02}.{at % 1_000:03}Z")
-              for at, price in enumerate(prices)]  # fmt: skip
-    file = table_of("fills", trades)
-    noon = 1_769_860_800_000
-    assert [*parquet.values(io.BytesIO(file), ("price", "marketId", "timestamp"))] == [
-        (price, market_id(1), noon + at) for at, price in enumerate(prices)
-    ]
-    with pytest.raises(ValueError, match="not such a table"):
-        next(parquet.values(io.BytesIO(file), ("prob",)))
-
-
 def test_the_rows_of_a_market_are_found_in_all_batches() -> None:
     at = "2026-01-31T12:00:00.000Z"
     file = table_of("history", [(market_id(number), at, 0.5) for number in range(3) for _ in range(15_000)])
     assert parquet.ids(io.BytesIO(file)) == {*map(market_id, range(3))}
     assert len([*parquet.rows(io.BytesIO(file), [market_id(1)])]) == 15_000
+    assert len([*parquet.values(io.BytesIO(file), ("prob",))]) == 45_000
     assert parquet.has_any(io.BytesIO(file), [market_id(2)])
     assert not parquet.has_any(io.BytesIO(file), [market_id(3)])
     rest = [*records.read(io.BytesIO(file), "history", {market_id(1)})]
@@ -209,17 +192,10 @@ def test_a_file_names_its_writer_and_has_statistics_for_readers_to_skip_by() -> 
     assert (metadata.created_by, metadata.metadata) == ("public-markets version 1", None)
 
 
-@pytest.mark.parametrize(
-    ("make", "wrong"),
-    [
-        (partial(parquet.markets, variant="core"), b'{"id":null}'),
-        (partial(parquet.markets, variant="core"), b'{"id":"a"'),
-    ],
-    ids=["null", "torn"],
-)
-def test_what_is_no_market_is_an_error(make: Any, wrong: bytes) -> None:
+@pytest.mark.parametrize("wrong", [b'{"id":null}', b'{"id":"a"'], ids=["null", "torn"])
+def test_what_is_no_market_is_an_error(wrong: bytes) -> None:
     with pytest.raises(ValueError, match="not "):
-        file_of(make, [wrong])
+        file_of(parquet.markets, [wrong], "core")
 
 
 @pytest.mark.parametrize(
@@ -247,14 +223,6 @@ def test_a_failure_to_read_or_write_is_raised_as_it_is(
     assert capfd.readouterr() == ("", "")
 
 
-def test_without_the_extra_an_error_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    parquet.require()
-    for library in ("numpy", "arro3"):
-        monkeypatch.setitem(sys.modules, library, None)
-        with pytest.raises(ConfigError, match=r"pip install 'public-markets\[parquet\]'"):
-            parquet.require()
-
-
 def test_values_of_candles_are_those_since_a_time() -> None:
     days = [(market_id(number), f"2026-01-0{day}T00:00:00.000Z", *[0.5] * 4, 1.0, day)
             for number in (1, 2) for day in range(1, 5)]  # fmt: skip
@@ -262,3 +230,5 @@ def test_values_of_candles_are_those_since_a_time() -> None:
     columns, whole = ("start", "trades"), [(day * 86_400_000 + 1_767_139_200_000, day) for day in range(1, 5)]
     assert [*parquet.values(body, columns)] == whole * 2
     assert [*parquet.values(body, columns, since=whole[2][0])] == whole[2:] * 2
+    with pytest.raises(ValueError, match="not such a table"):
+        next(parquet.values(body, ("prob",)))

@@ -53,21 +53,6 @@ def test_nothing_in_it_depends_on_when_or_where_it_was_made() -> None:
     assert states.make(_SEVERAL_GROUPS).body[:10].hex() == "1f8b08000000000000ff"
 
 
-def test_segments_are_what_the_file_consists_of() -> None:
-    made = states.make(_SEVERAL_GROUPS)
-    offset = len(segments.HEADER)
-    lines = list[bytes]()
-    for segment in made.written.segments:
-        text = segments.decompress(made.body[offset : offset + segment.size])
-        assert text.count(b"\n") == segment.lines
-        lines += text.splitlines()
-        offset += segment.size
-    assert len(made.written.segments) > 5
-    assert lines == [*_SEVERAL_GROUPS.values()]
-    assert made.body[offset:].startswith(segments.END)
-    assert len(made.body) - offset == len(segments.END) + 8
-
-
 @pytest.mark.campaign
 @settings(max_examples=rounds(12, 400))
 @given(st.sets(st.sampled_from(IDS)).map(sorted), st.sampled_from(IDS))

@@ -8,13 +8,12 @@ from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from generator.api.downloads import ENTRY_SIZE
 from generator.downloads import segments, steps
 from generator.downloads.dump import Changed
 from tests.downloads import states
-from tests.downloads.states import IDS, VALUES, Feed, State
+from tests.downloads.states import IDS, Feed, State
 from tests.support.campaigns import rounds
 
 ONE, TWO = IDS[:2]
@@ -71,15 +70,6 @@ def test_a_changed_market_has_its_new_values_alone() -> None:
     assert _lines(body) == [f'{{"id":"{ONE}","prob":1e-7,"tags":["a"]}}']
 
 
-@pytest.mark.parametrize("old", VALUES)
-def test_numbers_and_texts_stay_as_they_are_written(old: str) -> None:
-    for new in VALUES:
-        if old != new:
-            before, after = states.line(ONE, [("prob", old), ("a", "1")]), states.line(ONE, [("prob", new), ("a", "1")])
-            body = states.step([Changed(ONE, before, after)])
-            assert _lines(body) == [f'{{"id":"{ONE}","prob":{new}}}']
-
-
 def test_new_markets_come_in_full_and_those_gone_by_digest_first() -> None:
     new = states.line(TWO, [("prob", "0.5")])
     gone = [one for one in IDS if one != TWO]
@@ -105,18 +95,6 @@ def test_a_market_with_other_properties_is_gone_and_new(after: list[tuple[str, s
     digest = hashlib.sha256(ONE.encode()).hexdigest()
     assert _lines(body) == [f'{{"gone":"{digest}"}}', states.line(ONE, after).decode()]
     assert states.applied({ONE: before}, body or b"") == {ONE: states.line(ONE, after)}
-
-
-def test_a_step_is_described_and_equal_changes_make_equal_bytes() -> None:
-    changes = states.changes(states.state({one: [] for one in IDS[::2]}), states.state({one: [] for one in IDS[1::2]}))
-    pieces = list[bytes]()
-    writer = steps.StepWriter()
-    for change in changes:
-        writer.add(change)
-    written, body = writer.close(pieces.append), b"".join(pieces)
-    assert written == steps.WrittenStep(hashlib.sha256(body).hexdigest(), len(body), len(changes))
-    assert body == states.step(changes)
-    assert body.startswith(segments.HEADER)
 
 
 def test_a_step_larger_than_the_dump_is_discarded() -> None:
@@ -183,16 +161,6 @@ def test_the_newest_steps_are_kept_that_do_not_outweigh_the_dump() -> None:
     left = steps.retained(found, 99 + 3 * ENTRY_SIZE, NOW)
     assert left == found[2:], "without gaps: a lighter, older one does not take its place"
     assert steps.retained([kept(30, 1), kept(31, 901)], 900 + ENTRY_SIZE, NOW) == [], "one is heavier than the dump"
-
-
-@pytest.mark.campaign
-@settings(max_examples=rounds(12, 400))
-@given(st.lists(st.tuples(st.integers(1, 31), st.integers(0, 50))), st.integers(0, 1_000))
-def test_what_is_kept_ends_with_the_newest(drawn: list[tuple[int, int]], size: int) -> None:
-    found = [kept(day, weight) for day, weight in sorted(drawn)]
-    left = steps.retained(found, size, NOW)
-    assert left == found[len(found) - len(left) :]
-    assert sum(step.size + ENTRY_SIZE for step in left) <= size
 
 
 def _lines(body: bytes | None) -> list[str]:

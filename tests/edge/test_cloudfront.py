@@ -1,19 +1,17 @@
 """The CloudFront edge: its two functions, run on the table of cases and on what a bucket responds."""
 
-import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
 import pytest
-import quickjs
 
 from generator.api import contract, cursors, keys
 from generator.api.contract import Variant
 from generator.config.downloads import Dumps
 from generator.config.settings import Config
 from generator.edge import cloudfront as edge_cloudfront
-from generator.edge import responses, router
+from generator.edge import responses
 from generator.edge.compaction import compact
 from tests.support.campaigns import every_pair
 from tests.support.edges.cases import asking, mismatches, requests
@@ -71,6 +69,7 @@ def test_the_function_keeps_to_what_cloudfront_runs(config: Config) -> None:
     )
     assert line, "the only module"
     assert findings(before + after) == []
+    assert [one.partition(": ")[2] for one in findings(f"{before}\nconst {{ a }} = b;\n{after}")] == ["destructuring"]
 
 
 @pytest.mark.parametrize("program", ["njs", "node"])
@@ -111,7 +110,8 @@ def origin_responses(
 @pytest.mark.parametrize("config", [PLAIN, IN_BUCKET, AWKWARD])
 def test_an_object_that_is_missing(config: Config, tmp_path: Path) -> None:
     deleted = {"x-amz-delete-marker": "true", "x-amz-version-id": "3", "Content-Length": "9"}
-    missing = [PAGE, FIRST_PAGE, FIRST_OF_CATEGORY, DETAIL, keys.PRICES, keys.SNAPSHOT, keys.error(404)]
+    always_there = [FIRST_PAGE, keys.SNAPSHOT, keys.error(404), keys.SITE_INDEX, *map(keys.head, keys.DOWNLOADS)]
+    missing = [PAGE, FIRST_OF_CATEGORY, DETAIL, keys.PRICES, *NAMED_FILES, *always_there]
     asked = [(key, marks) for key in missing for marks in ({}, deleted)]
     answers = [
         (found, phrase, {**headers, **marks}, key)
@@ -119,7 +119,7 @@ def test_an_object_that_is_missing(config: Config, tmp_path: Path) -> None:
         for found, phrase, headers in [bucket_response(key, None)]
     ]
     gone, unknown, absent = (400, PAGE_GONE), (400, LIST_UNKNOWN), (404, NOT_FOUND)
-    expected = {PAGE: gone, FIRST_OF_CATEGORY: unknown, DETAIL: absent, keys.PRICES: absent}
+    expected = {PAGE: gone, FIRST_OF_CATEGORY: unknown, **dict.fromkeys([DETAIL, keys.PRICES, *NAMED_FILES], absent)}
     for case, response in zip(asked, origin_responses(tmp_path, answers, config), strict=True):
         status, body = expected.get(case[0], (503, UNAVAILABLE))
         assert (response["status"], response["body"]) == (str(status), body), case
@@ -175,31 +175,3 @@ def test_files_to_take_away_lie_under_the_names_that_readers_use(demo_output: Pa
         assert [one["uri"] for one in found] == [root + key for key in ALL_FILES]
     elsewhere = edge_.viewer_requests([asking(path=f"/{key}") for key in ALL_FILES], "njs", "raw")
     assert all("statusCode" in one for one in elsewhere)
-
-
-def test_the_origin_response_knows_what_the_router_core_knows(tmp_path: Path) -> None:
-    lists, details = keys.list_prefix("open/new"), keys.DETAILS
-    odd = [
-        keys.LISTS, f"{keys.LISTS}/", lists, f"{lists}/", f"{lists}/firsts/1.json", f"{lists}/x/{keys.FIRST}",
-        details,
-    ]  # fmt: skip
-    given = [*NAMED_FILES, *map(keys.head, keys.DOWNLOADS), keys.SITE_INDEX, keys.CHANGELOG, keys.feed("new", "atom")]
-    every = [
-        FIRST_PAGE, PAGE, DETAIL, keys.SNAPSHOT, keys.PRICES, keys.OPENAPI, keys.BUILD,
-        *given,
-        *odd,
-        "", "x", f"x/{PAGE}",
-    ]  # fmt: skip
-    context = quickjs.Context()
-    context.eval(router.render(PLAIN))
-    events = [origin_event("GET", f"/{key}", *bucket_response(key, None)) for key in every]
-    found = distribution(PLAIN, tmp_path, tmp_path).origin_responses(events)
-    for key, response in zip(every, found, strict=True):
-        wanted = json.loads(context.eval(f"JSON.stringify(missing({json.dumps(key)}))"))
-        headers = shown_headers(response)
-        del headers["transfer-encoding"]
-        assert (int(response["status"]), response["body"], headers) == (
-            wanted["status"],
-            wanted["body"],
-            wanted["headers"],
-        )

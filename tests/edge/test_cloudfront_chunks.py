@@ -12,7 +12,6 @@ import pytest
 
 from generator.api import contract, cursors, keys
 from generator.api.contract import Variant
-from generator.config.settings import Publish
 from generator.edge.compaction import compact
 from generator.search import generation as index
 from generator.tree import chunks, pages
@@ -25,14 +24,11 @@ from tests.support.edges.servers import Answer
 from tests.support.edges.windows import made_up
 from tests.support.readers import lists, search
 from tests.support.readers.search import Market
-from tests.support.readers.search_cases import CASES, MARKETS, SCATTERED
+from tests.support.readers.search_cases import CASES, MARKETS
 from tests.support.sites.builds import VARIANTS, Outputs
 from tests.support.stores.s3.behaviour import CUT_SHORT, Fault
-from tests.support.stores.s3.bucket import Conditions
 from tests.support.stores.s3.server import S3Server
 from tests.support.stores.s3.wire import Request
-
-IN_BUCKET = CHUNKED.model_copy(update={"publish": Publish(target="s3://markets/read api/ü")})
 
 
 @pytest.fixture
@@ -43,7 +39,7 @@ def store() -> Iterator[S3Server]:
 
 
 def put(store: S3Server, key: str, body: bytes) -> None:
-    store.bucket.put(key, body, {}, Conditions())
+    store.bucket.put(key, body, {})
 
 
 def ask(edge: CloudFront, *asked: tuple[str, int, str | None]) -> list[Answer]:
@@ -70,7 +66,7 @@ def test_every_case_of_the_table(variant: Variant, store: S3Server, outputs: Out
 
 def test_pages_of_the_other_layout_pass_and_a_site_may_move(store: S3Server, tmp_path: Path) -> None:
     old, new = (made_up("all/new", 150, seed) for seed in ("old", "new"))
-    generation, output = pages.Generation(old), tmp_path / "output"
+    generation, output = pages.PagedList(old), tmp_path / "output"
     later = keys.page(old.name, generation.name, 20, 20)
     folder = next(one for one in generation.folders() if one.name == "20-0")
     lists.write(output / later, dict(folder.pages)[20])
@@ -81,7 +77,7 @@ def test_pages_of_the_other_layout_pass_and_a_site_may_move(store: S3Server, tmp
     assert [answer.body for answer in ask(edge, first, walked)] == [
         lists.page(old, generation.name, position, 20) for position in (0, 20)
     ]
-    made = chunks.Generation(new)
+    made = chunks.ChunkedList(new)
     put(store, keys.head(new.name), made.head())
     assert [answer.body for answer in ask(edge, first, walked)] == [
         lists.page(new, made.name, 0, 20),
@@ -147,7 +143,7 @@ def put_all(store: S3Server, markets: list[Market]) -> list[bytes]:
     for key, body in (*found.objects(), *found.first_pages()):
         put(store, key, body)
     for one in made:
-        assert isinstance(one, chunks.Generation)
+        assert isinstance(one, chunks.ChunkedList)
         for key, body in (*one.objects(), (keys.head(one.list_name), one.head())):
             put(store, key, body)
     return [search.item(number, market) for number, market in reversed([*enumerate(markets)])]
@@ -174,20 +170,6 @@ def test_a_page_that_is_too_large_for_cloudfront_is_short_and_leads_on(edge: Clo
         assert json.loads(second.body)["nextCursor"] is None or len(items(second)) >= 25
     # However often a page is made, every object is read once: head; index and two chunks; and those of the searches.
     assert store.count("GetObject") <= 1 + 3 + 2 * index.MOST_OBJECTS
-
-
-def test_an_item_that_is_too_large_for_cloudfront_is_a_503(edge: CloudFront, store: S3Server) -> None:
-    put_all(store, [Market(("needle " + '"' * 500_000,))])
-    found = search_pages(edge, "status=all&limit=5", "status=all&limit=5&q=needle")
-    assert [is_error(answer, 503, SEARCHED) for answer in found] == [True, True]
-
-
-def test_a_search_reads_a_bounded_number_of_objects(edge: CloudFront, store: S3Server) -> None:
-    put_all(store, SCATTERED)
-    (found,) = search_pages(edge, "status=all&sort=new&limit=100&q=needle")
-    assert 0 < len(items(found)) < index.MOST_OBJECTS
-    assert json.loads(found.body)["nextCursor"]
-    assert store.count("GetObject") == index.MOST_OBJECTS
 
 
 def test_a_search_begins_anew_with_the_index_that_replaces_its_own(edge: CloudFront, store: S3Server) -> None:
@@ -237,7 +219,7 @@ def test_a_bucket_that_is_slow_is_a_503_before_lambda_ends_the_function(edge: Cl
 
 
 def test_an_empty_bucket_is_a_503_and_one_without_an_index_a_400(edge: CloudFront, store: S3Server) -> None:
-    generation = chunks.Generation(ItemList("all/new", [contract.encode({"id": "1"})])).name
+    generation = chunks.ChunkedList(ItemList("all/new", [contract.encode({"id": "1"})])).name
     cursor = f"0123456789{generation.replace('c', 's', 1)}20"
     asked = ("q=needle", f"q=needle&cursor={cursor}")
     missing = search_pages(edge, *asked)

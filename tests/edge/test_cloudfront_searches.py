@@ -11,18 +11,16 @@ import quickjs
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from generator.api import contract, cursors, keys
+from generator.api import contract, keys
 from generator.config.settings import Config
 from generator.edge import cloudfront
 from generator.edge.local.js_router import provide_digest
 from tests.support.campaigns import rounds
-from tests.support.edges.cloudfront import AWKWARD, check_viewer_result, rendered, viewer_event
+from tests.support.edges.cloudfront import check_viewer_result, rendered, viewer_event
 from tests.support.readers import search
 from tests.support.readers.search_texts import TEXTS
 
 CONFIG: Final = Config(variant="extended", layout="chunks", search="title")
-FIRST_LETTERS: Final = "0123456789"[: cursors.CHECK_LENGTH]
-PLACE: Final = "s" + "0" * (cursors.GENERATION_LENGTH - 1) + "20"
 #: The path of a search, and the search that is read from it; without a path, the answer.
 Ask: TypeAlias = Callable[[str], tuple[str | None, Any]]
 _MODULES: Final = """
@@ -114,17 +112,6 @@ def test_spellings_of_a_search_share_an_answer(query: str) -> None:
     assert ASK(query) == ASK("q=the%20will")
 
 
-def test_other_searches_have_other_names() -> None:
-    others = ("q=b", "q=ab", "q=a+b", "q=%C3%A1", "q=a&limit=5", "q=a&sort=new", "q=a&status=all", "q=a&category=b")
-    cursor = f"q=a&cursor={FIRST_LETTERS}{PLACE}"
-    assert len({ASK(query)[0] for query in ("q=a", cursor, *others)}) == 2 + len(others)
-
-
-@pytest.mark.parametrize("q", ["%ED%A0%80", "%C0%AF", "%F4%90%80%80", "%C3", "%", "a&q=a", ""])
-def test_what_is_no_text_is_refused(q: str) -> None:
-    assert ASK(f"q={q}") == (None, [{"path": ["q"], "message": contract.SEARCH_ERRORS["q"]}])
-
-
 def test_in_pages_where_nothing_can_read_the_index_a_search_is_refused_with_the_reason() -> None:
     files = rendered(CONFIG.model_copy(update={"layout": "pages"}))
     assert "origin-request.js" not in files
@@ -133,26 +120,3 @@ def test_in_pages_where_nothing_can_read_the_index_a_search_is_refused_with_the_
     assert result["statusCode"] == 400
     message = "search is not offered here: there is no index, or this edge cannot read one; leave it out"
     assert json.loads(result["body"])["details"] == [{"path": ["q"], "message": message}]
-
-
-# ── cursors ───────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-@pytest.mark.parametrize(
-    "start", ["../../../a", "a/b/c/d/e/", "0123 56789", "012345678é", "?123456789", "%2e%2e%2f0", "ABCDEF0123"]
-)
-def test_what_cannot_be_a_cursor_names_nothing(start: str) -> None:
-    found = ASK(f"q=a&cursor={quote(start + PLACE, safe='')}")
-    assert found == (None, [{"path": ["cursor"], "message": contract.SEARCH_ERRORS["cursor.foreign"]}])
-
-
-def test_a_cursor_reaches_the_function_behind() -> None:
-    _, found = ASK(f"q=a&cursor={FIRST_LETTERS}{PLACE}&limit=7&category=u.s.")
-    assert found["cursor"] == {"check": FIRST_LETTERS, "generation": PLACE[:-2], "position": 20}
-    assert (found["asked"]["limit"], found["asked"]["list"], found["from"]) == (7, "open/popular", 20)
-    assert found["asked"]["category"].startswith("u-s--")
-
-
-def test_the_prefix_of_the_bucket_stays_before_the_name() -> None:
-    at_root = {"variant": "extended", "layout": "chunks", "search": "title", "base_url": CONFIG.base_url}
-    assert asker(AWKWARD.model_copy(update=at_root))("q=%C3%A9+x")[1] == ASK("q=x+%C3%A9")[1]

@@ -10,26 +10,13 @@ from pathlib import Path
 import pytest
 
 from generator.api import contract, keys
-from generator.api.contract import Variant
-from generator.config.settings import Config, Publish
-from generator.edge import deployment
-from generator.tree.layouts import LAYOUTS
-from tests.support.edges.cases import mismatches, on_the_wire
 from tests.support.edges.servers import connected, folder_for_anybody, free_port, nginx
 from tests.support.project import ROOT
-from tests.support.sites.builds import NO_LIMITS, VARIANTS, build_now, make_config
+from tests.support.sites.builds import build_now, make_config
 from tests.support.sites.rows import create_database, insert_market, market_id
 from tests.support.stores.bucket import behind_nginx, bucket
 
 BUCKET = "edge/nginx/bucket.conf"
-
-
-def test_rendering_again_gives_the_same_text_and_some_settings_every_name() -> None:
-    publish = Publish(target="s3://bucket/p", endpoint_url="http://127.0.0.1:9")
-    config = Config(layout="chunks", publish=publish)
-    assert [*deployment.render(config)] == [*deployment.render(config)]
-    assert {file.name for file in deployment.render(Config())} < {file.name for file in deployment.render(config)}
-    assert {file.name for file in deployment.render(config)} == set(deployment.NAMES)
 
 
 def test_a_build_writes_what_changed_and_deletes_what_is_no_longer_rendered(tmp_path: Path, database: object) -> None:
@@ -55,32 +42,6 @@ def test_a_build_writes_what_changed_and_deletes_what_is_no_longer_rendered(tmp_
 def objects() -> Iterator[Path]:
     with folder_for_anybody() as folder:
         yield folder
-
-
-@pytest.mark.campaign(short=0)
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.parametrize("variant", VARIANTS)
-def test_nginx_before_a_bucket_answers_every_case_alike(
-    variant: Variant, layout: str, demo_folder: Path, objects: Path
-) -> None:
-    (objects / "markets.db").write_bytes((demo_folder / "markets.db").read_bytes())
-    port, store = free_port(), free_port()
-    config = make_config(
-        objects,
-        **NO_LIMITS,
-        publish__purge_command="true",
-        layout=layout,
-        **behind_nginx(port, store),
-        **VARIANTS[variant],
-    )
-    build_now(config)
-    output = objects / "output"
-    with bucket(output, store) as asked, nginx(output, port, "bucket.conf"), connected(port) as client:
-        cases = on_the_wire(output)
-        wrong = mismatches(cases, (client.send(case.method, case.target) for case in cases), output)
-    assert len(cases) > {"core": 660, "extended": 820}[variant]
-    assert not wrong, "\n".join([f"{len(wrong)} of {len(cases)}", *wrong[:10]])
-    assert {path for path in asked if not path.startswith("/store/a%20prefix/v1/")} == set()
 
 
 def test_nginx_before_a_bucket_decides_how_long_copies_are_kept_whatever_the_objects_say(objects: Path) -> None:

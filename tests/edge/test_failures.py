@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -9,12 +10,10 @@ from pathlib import Path
 import pytest
 
 from generator.api import contract, cursors, keys
-from generator.demo.database import seed
-from tests.support import limits
 from tests.support.edges.cases import is_error, without_cache
-from tests.support.edges.in_process import Local
+from tests.support.edges.in_process import Local, render
 from tests.support.edges.servers import Client, connected, folder_for_anybody, free_port, nginx
-from tests.support.sites.builds import AS_OF, NO_LIMITS, build_now, make_config
+from tests.support.sites.builds import EXTENDED, NO_LIMITS, Outputs, make_config
 from tests.support.stores.bucket import Fault, behind_nginx, bucket
 
 MARKETS = f"/{keys.MARKETS}"
@@ -25,21 +24,15 @@ NO_CATEGORY = f"{MARKETS}?category=no-such-category"
 
 
 @pytest.fixture(scope="module")
-def built() -> Iterator[Path]:
+def built(outputs: Outputs) -> Iterator[Path]:
     """A site for nginx before its files and before a bucket; `ports` names the port of nginx and that of the bucket."""
     with folder_for_anybody() as folder:
-        seed(folder / "markets.db", as_of=AS_OF, markets=60)
         port, store = free_port(), free_port()
-        settings = {
-            "variant": "extended",
-            "search": "title",
-            "dumps__ndjson": True,
-            **NO_LIMITS,
-            **behind_nginx(port, store),
-        }
-        with limits.only(limits.FEW):
-            build_now(make_config(folder, **settings))
-        without_cache(folder / "output" / "edge" / "nginx")
+        config = make_config(folder, **EXTENDED, **NO_LIMITS, **behind_nginx(port, store))
+        render(config)
+        shutil.copytree(outputs("extended") / contract.API_VERSION, config.output / contract.API_VERSION)
+        shutil.copy(outputs("extended") / "manifest.json", config.output)
+        without_cache(config.output / "edge" / "nginx")
         (folder / "ports").write_text(f"{port} {store}")
         yield folder
 
@@ -129,18 +122,6 @@ def test_nginx_blames_no_reader_when_all_that_is_published_is_missing_or_closed_
     assert is_error(files.send("GET", NO_SLUG), 404)
 
 
-def test_nginx_without_prices_says_that_there_are_none(built: Path, files: Client) -> None:
-    with moved(built / "output" / keys.PRICES):
-        assert is_error(files.send("GET", f"/{keys.PRICES}"), 404)
-    assert files.send("GET", f"/{keys.PRICES}").status == 200
-
-
-def test_nginx_without_an_object_that_is_always_published_is_unavailable(built: Path, files: Client) -> None:
-    for target, key in ((MARKETS, FIRST), (f"/{keys.BUILD}", keys.BUILD)):
-        with moved(built / "output" / key):
-            assert is_error(files.send("GET", target), 503), key
-
-
 # ── a bucket ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -155,26 +136,13 @@ def before_bucket(built: Path, fault: Fault) -> Iterator[Client]:
         yield client
 
 
-@pytest.mark.campaign(short=1)
-@pytest.mark.parametrize("failure", [307, 0, 400, 301, 429, 403, 503, 500])
-def test_nginx_shows_no_error_of_its_bucket(failure: int, built: Path) -> None:
+@pytest.mark.campaign(short=2)
+@pytest.mark.parametrize("failure", [404, 307, 0, 400, 301, 429, 403, 503, 500])
+def test_nginx_shows_no_error_of_its_bucket_nor_that_it_is_empty(failure: int, built: Path) -> None:
     with before_bucket(built, lambda _: failure) as client:
-        for target in (*targets(built / "output"), NOWHERE):
+        for target in (*targets(built / "output"), NOWHERE, *((NO_CATEGORY, NO_SLUG) if failure == 404 else ())):
             assert is_error(client.send("GET", target), 503), target
         assert client.send("HEAD", MARKETS).status == 503
-
-
-def test_nginx_without_a_bucket_is_unavailable(built: Path) -> None:
-    port, _ = ports(built)
-    with nginx(built / "output", port, "bucket.conf"), connected(port) as client:
-        for target in (MARKETS, NOWHERE):
-            assert is_error(client.send("GET", target), 503), target
-
-
-def test_nginx_before_an_empty_bucket_is_unavailable(built: Path) -> None:
-    with before_bucket(built, lambda _: 404) as client:
-        for target in (*targets(built / "output"), NOWHERE, NO_CATEGORY, NO_SLUG):
-            assert is_error(client.send("GET", target), 503), target
 
 
 @pytest.mark.campaign(short=1)

@@ -15,8 +15,8 @@ from pydantic import ValidationError
 
 from generator.api import keys
 from generator.builder.inspection import pages
-from generator.builder.inspection.downloads import Downloads
 from generator.builder.inspection.excerpts import Excerpts
+from generator.builder.inspection.pages import PublishedDownloads
 from generator.builder.report import Report
 from generator.config.settings import KEYS, Config
 from generator.edge import deployment
@@ -87,7 +87,7 @@ def rendered(settings: Config) -> dict[str, str]:
     names = {nginx_values.site(settings.base_url): "site", nginx_values.inside(settings.base_url): "127.9.9.9:20127"}
     files = {file.name: renamed(file.text, names) for file in deployment.render(settings)}
     report = Report(as_of=NOW, source=settings.source.url.get_secret_value()).content()
-    nothing = Excerpts(Catalog([], as_of=NOW, hidden=0)), Downloads(None, None)
+    nothing = Excerpts(Catalog([], as_of=NOW, hidden=0)), PublishedDownloads(None, None)
     return files | {name: body.decode() for name, body in pages.render(settings, report, *nothing)}
 
 

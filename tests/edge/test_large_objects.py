@@ -2,14 +2,12 @@
 
 import re
 from collections.abc import Iterator
-from http import HTTPStatus
 from typing import Final
 
 import pytest
 
 from generator.api import contract, cursors, keys
 from generator.edge import nginx
-from generator.tree import chunks
 from generator.tree.generation import ItemList
 from tests.support.edges.cases import is_error
 from tests.support.edges.edge_sites import CACHED, EdgeSite, edge_site
@@ -26,21 +24,6 @@ def edge(request: pytest.FixtureRequest) -> Iterator[EdgeSite]:
 
 def padded(size: int) -> bytes:
     return contract.encode({"id": "0" * size})
-
-
-@pytest.mark.campaign(short=1)
-def test_a_first_page_made_of_an_object_that_is_too_large_is_a_503(edge: EdgeSite) -> None:
-    overhead = len(chunks.Generation(ItemList("open/new", [padded(0)])).head())
-    for name, size, is_there in (
-        ("open/new", nginx.LARGEST_OBJECT - overhead, True),
-        ("open/ended", nginx.LARGEST_OBJECT - overhead + 3, False),
-    ):
-        edge.put(ItemList(name, [padded(size)]))
-        assert ((edge.output / keys.head(name)).stat().st_size <= nginx.LARGEST_OBJECT) is is_there
-        answer = edge.ask(name, 20)
-        assert answer.status == HTTPStatus.OK if is_there else is_error(answer, 503), (name, answer.status)
-        head = edge.client.send("HEAD", f"/{keys.MARKETS}?status=open&sort={name[5:]}")
-        assert (head.status, head.body) == (HTTPStatus.OK if is_there else HTTPStatus.SERVICE_UNAVAILABLE, b"")
 
 
 def test_a_later_page_made_of_an_object_that_is_too_large_is_a_503_and_others_are_not(edge: EdgeSite) -> None:

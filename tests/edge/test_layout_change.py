@@ -35,7 +35,7 @@ def moving(request: pytest.FixtureRequest) -> Iterator[EdgeSite]:
 
 def in_pages(at: EdgeSite, one: ItemList, limit: int, page: bytes) -> None:
     """Walk what is in the layout `pages`, from a page on."""
-    generation, position = pages.Generation(one).name, 0
+    generation, position = pages.PagedList(one).name, 0
     while following := json.loads(page)["nextCursor"]:
         position += limit
         page = at.ask(one.name, limit, following).body
@@ -46,8 +46,8 @@ def in_pages(at: EdgeSite, one: ItemList, limit: int, page: bytes) -> None:
 def test_a_site_may_move_to_the_other_layout_and_back_and_no_walk_breaks(moving: EdgeSite) -> None:
     name, limit = "all/new", 20
     paged, cut, again = (made_up(name, 150, seed) for seed in ("paged", "cut", "paged again"))
-    first = {one: pages.Generation(one).first(limit) for one in (paged, again)}
-    first[cut] = lists.page(cut, chunks.Generation(cut).name, 0, limit)
+    first = {one: pages.PagedList(one).first(limit) for one in (paged, again)}
+    first[cut] = lists.page(cut, chunks.ChunkedList(cut).name, 0, limit)
 
     def shows(one: ItemList) -> bool:
         return moving.ask(name, limit).body == first[one]

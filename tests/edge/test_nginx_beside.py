@@ -16,7 +16,6 @@ import pytest
 
 from generator.api import contract, keys
 from generator.edge import deployment
-from generator.edge import nginx as nginx_values
 from tests.support.edges.servers import Answer, folder_for_anybody, free_port, nginx, nobody_owning, temporary_folders
 from tests.support.programs import require
 from tests.support.project import ROOT
@@ -143,14 +142,6 @@ def sites() -> Iterator[Sites]:
             yield Sites(folder, http, https)
 
 
-def test_the_configuration_is_valid_and_nothing_is_defined_twice(sites: Sites) -> None:
-    program = require("nginx", Path("/usr/sbin"), reason="its configuration is not read")
-    command: list[str | Path] = [program, "-t", "-c", sites.folder.joinpath("output", "edge", "nginx", "beside.conf")]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    assert "warn" not in done.stderr
-
-
 def test_the_api_answers_under_its_own_name_over_tls(sites: Sites) -> None:
     first = sites.get(f"{MARKETS}?limit=1")
     page = json.loads(first.body)
@@ -191,11 +182,3 @@ def test_the_other_sites_are_left_alone(sites: Sites) -> None:
 def test_plain_http_leads_to_the_api_only_under_its_name(sites: Sites) -> None:
     assert sites.redirect(HOST) == (301, f"https://{HOST}/x?y=1")
     assert sites.redirect("unknown.example.com") == (200, None)
-
-
-def test_names_of_sites_are_short_enough_for_nginx_and_differ() -> None:
-    long = f"https://{'a' * 60}.example.com/markets"
-    names = [nginx_values.site(url) for url in (long, f"{long}/2", f"https://{HOST}", f"https://{SECOND}")]
-    assert len({*names}) == len(names)
-    assert max(len(f"{name}_inside") for name in names) <= 46
-    assert names[2] == "markets_api_example_com"

@@ -87,17 +87,3 @@ def test_what_is_usual_is_decided_as_the_router_decides_it(layout: str, outputs:
     usual = [one for one in found if one is not None]
     assert len(usual) >= (60 if layout == "pages" else 8)
     assert [one for one in usual if one["found"] != one["wanted"]] == []
-
-
-def test_an_engine_that_keeps_the_script_answers_each_request_anew() -> None:
-    """With `js_engine qjs`, nginx runs the script once for many requests."""
-    context = quickjs.Context()
-    provide_digest(context)
-    context.eval(script("pages"))
-    market = "01234567-89ab-cdef-0123-456789abcdef"
-    targets = [f"/{keys.MARKETS}/{market}", f"/{keys.MARKETS}", f"/{keys.MARKETS}?status=all&sort=new&limit=7", "/x"]
-    asking = "const r = { method: 'GET', variables: { request_uri: target } }; return [key(r), key(r)];"
-    found = json.loads(str(context.eval(f"JSON.stringify({json.dumps(targets)}.map((target) => {{ {asking} }}))")))
-    first = f"{keys.LISTS}/open/popular/{keys.FIRST}/20.json"
-    wanted = [keys.detail(market), first, f"{keys.LISTS}/all/new/{keys.FIRST}/7.json", ""]
-    assert found == [[key, key] for key in wanted]

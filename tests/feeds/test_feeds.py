@@ -97,13 +97,6 @@ def test_an_entry_shows_what_seldom_changes_of_a_market(config: Config) -> None:
     assert parsed.feed.updated == "2026-01-20T10:30:00.250000+00:00"
 
 
-def test_trades_change_no_feed(config: Config) -> None:
-    """Nor does a betting end that passes."""
-    quiet = json_feed.make("new", [item()], config)
-    traded: dict[str, Any] = {"prob": 0.9, "volume": 9e9, "trader_count": 99, "fills24h": 7, "status": "closed"}
-    assert json_feed.make("new", [item(**traded)], config) == quiet
-
-
 @pytest.mark.parametrize(
     ("columns", "text"),
     [

@@ -22,17 +22,6 @@ def test_markets_pass_by_column_without_their_fingerprints() -> None:
     assert Columns.of([]).markets({}) == Columns().markets({}) == []
 
 
-def test_equal_texts_of_markets_that_passed_are_one() -> None:
-    one = dict[str, str]()
-    held = [
-        market
-        for number in range(2)
-        for market in sent([public_market(number)._replace(categories=("rain",), words=("rains",))]).markets(one)
-    ]
-    first, second = ((market.status, *market.categories, *market.words) for market in held)
-    assert all(text is other for text, other in zip(first, second, strict=True))
-
-
 def test_markets_pass_through_json_and_equal_ones_are_equal_there() -> None:
     markets = [
         public_market(1, slug="a", fx=FX_MEMBER),

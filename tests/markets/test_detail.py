@@ -12,14 +12,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from generator.api.contract import OrderBook, PublicMarketDetail
+from generator.api.contract import OrderBook
 from generator.markets import row_validation
 from generator.markets.detail import Book, MarketRows, from_rows, order_book
 from generator.markets.fills import recent
 from generator.markets.history import GRID, Point, history
 from generator.markets.quarantine import Quarantine
 from tests.support.sites.builds import NOW, make_config
-from tests.support.sites.rows import FX_MEMBER, fill_id, market_id, market_row
+from tests.support.sites.rows import fill_id, market_id, market_row
 
 MARKET = market_id(1)
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -67,10 +67,6 @@ def test_prices_that_differ_by_rounding_errors_are_one_level(
     )
     assert levels(made) == {"bids": [(0.350001, 8.0), (0.35, 7.0), (0.01, 3.0)], "asks": [(0.99, 3.0)]}
     assert quarantine.total() == len(others)
-
-
-def test_a_market_without_orders_has_an_empty_book(quarantine: Quarantine) -> None:
-    assert levels(book(quarantine)) == {"bids": [], "asks": []}
 
 
 @pytest.mark.parametrize(
@@ -139,11 +135,6 @@ def test_a_bad_fill_is_left_out_and_named(quarantine: Quarantine, bad: tuple[Any
     assert shown_fills(fills, 10, quarantine) == [2, 1]
     (row,) = quarantine
     assert (row.relation, row.key, row.rows) == ("fills", bad[1], 1)
-
-
-def test_no_more_fills_are_kept_than_twice_what_is_shown(quarantine: Quarantine) -> None:
-    shown = shown_fills((fill(number, at(number)) for number in range(20_000)), 50, quarantine)
-    assert shown == list(range(19_999, 19_949, -1))
 
 
 # ── history ───────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -243,15 +234,6 @@ def test_a_long_history_over_all_of_time_keeps_its_ends() -> None:
 
 
 @pytest.mark.parametrize(
-    ("prob", "shown"), [(1, 1.0), (0, 0.0), (1.000000000000004, 1.0), (-1e-10, 0.0), (-0.0, 0.0), (0.5, 0.5)]
-)
-def test_an_unusual_probability_is_shown_as_any_other(quarantine: Quarantine, prob: Any, shown: float) -> None:
-    ((time, made),), _ = history(MARKET, [(MARKET, "2026-01-15 00:00:00+00", prob)], 500, quarantine)
-    assert (time, repr(made)) == ("2026-01-15T00:00:00.000Z", repr(shown))
-    assert quarantine.total() == 0
-
-
-@pytest.mark.parametrize(
     ("recorded_at", "prob"),
     [
         *[(None, 0.5), ("yesterday", 0.5), ("2026-01-15 00:00:00,000000", 0.5), ("2026-01-15 00:00:00", 1.2)],
@@ -266,21 +248,6 @@ def test_a_bad_point_is_left_out_and_named(quarantine: Quarantine, recorded_at: 
 
 
 # ── the whole ─────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def test_a_detail_is_the_contracts_resource(tmp_path: Path, quarantine: Quarantine) -> None:
-    market = row_validation.market(market_row(description="rules"), fx=FX_MEMBER, fills24h=1, as_of=NOW)
-    shown = MarketRows(
-        market,
-        [(MARKET, "bid", 0.4, 5.0)],
-        [fill(1, "2026-01-15 00:00:00"), fill(2, "2026-01-16 00:00:00")],
-        [(MARKET, "2026-01-15 00:00:00", 0.5)],
-    )
-    made = PublicMarketDetail.model_validate_json(from_rows(shown, make_config(tmp_path), quarantine).body())
-    assert made.market.model_dump() == market.model_dump()
-    assert levels(made.order_book) == {"bids": [(0.4, 5.0)], "asks": []}
-    assert [fill.id for fill in made.recent_fills] == [fill_id(2), fill_id(1)]
-    assert [(point.timestamp, point.prob) for point in made.prob_history] == [("2026-01-15T00:00:00.000Z", 0.5)]
 
 
 def test_the_configuration_bounds_fills_and_points(tmp_path: Path, quarantine: Quarantine) -> None:

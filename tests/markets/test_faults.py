@@ -1,6 +1,5 @@
 """Whoever is told that rows break a rule is told what to do about it, however the rule is worded."""
 
-from collections.abc import Mapping
 from typing import Any, Final
 
 import pytest
@@ -13,7 +12,7 @@ from generator.markets.categories import CategoryRow
 from tests.support.sites.builds import NOW
 from tests.support.sites.rows import FX_MEMBER, market_row
 
-#: For each rule, a value of a market's column that breaks it, and the remedy.
+#: For each rule, a value that breaks it: of a market's column, of one of its family, or a category's name.
 BROKEN: Final[list[tuple[str, Any, str]]] = [
     ("volume", float("inf"), "finite_number"),
     ("volume", -1, "greater_than_equal"),
@@ -32,12 +31,11 @@ BROKEN: Final[list[tuple[str, Any, str]]] = [
     ("status", "\ud800", "string_unicode"),
     ("id", "7", "not_uuid"),
     ("id", "0" * 32, "bare_uuid"),
+    ("fx_members.week_start", "soon", "not_date"),
+    ("fx_members.threshold_value", float("nan"), "finite_number"),
+    *(("category", name, rule) for name, rule in ((" ", "blank"), ("a\nb", "control_character"))),
+    *(("category", name, rule) for name, rule in (("x" * 101, "string_too_long"), ("a--0123456789", "derived_slug"))),
 ]
-#: The same for a column of `fx_members`, and for the name of a category.
-BROKEN_MEMBERS: Final = [("week_start", "soon", "not_date"), ("threshold_value", float("nan"), "finite_number")]
-BROKEN_NAMES: Final = [
-    (" ", "blank"), ("a\nb", "control_character"), ("x" * 101, "string_too_long"), ("a--0123456789", "derived_slug"),
-]  # fmt: skip
 
 
 def remedy_of(column: str, error: ValidationError) -> str:
@@ -46,37 +44,33 @@ def remedy_of(column: str, error: ValidationError) -> str:
     return fault.remedy
 
 
-def of_market(columns: Mapping[str, Any], fx: Mapping[str, Any] | None = None) -> ValidationError:
+def validate(column: str, value: Any) -> object:
+    if column == "category":
+        return CategoryRow.model_validate({"category": value, "position": 0})
+    of_family = column.startswith("fx_members.")
+    fx = {**FX_MEMBER, column.removeprefix("fx_members."): value} if of_family else None
+    row = market_row() if of_family else market_row(**{column: value})
+    return row_validation.market(row, fx=fx, fills24h=0, as_of=NOW)
+
+
+def broken(column: str, value: Any) -> ValidationError:
     with pytest.raises(ValidationError) as caught:
-        row_validation.market(market_row(**columns), fx=fx, fills24h=0, as_of=NOW)
+        validate(column, value)
     return caught.value
 
 
 @pytest.mark.parametrize(("column", "value", "rule"), BROKEN)
-def test_each_rule_for_markets_has_its_remedy(column: str, value: Any, rule: str) -> None:
-    assert remedy_of(column, of_market({column: value})) == faults.REMEDIES[rule]
-
-
-@pytest.mark.parametrize(("column", "value", "rule"), BROKEN_MEMBERS)
-def test_each_rule_for_memberships_has_its_remedy(column: str, value: Any, rule: str) -> None:
-    assert remedy_of(f"fx_members.{column}", of_market({}, {**FX_MEMBER, column: value})) == faults.REMEDIES[rule]
-
-
-@pytest.mark.parametrize(("name", "rule"), BROKEN_NAMES)
-def test_each_rule_for_categories_has_its_remedy(name: str, rule: str) -> None:
-    with pytest.raises(ValidationError) as caught:
-        CategoryRow.model_validate({"category": name, "position": 0})
-    assert remedy_of("category", caught.value) == faults.REMEDIES[rule]
+def test_each_rule_has_its_remedy(column: str, value: Any, rule: str) -> None:
+    assert remedy_of(column, broken(column, value)) == faults.REMEDIES[rule]
 
 
 def test_there_is_no_remedy_for_a_rule_that_nothing_breaks() -> None:
-    broken = {rule for *_, rule in [*BROKEN, *BROKEN_MEMBERS, *BROKEN_NAMES]}
-    assert broken | {"not_boolean"} == faults.REMEDIES.keys()  # which `faults.unclear` tells of
+    assert {rule for *_, rule in BROKEN} | {"not_boolean"} == faults.REMEDIES.keys()  # which `faults.unclear` tells of
 
 
 def test_a_missing_value_is_to_be_filled_in_whatever_rule_it_breaks() -> None:
     for column in ("prob", "status", "question", "close_time"):
-        assert remedy_of(column, of_market({column: None})).startswith("fill it in, ")
+        assert remedy_of(column, broken(column, None)).startswith("fill it in, ")
 
 
 def test_a_text_that_this_site_finds_too_long_has_the_remedy_of_one_that_the_contract_does() -> None:

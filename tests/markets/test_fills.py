@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from generator.api import forms
 from generator.markets import row_validation
 from generator.markets.batch_validation import BATCH
-from generator.markets.fills import NO_FILLS, WINDOW, Window, opening, recent, windows
+from generator.markets.fills import NO_FILLS, Window, opening, recent, windows
 from generator.markets.quarantine import Quarantine
 from tests.support.sites.builds import NOW
 from tests.support.sites.rows import fill_id, market_id
@@ -30,11 +30,6 @@ def fill(number: int, created_at: Any, amount: Any = 1.0) -> tuple[Any, ...]:
     return (market_id(1), fill_id(number), amount, 2.0, 0.5, created_at)
 
 
-def test_a_fill_counts_once_and_a_bad_one_does_not() -> None:
-    fills = [fill(1, NOW), fill(1, NOW), fill(2, NOW, amount=-1.0), fill(3, NOW)]
-    assert windows(fills, START, NOW)[market_id(1)].number == 2
-
-
 @pytest.mark.parametrize("seed", range(3))
 def test_markets_are_counted_apart_however_their_fills_fall_into_batches(seed: int) -> None:
     chance = random.Random(seed)  # noqa: S311 - the same rows every time
@@ -47,17 +42,6 @@ def test_markets_are_counted_apart_however_their_fills_fall_into_batches(seed: i
     good = [row for row in rows if row[2] > 0 and row[5] not in {"no", START, "2026-01-31T12:00:00.001Z"}]
     counted = {owner: window.number for owner, window in windows(rows, START, NOW).items() if window.number}
     assert counted == Counter(owner for owner, _ in {(row[0], row[1]) for row in good})
-
-
-def test_a_count_holds_until_its_first_fill_leaves_the_window_or_another_one_enters() -> None:
-    first, later = "2026-01-31T10:00:00.000Z", "2026-02-01T09:00:00.000Z"
-    shown = fill(1, first), fill(2, NOW)
-    assert windows(shown, START, NOW)[market_id(1)] == Window(2, "2026-02-01T10:00:00.000Z")
-    assert windows((*shown, fill(3, later)), START, NOW)[market_id(1)] == Window(2, later)
-    assert windows([fill(3, later)], START, NOW)[market_id(1)] == Window(0, later)
-    assert Window(2, later).holds_at("2026-02-01T08:59:59.999Z")
-    assert not Window(2, later).holds_at(later)
-    assert NO_FILLS.holds_at("9999-01-01T00:00:00.000Z")
 
 
 def at(place: int) -> datetime:
@@ -79,17 +63,6 @@ def counted_at(as_of: datetime, moments: list[datetime], step: timedelta) -> tup
     rows = [fill(number, forms.instant(moment)) for number, moment in enumerate(moments)]
     found = windows(rows, forms.instant(opening(as_of, step)), forms.instant(end), step)
     return found.get(market_id(1), NO_FILLS), {n for n, moment in enumerate(moments) if start < moment <= end}
-
-
-@given(PLACES, st.sampled_from([step for step in STEPS if step]))
-def test_a_window_in_steps_is_never_shorter_than_24_hours_and_opens_at_the_same_times_of_every_day(
-    place: int, step: timedelta
-) -> None:
-    as_of = at(place)
-    opened = opening(as_of, step)
-    assert WINDOW <= as_of - opened < WINDOW + step
-    assert (opened - MIDNIGHT) % step == timedelta(0)
-    assert opened == naive_opening(as_of, step)
 
 
 @given(PLACES, st.lists(PLACES, max_size=6), st.sampled_from(STEPS), st.floats(0, 1))

@@ -1,6 +1,5 @@
 """Markets validated column by column are those of single rows, and so is what is wrong with them."""
 
-import tracemalloc
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Final
 
@@ -133,26 +132,6 @@ def test_what_databases_usually_hold_is_validated_at_once(extended: ExtendedFiel
     expected = [shown(made_of(given)) for given in found]
     assert [*map(shown, of_rows(found))] == expected
     assert Watched.asked == []
-
-
-def test_a_bad_row_is_the_only_one_refused_and_slows_few_others() -> None:
-    found = [Given(market_row(number, prob=2 if number == 80 else 0.5), None, NO_FILLS, None) for number in range(200)]
-    made = of_rows(found)
-    assert [number for number, result in enumerate(made) if isinstance(result, ValidationError)] == [80]
-    assert [result.id for result in made if not isinstance(result, ValidationError)] == [
-        market_id(number) for number in range(200) if number != 80
-    ]
-    assert 0 < len(Watched.asked) <= 25
-
-
-def test_a_batch_of_long_descriptions_is_not_copied_as_a_whole() -> None:
-    rows = [market_row(number, description=f"{number}" * 50_000) for number in range(10, 60)]
-    found = [Given(row, None, NO_FILLS, None, "a version") for row in rows]
-    tracemalloc.start()
-    market_columns.of_rows(batch(found), NOW)
-    _, most = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert most < 1_000_000 < sum(len(given.row["description"]) for given in found)
 
 
 @settings(deadline=None, max_examples=100)

@@ -16,27 +16,6 @@ def fault(column: str, text: str, value: str | None = None) -> Finding:
 FAULT: Final = fault("prob", "bad")
 
 
-def test_equal_rejections_are_counted_not_repeated(quarantine: Quarantine) -> None:
-    for _ in range(3):
-        quarantine.reject("fills", "id", fault("amount", "negative"))
-    quarantine.reject("fills", "id", fault("price", "negative"))
-    assert list(quarantine) == [
-        QuarantinedRow("fills", "id", "", "amount: negative", 3),
-        QuarantinedRow("fills", "id", "", "price: negative", 1),
-    ]
-
-
-def test_totals_are_kept_per_relation(quarantine: Quarantine) -> None:
-    quarantine.reject("markets", 1, FAULT)
-    quarantine.reject("fills", 1, FAULT)
-    quarantine.reject("fills", 2, FAULT)
-    assert quarantine.total("markets") == 1
-    assert quarantine.total("fills") == 2
-    assert quarantine.total("orders") == 0
-    assert quarantine.total() == 3
-    assert [line.split(":")[0] for line in quarantine.lines("fills")] == ["fills"]
-
-
 def test_the_same_rows_are_named_in_whatever_order_and_parts_they_come() -> None:
     rows = [(relation, key) for key in range(10, 30) for relation in ("fills", "markets")] * 2
     collectors = list[Quarantine]()
@@ -67,6 +46,15 @@ def test_ten_million_broken_rows_do_not_fill_the_memory(quarantine: Quarantine) 
     assert quarantine.unnamed() == extra
 
 
+def test_a_rejection_names_its_row_shortly_and_as_people_call_it(quarantine: Quarantine) -> None:
+    reason = "x" * 2_000
+    quarantine.reject("markets", "k" * 10_000, fault("prob", reason), title="Will it\nsnow? " + "!" * 100)
+    (row,) = quarantine
+    assert (len(row.key), row.reason, row.rows) == (80, f"prob: {reason}", 1)
+    assert row.title.startswith("Will it\\nsnow? !!!")
+    assert len(row.title) <= 80
+
+
 @pytest.mark.parametrize(
     ("value", "shown"),
     [
@@ -88,20 +76,6 @@ def test_whatever_it_holds_it_is_shown_on_one_line_that_can_be_written(text: str
     assert line.isprintable()
     assert line.splitlines() == [line]
     assert json.loads(json.dumps(line)).encode()
-
-
-@pytest.mark.parametrize("reason", ["☃" * 5, "x" * 2_000])
-def test_a_rejection_names_its_row_shortly(quarantine: Quarantine, reason: str) -> None:
-    quarantine.reject("markets", "k" * 10_000, fault("prob", reason))
-    (row,) = quarantine
-    assert (len(row.key), row.reason, row.rows) == (80, f"prob: {reason}", 1)
-
-
-def test_a_row_is_named_as_people_call_it(quarantine: Quarantine) -> None:
-    quarantine.reject("markets", "id", FAULT, title="Will it\nsnow? " + "!" * 100)
-    (row,) = quarantine
-    assert row.title.startswith("Will it\\nsnow? !!!")
-    assert len(row.title) <= 80
 
 
 def test_thousands_of_equal_faults_are_one_line_with_an_example_and_the_remedy(quarantine: Quarantine) -> None:

@@ -1,16 +1,11 @@
 """The blocked list in the store: no decision is lost to a concurrent change."""
 
-import json
-import threading
-
 import pytest
 
 from generator.errors import StoreError
 from generator.publish import blocklist as store_blocklist
 from generator.tree.blocklist import KEY, BlockedList
 from tests.support.stores.places import open_bucket, use_credentials
-from tests.support.stores.s3.behaviour import APPLIED_BUT_FAILED, Fault
-from tests.support.stores.s3.bucket import Conditions
 from tests.support.stores.s3.server import S3Server
 from tests.support.stores.s3.wire import Request
 
@@ -24,23 +19,6 @@ def credentials(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def decided(at: str, *ids: str, is_blocked: bool = True) -> BlockedList:
     return BlockedList().decided(ids, is_blocked=is_blocked, now=at)
-
-
-@pytest.mark.parametrize("content", ["", "{}{", "[]", '{"format": 1, "markets": {"a": true}}'])
-def test_a_damaged_list_is_an_error_and_is_not_overwritten(content: str, s3: S3Server) -> None:
-    s3.bucket.put(KEY, content.encode(), {}, Conditions())
-    store = open_bucket(s3, "obstore")
-    with pytest.raises(StoreError, match=r"blocked\.json: damaged or not this program's \(\d errors?\); restore"):
-        store_blocklist.read(store)
-    with pytest.raises(StoreError):
-        store_blocklist.merge(store, decided(T1, "a"))
-    assert s3.objects()[KEY][0] == content.encode()
-
-
-def test_a_list_of_another_format_is_refused(s3: S3Server) -> None:
-    s3.bucket.put(KEY, b'{"format": 3, "markets": {}}', {}, Conditions())
-    with pytest.raises(StoreError, match="format 3, this program knows 2"):
-        store_blocklist.read(open_bucket(s3, "obstore"))
 
 
 def test_a_merge_without_new_decisions_writes_nothing(s3: S3Server) -> None:
@@ -60,36 +38,13 @@ def test_copies_that_were_changed_apart_keep_the_names_of_both() -> None:
     assert BlockedList().decided(["a"], is_blocked=True, now=T2).merged(one).markets["a"].names == ("key", "slug")
 
 
-def test_concurrent_merges_lose_no_decision(s3: S3Server) -> None:
-    threads = [
-        threading.Thread(target=store_blocklist.merge, args=(open_bucket(s3, "boto3"), decided(T1, f"market {number}")))
-        for number in range(8)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert store_blocklist.read(open_bucket(s3, "obstore")).ids() == {f"market {number}" for number in range(8)}
-
-
-def test_a_lost_response_is_not_mistaken_for_a_concurrent_change(s3: S3Server) -> None:
-    faults = [APPLIED_BUT_FAILED]
-
-    def before(request: Request) -> Fault | None:
-        return faults.pop() if request.operation == "PutObject" and faults else None
-
-    s3.before = before
-    assert store_blocklist.merge(open_bucket(s3, "obstore"), decided(T1, "a")).ids() == {"a"}
-    assert json.loads(s3.objects()[KEY][0])["markets"].keys() == {"a"}
-
-
 def test_a_merge_gives_up_on_a_list_that_keeps_changing(s3: S3Server) -> None:
     numbers = iter(range(1_000))
 
     def rival(request: Request) -> None:
         if request.operation == "PutObject":
             other = decided(T1, f"rival {next(numbers)}")
-            s3.bucket.put(KEY, other.encoded(), {}, Conditions())
+            s3.bucket.put(KEY, other.encoded(), {})
 
     s3.before = rival
     with pytest.raises(StoreError, match="keeps changing; find out who else writes it"):

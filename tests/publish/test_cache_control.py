@@ -46,15 +46,6 @@ def test_every_edge_sends_the_age_that_the_configured_cdn_allows(layout: str, tm
         assert set().union(*dict(ages(**purged)).values()) == {YEAR}
 
 
-def test_without_a_way_to_purge_pages_are_put_with_an_age_of_minutes(published_site: PublishedSite) -> None:
-    assert put_ages(published_site) == {MINUTES}
-
-
-def test_with_a_way_to_purge_pages_are_put_with_an_age_of_a_year(empty: PublishedSite) -> None:
-    empty.done("rebuild", "--as-of", "2024-01-31T12:00:00Z", publish__purge_command="true")
-    assert put_ages(empty) == {YEAR}
-
-
 @pytest.mark.campaign(short=1)
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_pages_that_were_put_while_a_cdn_was_set_are_not_promised_to_end_within_minutes(

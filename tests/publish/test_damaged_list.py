@@ -1,6 +1,5 @@
 """A blocked list that is damaged or cannot be written: no takedown is forgotten, and no publish goes on without it."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -27,11 +26,6 @@ def blocking(number: int) -> bytes:
 
 def denies_the_list(request: Request) -> Fault | None:
     return DENIED if request.operation == "PutObject" and request.key.endswith(blocklist.KEY) else None
-
-
-def folder_without_target(site: PublishedSite) -> PublishedSite:
-    site.target = ""
-    return site
 
 
 # ── a list that cannot be written ─────────────────────────────────────────────────────────────────────────────────
@@ -141,7 +135,8 @@ def test_a_list_that_was_kept_aside_and_is_deleted_by_hand_stops_nothing_any_mor
 def test_in_a_folder_without_target_a_damaged_list_is_kept_aside_too_and_stops_builds(
     published_site: PublishedSite,
 ) -> None:
-    site = folder_without_target(published_site)
+    site = published_site
+    site.target = ""
     COPY.unlink(missing_ok=True)
     COPY.write_bytes(DAMAGED)
     assert REMEDY in site.refused(1, "build")
@@ -156,18 +151,6 @@ def test_in_a_folder_without_target_a_damaged_list_is_kept_aside_too_and_stops_b
     assert not [key for number in (1, 2) for key in site.traces(number) if key.startswith("output ")]
     assert not aside.exists()
     assert blocklist.decode(COPY.read_bytes()).ids() == {market_id(1), market_id(2)}
-
-
-def test_in_a_folder_a_list_kept_aside_that_is_deleted_by_hand_stops_nothing_any_more(
-    published_site: PublishedSite,
-) -> None:
-    site = folder_without_target(published_site)
-    COPY.unlink(missing_ok=True)
-    COPY.write_bytes(DAMAGED)
-    takes_down(site, 1, "output/")
-    Path("output", ASIDE).unlink()
-    site.done("build")
-    assert blocklist.decode(COPY.read_bytes()).aside == ()
 
 
 def test_a_damaged_copy_in_the_folder_of_a_target_stops_publishes_from_there_only(
@@ -187,18 +170,6 @@ def test_a_damaged_copy_in_the_folder_of_a_target_stops_publishes_from_there_onl
 
 
 # ── other formats ─────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def test_a_list_of_the_first_format_is_obeyed_in_store_and_folder(published_site: PublishedSite) -> None:
-    former = json.dumps({"format": 1, "markets": {market_id(1): {"at": LONG_AGO, "isBlocked": True}}}).encode()
-    published_site.put(blocklist.KEY, former)
-    published_site.done("publish")
-    assert published_site.traces(1) == []
-    site = folder_without_target(published_site)
-    COPY.unlink(missing_ok=True)
-    COPY.write_bytes(former.replace(market_id(1).encode(), market_id(2).encode()))
-    site.done("build")
-    assert not [key for key in site.traces(2) if key.startswith("output ")]
 
 
 def test_a_list_of_a_later_format_is_refused_everywhere_and_left_as_it_is(published_site: PublishedSite) -> None:

@@ -40,13 +40,6 @@ def put_root(scene: Scene, root: dict[str, Any]) -> None:
     scene.store(scene.config("a")).put(record.KEY, json.dumps(root).encode(), If.ALWAYS)
 
 
-def lose_the_state(scene: Scene) -> None:
-    """Lose the state, and the copy in the folder."""
-    scene.store(scene.config("a")).delete([states.key(root_of(scene)["built"]["state"])])
-    with pytest.raises(StoreError, match="missing; it is part of the record"):
-        Lease(scene.store(scene.config("a")), scene.config("a").publish.lease).read()
-
-
 #: By what is damaged: how.
 DAMAGES: Final[dict[str, Callable[[dict[str, Any]], object]]] = {
     "as-of": lambda root: root["built"].update(asOf="yesterday"),
@@ -82,16 +75,6 @@ def test_whatever_cannot_be_read_is_damage_that_verifying_gets_through(
     check_whole(scene.objects(), again)
 
 
-def test_verifying_with_a_lost_state_still_refuses_an_older_build(scene: Scene) -> None:
-    older = scene.site("b", 0)
-    scene.publish(scene.site("a", 1))
-    lose_the_state(scene)
-    with pytest.raises(GuardError, match="older than what is published"):
-        scene.publish(older, lifted=LiftedGuards(shrink=True), is_verifying=True)
-    scene.publish(older, is_verifying=True)
-    check_whole(scene.objects(), older)
-
-
 @pytest.mark.campaign(short=0)
 @pytest.mark.parametrize("share", [1, 2], ids=["all lost", "some lost"])
 def test_verifying_with_lost_states_still_refuses_a_much_smaller_build(scene: Scene, share: int) -> None:
@@ -110,7 +93,10 @@ def test_verifying_with_a_lost_state_remembers_what_killed_publishers_may_still_
     site = scene.site("a", 0)
     scene.publish(site)
     put_root(scene, {**root_of(scene), "doubtedUntil": LATE["until"]})
-    lose_the_state(scene)
+    store = scene.store(site.config)
+    store.delete([states.key(root_of(scene)["built"]["state"])])
+    with pytest.raises(StoreError, match="missing; it is part of the record"):
+        Lease(store, site.config.publish.lease).read()
     scene.publish(site, is_verifying=True)
     published = record_of(scene.objects())
     assert published

@@ -1,14 +1,8 @@
 """What `takedown` says about each market: that nobody knows it, since when it is blocked, and when it comes back."""
 
-import json
-from pathlib import Path
-
 import pytest
 
 from generator.api import keys
-from generator.errors import PublicMarketsError
-from generator.publish.decisions import Known, Named
-from tests.support.sites.builds import make_config, manifest_of
 from tests.support.sites.publishing import FX, LONG_AGO, PublishedSite
 from tests.support.sites.rows import market_id
 
@@ -30,10 +24,14 @@ def test_an_id_that_was_never_published_is_blocked_with_a_warning(published_site
     assert f"{MISTYPED} blocked since " in result.stdout
 
 
-def test_without_a_target_the_folder_is_what_is_known(published_site: PublishedSite) -> None:
+def test_without_a_target_the_folder_is_what_is_known_and_an_undo_names_the_build(
+    published_site: PublishedSite,
+) -> None:
     published_site.target, published_site.settings["publish.endpoint_url"] = "", ""
     (line,) = warnings(published_site.done("takedown", MISTYPED).stderr)
     assert line.startswith(f"WARNING: {MISTYPED}: output/manifest.json does not name this market: {UNKNOWN}. ")
+    undone = published_site.done("takedown", "--undo", MISTYPED)
+    assert "no longer blocked; the next `public-markets build` shows it again" in undone.stderr
 
 
 def test_a_repeated_takedown_keeps_the_time_and_says_so(published_site: PublishedSite) -> None:
@@ -59,14 +57,6 @@ def test_an_undo_names_the_market_and_the_run_that_brings_it_back(published_site
     assert result.stdout == "0 markets are blocked\n"
 
 
-def test_without_a_target_an_undo_names_the_build(published_site: PublishedSite) -> None:
-    published_site.target, published_site.settings["publish.endpoint_url"] = "", ""
-    published_site.done("takedown", market_id(FX))
-    assert "no longer blocked; the next `public-markets build` shows it again" in (
-        published_site.done("takedown", "--undo", market_id(FX)).stderr
-    )
-
-
 @pytest.mark.parametrize("number", [FX, 4_711])
 def test_an_undo_of_what_is_not_blocked_says_so_and_changes_nothing(published_site: PublishedSite, number: int) -> None:
     before = published_site.stored()
@@ -77,12 +67,6 @@ def test_an_undo_of_what_is_not_blocked_says_so_and_changes_nothing(published_si
         "markets with `public-markets takedown`"
     )
     assert published_site.stored() == before
-
-
-def test_a_record_that_cannot_be_read_does_not_keep_a_market_from_being_blocked(published_site: PublishedSite) -> None:
-    published_site.put("manifest.json", b'{"format": 99}')
-    assert published_site.run("takedown", MISTYPED).exit_code == 1
-    assert MISTYPED in json.loads(published_site.stored()["blocked.json"])["markets"]
 
 
 @pytest.mark.parametrize("reference", [MISTYPED[:-1], f"{MISTYPED}0", "snow", "snapshot", "open/popular", "1"])
@@ -101,42 +85,6 @@ def test_an_address_of_another_site_is_refused_with_the_forms_of_this_one(publis
     found = published_site.refused(1, "takedown", address)
     assert found.startswith(f"{address}: is not the address of a published market, which is http")
     assert found.endswith("/v1/public/markets/ID; give its id instead")
-
-
-def test_a_slug_cannot_be_undone_and_the_error_says_where_the_id_is(published_site: PublishedSite) -> None:
-    assert published_site.refused(1, "takedown", "--undo", "slug-of-1-").endswith(
-        "; `public-markets takedown` lists the ids"
-    )
-
-
-def test_an_undo_takes_the_beginning_of_a_blocked_id(published_site: PublishedSite) -> None:
-    published_site.block(FX)
-    assert published_site.done("takedown", "--undo", market_id(FX)[:8]).stdout == "0 markets are blocked\n"
-
-
-def test_a_text_that_may_mean_several_markets_means_none_of_them(tmp_path: Path) -> None:
-    state = manifest_of(
-        markets=dict.fromkeys(map(market_id, (1, 2)), ("open",)),
-        slugs={market_id(1): ("rain",)}, site_keys={market_id(2): "rain"},
-    )  # fmt: skip
-    known = Known((Named("site", "the record", state),))
-    with pytest.raises(PublicMarketsError, match=f"may mean 2 markets: {market_id(1)}, {market_id(2)}; name the one"):
-        known.id_of("rain", make_config(tmp_path))
-
-
-def test_a_takedown_that_failed_goes_on_with_the_same_words(published_site: PublishedSite) -> None:
-    published_site.settings |= {"publish.purge_command": "false", "publish.cache_fill": "0s"}
-    name = market_id(FX)[:8]
-    assert "purge_command" in published_site.run("takedown", name).stderr
-    published_site.settings["publish.purge_command"] = "true"
-    assert "the CDN's copies are gone" in published_site.done("takedown", name).stdout.splitlines()[-1]
-
-
-def test_the_last_line_names_the_places_where_the_market_was(published_site: PublishedSite) -> None:
-    published_site.forget_output()
-    (published_site.folder / "output").mkdir()
-    told = published_site.done("takedown", market_id(FX)).stdout.splitlines()
-    assert told[-1].startswith("gone from s3://markets/api: 1 market; ")
 
 
 def test_a_market_that_no_record_names_is_gone_if_its_detail_was_there(published_site: PublishedSite) -> None:

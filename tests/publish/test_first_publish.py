@@ -10,9 +10,9 @@ import pytest
 
 from generator import process_identity
 from generator.publish import record
-from tests.support.sites.publishing import FIRST, OPEN, PublishedSite, hour, tamper
+from tests.support.sites.publishing import OPEN, PublishedSite, hour, tamper
 from tests.support.sites.rows import market_id
-from tests.support.stores.s3.behaviour import Fault
+from tests.support.stores.s3.behaviour import DENIED, Fault
 from tests.support.stores.s3.wire import Request
 
 NAME = "s3://markets/api"
@@ -27,7 +27,7 @@ def cut_short(empty: PublishedSite) -> PublishedSite:
     def deny(request: Request) -> Fault | None:
         if request.operation == "PutObject" and "/lists/open/" in request.key and request.key.endswith("first/2.json"):
             lists.append(request.key)
-        return Fault(403, "AccessDenied") if len(lists) > 2 or "build.json" in request.key else None
+        return DENIED if len(lists) > 2 or "build.json" in request.key else None
 
     empty.server.before = deny
     assert empty.run("publish").exit_code == 1
@@ -83,21 +83,6 @@ def test_after_a_takedown_nothing_is_published_yet_either(cut_short: PublishedSi
     cut_short.check()
     assert cut_short.traces(1) == []
     assert cut_short.traces(2)
-
-
-def test_a_first_publish_that_meets_a_damaged_file_ends_whole_where_there_is_search_too(empty: PublishedSite) -> None:
-    empty.settings |= {"variant": "extended", "layout": "chunks"}
-    empty.done("build", "--as-of", hour(1))
-    key = next(key for key in sorted(empty.built()) if "/open/new/chunks/" in key)
-    tamper(Path("output", key), empty.built()[key].replace(b"?", b"!"))
-    assert "building again with --full" in empty.done("rebuild", "--as-of", hour(1)).stderr
-    empty.check()
-
-
-def test_a_hold_names_no_as_of(cut_short: PublishedSite) -> None:
-    told = cut_short.done("hold", "Wait for the lawyers").stdout
-    assert "the first publish did not end; what it put stays" in told
-    assert FIRST[:10] not in told.partition("Wait")[2]
 
 
 @pytest.mark.parametrize("with_current", [False, True])

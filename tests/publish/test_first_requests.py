@@ -1,6 +1,5 @@
 """A takedown deletes the details of its markets after a few requests, however large the site is, whoever is at work."""
 
-import json
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta
@@ -22,14 +21,14 @@ from generator.publish.record import Published, Work
 from generator.source.address import shape
 from generator.stores.directory import Directory
 from generator.stores.store import BeforeEach, Condition, If, Stored, nothing
-from generator.tree import blocklist, manifest
+from generator.tree import blocklist
 from generator.tree.blocklist import BlockedList
 from generator.tree.files import STATES
 from generator.tree.folder import locked
 from tests.publish.faults import sites
 from tests.publish.faults.scene import publish_site
 from tests.support.sites.builds import NOW, build_now, make_config
-from tests.support.sites.publishing import PREFIX, PublishedSite, hour
+from tests.support.sites.publishing import PublishedSite, hour
 from tests.support.sites.rows import insert_market, market_id
 from tests.support.stores.records import split
 from tests.support.stores.s3.wire import Request
@@ -89,24 +88,6 @@ def slug_address(config: Config, slug: str) -> str:
     return f"{config.base_url}/{keys.MARKETS}/{slug}"
 
 
-def test_a_former_archive_goes_with_the_details_of_a_market(tmp_path: Path) -> None:
-    """One more request finds it: it is listed. Its files go before the record is released, and then nobody looks."""
-    config = make_config(tmp_path, layout="chunks")
-    store, left = Watched(tmp_path / "store"), [f"{keys.ARCHIVE_PREFIX}{name}.json" for name in ("2026-01-30", "index")]
-    with split():
-        publish_site(sites.make(config, {number: {} for number in range(1, 51)}, 0), store)
-        root = json.loads(Path(store.name, record.KEY).read_bytes())
-        former = {**root, "format": 1, "built": {**root["built"], "format": 1}}
-        store.put(record.KEY, json.dumps(former).encode(), If.ALWAYS)
-        for key in (*left, stray := keys.chunk(keys.DUMPS, "markets/f.ndjson.gz")):
-            store.put(key, b"{}", If.ALWAYS)
-        requests = take_down(store, config, market_id(6), keys.detail(market_id(6)))
-    assert 0 < len(requests) < LIMIT
-    assert store.deletions[:2] == [[keys.detail(market_id(6))], left]
-    assert not [key for key in (*left, stray) if Path(store.name, key).exists()]
-    assert root_of(store).built.format == manifest.FORMAT
-
-
 @pytest.fixture
 def slugged(tmp_path: Path, database: sqlite3.Connection) -> tuple[Watched, Config]:
     """A published site whose markets are found by slug, too; its record is large."""
@@ -159,30 +140,6 @@ def test_details_go_while_another_publisher_is_at_work_and_the_one_by_slug_first
     assert told[0].startswith("blocked in every later publish; waiting: ")
     assert market_id(3) not in root_of(store).built.markets
     assert root_of(store).work is None
-
-
-def test_a_publisher_at_work_does_not_put_a_detail_again_that_a_takedown_deleted(
-    published_site: PublishedSite,
-) -> None:
-    """It finds it absent, reads the blocked list, and takes that for no damage: the store is not listed."""
-    published_site.edit(1, question="Edited?")
-    published_site.done("build", "--as-of", hour(1))
-    detail, puts, listed = keys.detail(market_id(1)), list[str](), list[str]()
-
-    def is_taken_down(request: Request) -> None:
-        listed.append(request.query.get("prefix", ""))
-        if request.operation == "PutObject" and request.key.endswith(detail):
-            if not puts:
-                published_site.block(1)
-                published_site.remove(detail)
-            puts.append(request.key)
-
-    published_site.server.before = is_taken_down
-    published_site.done("publish")
-    assert len(puts) == 1, "the condition of the only one fails"
-    assert not [prefix for prefix in listed if prefix.startswith(f"{PREFIX}v1/")]
-    assert published_site.traces(1) == []
-    published_site.check()
 
 
 def test_a_detail_that_was_not_put_as_its_market_was_blocked_is_put_once_that_is_undone(
@@ -243,11 +200,3 @@ def test_as_few_requests_come_before_the_deletion_on_a_large_site_as_on_a_small_
     assert sizes[0] < sizes[1] // 10
     assert requests[0] == requests[1]
     assert 0 < len(requests[0]) < LIMIT
-
-
-def test_without_a_record_both_details_of_a_market_are_deleted(slugged: tuple[Watched, Config]) -> None:
-    store, config = slugged
-    Path(store.name, record.KEY).unlink()
-    with pytest.raises(StoreError, match="the details of blocked markets were deleted"):
-        take_down(store, config, market_id(3), *details(3))
-    assert not any(Path(store.name, key).exists() for key in details(3))

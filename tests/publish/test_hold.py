@@ -8,22 +8,17 @@ from pathlib import Path
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from generator.publish import blocklist as holds
+from generator.api.forms import instant
 from generator.publish import record
-from generator.publish.lease import Lease
-from generator.publish.record import Published
-from generator.stores.store import Store
+from generator.publish.record import Work
 from generator.tree import blocklist
-from generator.tree.blocklist import HeldError, Hold
-from tests.support.sites.builds import manifest_of
-from tests.support.sites.publishing import FX, PublishedSite, hour
+from generator.tree.blocklist import Hold
+from generator.tree.folder import locked
+from tests.support.sites.publishing import PublishedSite, hour
 from tests.support.sites.rows import market_id
-from tests.support.stores.places import Place, place
 from tests.support.stores.s3.behaviour import APPLIED_BUT_FAILED
 
 NAME = "s3://markets/api"
-LEASE = timedelta(minutes=5)
-RECORD = Published(sequence=0, built=manifest_of(), etags={})
 REASON = "prices <b>of yesterday</b>"
 RELEASE = "no build is published until `public-markets hold --release`"
 
@@ -78,12 +73,6 @@ def test_a_hold_takes_five_requests_and_a_release_three_and_they_change_nothing_
     assert published_site.objects() == objects
 
 
-def test_the_same_hold_set_again_is_as_old_as_it_was(published_site: PublishedSite) -> None:
-    first = published_site.done("hold", REASON)
-    again = published_site.done("hold", REASON)
-    assert (again.stdout, again.stderr) == (first.stdout, "")
-
-
 def test_a_release_says_what_it_ends_or_that_nothing_holds(published_site: PublishedSite) -> None:
     assert published_site.done("hold", "--release").stdout == f"{NAME}: is not on hold\n"
     found = hold(published_site)
@@ -104,30 +93,25 @@ def test_a_store_where_nothing_is_published_cannot_be_held(empty: PublishedSite)
 
 
 @pytest.mark.parametrize(
-    ("reason", "says"),
+    ("words", "says"),
     [
-        ("", "is empty"),
-        (" \t", "is empty"),
-        ("x" * 201, "has 201 characters, 200 are allowed"),
-        ("one\ntwo", "must be one line of printable characters"),
-        ("\x1b[2J", "must be one line of printable characters"),
-        ("\u202etxt", "must be one line of printable characters"),
-        ("\udcff", "must be one line of printable characters"),
+        *((("hold", reason), "is empty") for reason in ("", " \t")),
+        (("hold", "x" * 201), "has 201 characters, 200 are allowed"),
+        *(
+            (("hold", reason), "must be one line of printable characters")
+            for reason in ("one\ntwo", "\x1b[2J", "\u202etxt", "\udcff")
+        ),
+        (("hold", REASON, "--release"), "give a REASON or --release, not both"),
     ],
 )
-def test_a_reason_is_one_short_printable_line(published_site: PublishedSite, reason: str, says: str) -> None:
-    result = published_site.run("hold", reason)
+def test_a_reason_is_one_short_printable_line(published_site: PublishedSite, words: tuple[str, ...], says: str) -> None:
+    result = published_site.run(*words)
     assert result.exit_code == 2
     assert says in result.stderr
     assert published_site.hold() is None
 
 
 # ── what it stops, and what passes ────────────────────────────────────────────────────────────────────────────────
-
-
-def test_a_reason_and_a_release_exclude_each_other(published_site: PublishedSite) -> None:
-    result = published_site.run("hold", REASON, "--release")
-    assert (result.exit_code, "give a REASON or --release, not both" in result.stderr) == (2, True)
 
 
 @pytest.mark.campaign(short=1)
@@ -156,15 +140,6 @@ def test_a_dry_run_shows_what_a_release_would_publish(published_site: PublishedS
     assert f"{NAME}: {found}; without --dry-run, this run would be refused until" in result.stderr
     assert "upload v1/build.json: changed" in result.stdout
     assert published_site.stored() == before
-
-
-def test_a_takedown_passes_and_keeps_the_hold(published_site: PublishedSite) -> None:
-    found = hold(published_site)
-    published_site.done("takedown", market_id(FX), market_id(1))
-    assert published_site.traces(1, output=False) == published_site.traces(FX, output=False) == []
-    published_site.done("takedown", "--undo", market_id(1))
-    assert published_site.hold() == found
-    assert published_site.refused(3, "publish") == sentence(found)
 
 
 def test_a_refused_rebuild_believes_the_blocked_list_and_not_the_database(published_site: PublishedSite) -> None:
@@ -205,37 +180,6 @@ def test_a_hold_belongs_to_its_place_and_is_never_merged(published_site: Publish
 # ── each kind of target ───────────────────────────────────────────────────────────────────────────────────────────
 
 
-#: A place of each kind to publish to; that conditions hold on every server, the tests of stores show.
-target = pytest.fixture(name="target", params=[("directory", "", ""), ("s3", "obstore", "")], ids="-".join)(place)
-
-
-def test_a_hold_is_set_and_ended_on_either_kind_of_target(target: Place) -> None:
-    begun = Lease(target.open(), LEASE)
-    begun.read()
-    begun.take(RECORD, ())
-    begun.release(RECORD)
-    before = json.loads(body(target.open()))
-    fenced = {**before, "sequence": before["sequence"] + 1, "isHeld": True}
-    change = holds.set_hold(target.open(), REASON, "me@here", never)
-    assert change.before is None
-    assert change.after == holds.held(target.open()).after
-    assert change.as_of == RECORD.built.as_of
-    with pytest.raises(HeldError, match="by me@here: prices"), holds.explaining_hold(target.open()):
-        begun.take(RECORD, ())
-    assert holds.release_hold(target.open(), never).before == change.after
-    assert json.loads(body(target.open())) == fenced
-
-
-def body(store: Store) -> bytes:
-    found = store.get(record.KEY)
-    assert found
-    return found.body
-
-
-def never(line: str) -> None:
-    raise AssertionError(line)
-
-
 @pytest.mark.usefixtures("impatient")
 def test_a_hold_without_an_answer_says_that_it_may_be_set(published_site: PublishedSite) -> None:
     for key in (blocklist.KEY, record.KEY):
@@ -255,27 +199,19 @@ def clock(site: PublishedSite, minutes: int) -> None:
     site.server.clock = moment.timestamp
 
 
-def test_check_warns_of_a_hold_and_blames_no_schedule(published_site: PublishedSite) -> None:
-    clock(published_site, 10)
-    found = hold(published_site)
-    assert f"warning: {sentence(found)}" in published_site.done("check").stdout.splitlines()
-    clock(published_site, 300)
-    lines = published_site.done("check").stdout.splitlines()
-    assert f"warning: {sentence(found)}" in lines
-    assert not any("check that cron runs" in line for line in lines)
-
-
-def test_the_monitor_s_check_says_that_a_store_is_on_hold_and_fails_when_it_is_stale(
-    published_site: PublishedSite,
-) -> None:
+def test_checks_say_that_a_store_is_on_hold_and_blame_no_schedule(published_site: PublishedSite) -> None:
     clock(published_site, 10)
     found = hold(published_site)
     assert published_site.done("check", "--published").stdout == (
         f"{NAME}: 11 markets are published as of 2024-01-31T12:00:00.000Z, 10 minutes ago; {found}\n"
     )
+    assert f"warning: {sentence(found)}" in published_site.done("check").stdout.splitlines()
     clock(published_site, 300)
     message = published_site.refused(1, "check", "--published")
     assert message.endswith(f"more than 3 schedules of 60 minutes; {found}; {RELEASE}")
+    lines = published_site.done("check").stdout.splitlines()
+    assert f"warning: {sentence(found)}" in lines
+    assert not any("check that cron runs" in line for line in lines)
 
 
 def metric(site: PublishedSite) -> list[tuple[dict[str, str], float]]:
@@ -304,13 +240,114 @@ def test_metrics_say_who_holds_since_when_and_why(published_site: PublishedSite)
     assert metric(published_site) == [({}, 0)]
 
 
-def test_a_hold_in_a_damaged_record_still_holds_and_can_be_released(published_site: PublishedSite) -> None:
+# ── meeting another run ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_hold_waits_for_a_run_at_work(published_site: PublishedSite, monkeypatch: pytest.MonkeyPatch) -> None:
+    def work(found: Work | None) -> None:
+        published_site.put(record.KEY, published_site.record().model_copy(update={"work": found}).encoded())
+
+    who, deadline = "process 1 on elsewhere", instant(datetime.now(UTC) + timedelta(minutes=5))
+    work(Work(owner="x", process="y", who=who, since=hour(1), deadline=deadline, touched=()))
+    monkeypatch.setattr("time.sleep", lambda _: work(None))
+    result = published_site.done("hold", REASON)
+    assert "waiting: s3://markets/api: process 1 on elsewhere has been publishing since" in result.stderr
+    assert published_site.record().work is None
+    assert published_site.hold()
+
+
+# ── a damaged record, and other versions ──────────────────────────────────────────────────────────────────────────
+
+
+def test_a_hold_survives_a_damaged_record(published_site: PublishedSite) -> None:
     found = hold(published_site)
-    content = json.loads(published_site.stored()[record.KEY])
-    published_site.put(record.KEY, json.dumps({**content, "etags": "nonsense"}).encode())
-    assert "damaged or not this program's" in published_site.refused(1, "publish")
+    published_site.put(record.KEY, b"{")
     assert published_site.refused(3, "publish", "--verify") == sentence(found)
-    assert str(found) in published_site.done("hold").stdout
-    published_site.done("hold", "--release")
+    assert published_site.done("hold").stdout == f"{NAME}: {found}; what is published stays\n"
+    assert published_site.done("hold", "--release").stdout.endswith(f"it was {found}\n")
+    assert "damaged" in published_site.refused(1, "hold"), "it may have had the hold of a former program"
+    assert "`public-markets publish --verify`" in published_site.refused(1, "publish")
     published_site.done("publish", "--verify")
+    assert published_site.hold() is None
     published_site.check()
+
+
+@pytest.mark.parametrize("command", ["publish", "rebuild"])
+def test_a_hold_that_a_former_program_put_in_the_record_is_obeyed_and_can_be_released(
+    published_site: PublishedSite, command: str
+) -> None:
+    found = Hold(reason=REASON, who="me@here", since=hour(1))
+    published_site.edit(1, question="Wrong?")
+    published_site.done("build", "--as-of", hour(1))
+    root = json.loads(published_site.stored()[record.KEY])
+    published_site.put(record.KEY, json.dumps({**root, "hold": found.model_dump(by_alias=True)}).encode())
+    assert published_site.refused(3, command) == sentence(found)
+    assert str(found) in published_site.done("hold").stdout
+    assert str(found) in published_site.done("check").stdout
+    assert published_site.done("hold", "--release").stdout.endswith(f"it was {found}\n")
+    assert published_site.done("hold").stdout == f"{NAME}: is not on hold\n"
+    published_site.done(command)
+    published_site.check()
+
+
+# ── without a target: it stops builds in the output folder, which is what is served ──────────────────────────────
+
+STOPPED = "no build is made until `public-markets hold --release`"
+
+
+@pytest.fixture
+def folder(published_site: PublishedSite) -> PublishedSite:
+    """A build that is served from its folder, and metrics of every run."""
+    published_site.target = ""
+    published_site.settings["metrics"] = "run.prom"
+    return published_site
+
+
+def hold_here() -> Hold:
+    with locked(Path("output")) as output:
+        found = blocklist.load(output).hold
+    assert found
+    return found
+
+
+def test_a_hold_refuses_builds_until_it_is_released(folder: PublishedSite) -> None:
+    assert folder.done("hold").stdout == "output: is not on hold\n"
+    assert folder.done("hold", "--release").stdout == "output: is not on hold\n"
+    told = folder.done("hold", REASON).stdout
+    assert told == f"output: {hold_here()}; what is published as of 2024-01-31T12:00:00.000Z stays\n"
+    assert folder.done("hold").stdout == folder.done("hold", REASON).stdout == told
+    before = folder.built()
+    assert folder.refused(3, "build", "--as-of", hour(1)) == f"output: {hold_here()}; {STOPPED}"
+    assert folder.refused(1, "check", "--published").endswith(f"; {hold_here()}; {STOPPED}")
+    ((labels, since),) = metric(folder)
+    assert (labels, since > 0) == ({"who": hold_here().who, "reason": REASON}, True)
+    assert folder.built() == before
+    assert f"warning: output: {hold_here()}; {STOPPED}" in folder.done("check").stdout.splitlines()
+    released = folder.done("hold", "--release").stdout
+    assert released.startswith("output: released, builds can be made again; it was on hold since ")
+    folder.done("build", "--as-of", hour(1))
+    assert metric(folder) == [({}, 0)]
+
+
+def test_another_hold_replaces_it_and_says_so(folder: PublishedSite) -> None:
+    folder.done("hold", REASON)
+    before = hold_here()
+    assert folder.done("hold", "Names, too").stderr == f"output: this replaces an earlier hold: {before}\n"
+    assert hold_here().reason == "Names, too"
+
+
+def test_a_takedown_passes_and_keeps_the_hold(folder: PublishedSite) -> None:
+    folder.done("hold", REASON)
+    before = hold_here()
+    folder.done("takedown", market_id(1))
+    assert not [key for key in folder.traces(1) if key.startswith("output ")]
+    folder.done("takedown", "--undo", market_id(1))
+    assert hold_here() == before
+    assert REASON in folder.refused(3, "build")
+
+
+def test_a_folder_without_a_build_cannot_be_held(folder: PublishedSite) -> None:
+    folder.forget_output()
+    assert folder.refused(1, "hold", REASON) == "output: holds no build yet, so there is nothing to put on hold"
+    assert folder.done("hold", "--release").stdout == "output: is not on hold\n"
+    folder.done("build")

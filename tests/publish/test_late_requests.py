@@ -1,7 +1,7 @@
 """A request without an answer is sent again; the first one may take effect later, also after the run ended well."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -10,7 +10,8 @@ import pytest
 
 from generator.api import keys
 from generator.publish import record
-from tests.support.deaths import dying_before
+from generator.stores.directory import Directory
+from generator.stores.store import BeforeEach, UnavailableError, UnreachableError, Watched, nothing
 from tests.support.sites.builds import NOW
 from tests.support.sites.publishing import CLOSED, PREFIX, PublishedSite
 from tests.support.sites.rows import market_id
@@ -65,39 +66,6 @@ def undo(site: PublishedSite) -> None:
     site.done("rebuild")
 
 
-def test_a_put_that_arrives_late_brings_no_withdrawn_market_back_for_good(published_site: PublishedSite) -> None:
-    published_site.edit(MARKET, question="Question 5?", volume=77.0)
-    with dropping(published_site, is_page) as dropped:
-        published_site.done("rebuild")
-    late = {request.key.removeprefix(PREFIX) for request in dropped}
-    assert late
-    assert published_site.record().doubted_until
-    bodies = {key: body for key, body in published_site.objects().items() if key in late}
-    published_site.done("takedown", market_id(MARKET))
-    for key, body in bodies.items():
-        published_site.put(key, body)
-    assert published_site.traces(MARKET, output=False)
-    published_site.done("rebuild")
-    assert published_site.traces(MARKET) == []
-    published_site.check()
-
-
-def test_a_deletion_that_arrives_late_is_repaired_by_the_next_rebuild(published_site: PublishedSite) -> None:
-    before = published_site.objects().keys()
-    with dropping(published_site, is_deletion) as dropped:
-        published_site.done("takedown", market_id(MARKET))
-    gone = before - published_site.objects().keys()
-    assert len(dropped) > 1
-    undo(published_site)
-    late = gone & published_site.objects().keys()
-    assert DETAIL in late
-    assert any(map(keys.is_immutable, late))
-    for key in late:
-        published_site.remove(key)
-    published_site.done("rebuild")
-    published_site.check()
-
-
 def test_what_was_answered_leaves_no_doubt_and_what_was_not_is_doubted_for_an_hour_and_one_look(
     published_site: PublishedSite,
 ) -> None:
@@ -133,18 +101,6 @@ def test_a_record_of_a_former_program_that_names_late_requests_is_doubted(publis
     assert NOW < published_site.record().doubted_until < "2099", "the store's clock was ahead then"
 
 
-def test_the_deletion_of_a_blocked_detail_is_announced_so_a_late_one_is_repaired(published_site: PublishedSite) -> None:
-    published_site.done("takedown", market_id(MARKET))
-    published_site.edit(2, volume=77.0)
-    with dying_before(published_site.server, is_deletion):
-        assert published_site.run("rebuild").exit_code == 1
-    published_site.server.behaviour.clock_offset_s += 600
-    undo(published_site)
-    published_site.remove(DETAIL)
-    published_site.done("rebuild")
-    assert DETAIL in published_site.objects()
-
-
 def test_a_detail_that_a_late_deletion_of_an_undone_takedown_removed_is_put_again(
     published_site: PublishedSite,
 ) -> None:
@@ -165,31 +121,15 @@ def test_a_detail_that_a_late_deletion_of_an_undone_takedown_removed_is_put_agai
     assert LISTING not in published_site.requests("publish")
 
 
-def lose_a_page(site: PublishedSite) -> str:
-    """Take down a market and undo that; then one of the requests deletes a page that was published again."""
-    with dropping(site, is_deletion):
-        site.done("takedown", market_id(MARKET))
-    undo(site)
-    lost = next(key for key in sorted(site.objects()) if "/lists/open/new/" in key and keys.is_immutable(key))
-    site.remove(lost)
-    site.forget_output()
-    return lost
-
-
-def test_a_takedown_puts_again_what_a_late_deletion_removed(published_site: PublishedSite) -> None:
-    lost = lose_a_page(published_site)
-    published_site.done("takedown", market_id(CLOSED))
-    assert lost in published_site.objects()
-    assert published_site.traces(CLOSED, output=False) == []
-    published_site.done("rebuild")
-    published_site.check()
-
-
-@pytest.mark.campaign(short=0)
 def test_a_takedown_that_puts_in_vain_what_late_deletions_remove_ends_and_says_so(
     published_site: PublishedSite,
 ) -> None:
-    lost = lose_a_page(published_site)
+    with dropping(published_site, is_deletion):
+        published_site.done("takedown", market_id(MARKET))
+    undo(published_site)
+    pages = (key for key in sorted(published_site.objects()) if "/lists/open/new/" in key)
+    published_site.remove(lost := next(filter(keys.is_immutable, pages)))
+    published_site.forget_output()
     asked = 0
 
     def before(_: Request) -> Fault | None:
@@ -230,3 +170,17 @@ def test_what_a_late_put_showed_again_is_removed_from_caches_by_whichever_run_fi
     published_site.done("publish", *(["--verify"] if is_verifying else []), **purge)
     assert DETAIL not in published_site.objects()
     assert notes.exists()
+
+
+@pytest.mark.parametrize(("error", "may_be_late"), [(UnavailableError, True), (UnreachableError, False)])
+def test_only_a_request_that_was_sent_may_take_effect_late(
+    tmp_path: Path, error: type[UnavailableError], *, may_be_late: bool
+) -> None:
+    class Silent(Directory):
+        def delete(self, keys: Sequence[str], before_each: BeforeEach = nothing) -> None:  # noqa: ARG002 - the protocol's
+            raise error
+
+    store = Watched(Silent(tmp_path))
+    with pytest.raises(error):
+        store.delete(["v1/a"])
+    assert store.is_unanswered is may_be_late

@@ -5,22 +5,20 @@ import re
 import socket
 import subprocess
 import sys
+from contextlib import nullcontext
 from datetime import timedelta
 
 import pytest
 
 from generator.config.settings import LONGEST_LEASE
-from generator.errors import BusyError, OutcomeUnknownError, StoreError
+from generator.errors import BusyError
 from generator.publish import record
 from generator.publish.lease import Lease
 from generator.publish.record import Published
 from tests.support.project import ROOT
 from tests.support.sites.builds import manifest_of
 from tests.support.stores.places import open_bucket, use_credentials
-from tests.support.stores.s3.behaviour import APPLIED_BUT_FAILED, DROPPED, Fault
-from tests.support.stores.s3.bucket import Conditions
 from tests.support.stores.s3.server import S3Server
-from tests.support.stores.s3.wire import Request
 
 LEASE = timedelta(minutes=5)
 RECORD = Published(sequence=0, built=manifest_of(), etags={})
@@ -42,7 +40,7 @@ def stored(s3: S3Server) -> Published:
 
 
 def put(s3: S3Server, body: bytes) -> None:
-    s3.bucket.put(record.KEY, body, {}, Conditions())
+    s3.bucket.put(record.KEY, body, {})
 
 
 def held_by(s3: S3Server, process: str) -> None:
@@ -51,12 +49,6 @@ def held_by(s3: S3Server, process: str) -> None:
     found = stored(s3)
     assert found.work
     put(s3, found.model_copy(update={"work": found.work.model_copy(update={"process": process})}).encoded())
-
-
-def test_a_store_without_a_record_is_read_as_none(s3: S3Server) -> None:
-    lease = opened(s3)
-    assert lease.published is None
-    lease.refuse_if_busy()
 
 
 def test_a_held_lease_names_its_holder_deadline_and_touched_keys(s3: S3Server) -> None:
@@ -86,27 +78,22 @@ def test_a_busy_error_names_the_holder(s3: S3Server) -> None:
     )
 
 
-def test_a_lease_expires_by_the_stores_clock(s3: S3Server) -> None:
-    opened(s3).take(RECORD, ())
-    s3.behaviour.clock_offset_s = LEASE.total_seconds() - 5
-    with pytest.raises(BusyError):
-        opened(s3).refuse_if_busy()
-    s3.behaviour.clock_offset_s = LEASE.total_seconds() + 5
-    opened(s3).refuse_if_busy()
-
-
-def test_a_lease_from_a_time_when_the_stores_clock_was_years_ahead_has_expired(s3: S3Server) -> None:
-    s3.behaviour.clock_offset_s = 86_400.0 * 365 * 3
-    opened(s3).take(RECORD, ())
-    with pytest.raises(BusyError):
-        opened(s3).refuse_if_busy()
-    s3.behaviour.clock_offset_s = 0
-    opened(s3).refuse_if_busy()
-
-
-def test_the_longest_lease_that_can_be_set_keeps_others_out(s3: S3Server) -> None:
-    opened(s3, LONGEST_LEASE).take(RECORD, ())
-    with pytest.raises(BusyError):
+@pytest.mark.parametrize(
+    ("duration", "taken_s", "read_s", "is_held"),
+    [
+        (LEASE, 0, LEASE.total_seconds() - 5, True),
+        (LEASE, 0, LEASE.total_seconds() + 5, False),
+        (LEASE, 86_400.0 * 365 * 3, 0, False),  # the clock was years ahead
+        (LONGEST_LEASE, 0, 0, True),
+    ],
+)
+def test_a_lease_lasts_and_expires_by_the_stores_clock(
+    s3: S3Server, duration: timedelta, taken_s: float, read_s: float, *, is_held: bool
+) -> None:
+    s3.behaviour.clock_offset_s = taken_s
+    opened(s3, duration).take(RECORD, ())
+    s3.behaviour.clock_offset_s = read_s
+    with pytest.raises(BusyError) if is_held else nullcontext():
         opened(s3).refuse_if_busy()
 
 
@@ -124,16 +111,6 @@ def test_the_lease_of_a_publisher_on_another_machine_is_respected(s3: S3Server, 
     held_by(s3, identity)
     with pytest.raises(BusyError):
         opened(s3).refuse_if_busy()
-
-
-def test_of_two_concurrent_publishers_one_is_refused(s3: S3Server) -> None:
-    first, second = opened(s3), opened(s3)
-    first.take(RECORD, ())
-    with pytest.raises(BusyError, match="another publisher replaced the record first, and its publish is complete"):
-        second.take(RECORD, ())
-    first.release(RECORD)
-    with pytest.raises(BusyError, match="replaced the record first"):
-        second.take(RECORD, ())
 
 
 def test_a_renewal_keeps_the_start_and_moves_the_deadline(s3: S3Server) -> None:
@@ -164,60 +141,3 @@ def test_a_publisher_that_could_not_renew_in_time_stops(s3: S3Server) -> None:
     with pytest.raises(BusyError):
         lease.renew_if_needed()
     assert len(s3.log) == requests, "no further requests"
-
-
-def test_a_publisher_that_lost_its_lease_notices_when_it_confirms(s3: S3Server) -> None:
-    lease = opened(s3)
-    lease.take(RECORD, ())
-    lease.confirm_held()
-    put(s3, stored(s3).model_copy(update={"sequence": 9}).encoded())
-    with pytest.raises(BusyError, match="replaced the record first"):
-        lease.confirm_held()
-    with pytest.raises(BusyError, match="replaced the record first"):
-        lease.release(RECORD)
-    assert stored(s3).sequence == 9
-
-
-@pytest.mark.parametrize("fault", [APPLIED_BUT_FAILED, DROPPED, Fault(applied=True)])
-def test_the_outcome_of_an_unanswered_put_is_looked_up(s3: S3Server, fault: Fault) -> None:
-    faults = [fault]
-
-    def fail_once(request: Request) -> Fault | None:
-        return faults.pop() if request.operation == "PutObject" and faults else None
-
-    lease = opened(s3)
-    s3.before = fail_once
-    lease.take(RECORD, ())
-    assert not faults
-    lease.confirm_held()
-    lease.release(RECORD)
-    assert stored(s3).sequence == 2
-
-
-def test_a_put_that_is_never_answered_leaves_the_outcome_unknown(s3: S3Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("time.sleep", lambda _: None)
-    lease = opened(s3)
-    s3.before = lambda request: APPLIED_BUT_FAILED if request.operation == "PutObject" else Fault(503, "SlowDown")
-    with pytest.raises(OutcomeUnknownError, match=r"it is unknown whether manifest\.json was replaced .* run again"):
-        lease.take(RECORD, ())
-    s3.before = None
-    assert stored(s3).sequence == 1
-
-
-def test_a_damaged_record_is_refused_unless_it_is_doubted(s3: S3Server) -> None:
-    lease = Lease(open_bucket(s3, "obstore"), LEASE)
-    for damaged in (b'{"name": "somebody\'s web app"}', b"", RECORD.encoded()[:50]):
-        put(s3, damaged)
-        with pytest.raises(StoreError, match=r"damaged or not this program's .* `public-markets publish --verify`"):
-            lease.read()
-        assert lease.read(is_doubted=True) is None
-        lease.take(RECORD, ())
-        assert stored(s3).work
-        lease.release(RECORD)
-
-
-@pytest.mark.parametrize("is_doubted", [False, True])
-def test_the_record_of_a_newer_program_is_never_replaced(s3: S3Server, is_doubted: bool) -> None:  # noqa: FBT001 - a row
-    put(s3, b'{"format": 3, "all": "new"}')
-    with pytest.raises(StoreError, match="format 3, this program knows 2; upgrade this program"):
-        Lease(open_bucket(s3, "obstore"), LEASE).read(is_doubted=is_doubted)

@@ -2,8 +2,6 @@
 
 import json
 
-import pytest
-
 from tests.support.sites.publishing import FX, PublishedSite, hour
 from tests.support.sites.rows import market_id
 
@@ -17,20 +15,6 @@ def test_a_market_is_found_by_words_of_its_question_in_any_case_or_order(publish
         f"{market_id(11)}  open       Question 11?",
         "1 market in s3://markets/api, as of 2024-01-31T12:00:00.000Z",
     ]
-
-
-def test_what_the_database_hides_now_is_found_while_it_is_published(published_site: PublishedSite) -> None:
-    published_site.edit(1, approval="rejected")
-    published_site.done("build")
-    assert lines(published_site, market_id(1))[0].startswith(f"{market_id(1)}  ")
-
-
-@pytest.mark.parametrize("form", ["{id}", "{id:.8}", "https://example.org/v1/public/markets/{id}?x=1"])
-def test_a_market_is_found_by_its_id_the_beginning_of_it_and_its_address(
-    published_site: PublishedSite, form: str
-) -> None:
-    published_site.settings["base_url"] = "https://example.org"
-    assert [line.split()[0] for line in lines(published_site, form.format(id=market_id(FX)))] == [market_id(FX), "1"]
 
 
 def test_without_a_target_the_output_folder_is_searched(published_site: PublishedSite) -> None:

@@ -11,7 +11,6 @@ import pytest
 
 from generator.api import keys
 from generator.publish import commands, record
-from generator.tree.manifest import Current
 from tests.support.deaths import dying_before
 from tests.support.sites.builds import make_config
 from tests.support.sites.publishing import FX, PublishedSite, hour
@@ -74,22 +73,6 @@ def test_a_takedown_tells_followers_of_the_new_session(
     assert len(told(notes)) == 1
 
 
-@pytest.mark.parametrize(
-    ("steps", "arguments"),
-    [
-        (("1" * 32 + ".ndjson.gz", "2" * 32 + ".ndjson.gz"), ["2" * 32 + ".ndjson.gz", FEED]),
-        ((), ["", FEED]),
-        (None, ["", ""]),
-    ],
-)
-def test_the_arguments_are_the_newest_step_and_the_feeds_address_as_far_as_there_are_any(
-    tmp_path: Path, command: str, notes: Path, steps: tuple[str, ...] | None, arguments: list[str]
-) -> None:
-    downloads = {} if steps is None else {keys.CHANGES: Current(generation="d" * 12, count=2, bytes=9, chunks=steps)}
-    assert commands.notify(make_config(tmp_path, publish__notify_command=command), downloads.get(keys.CHANGES)) == []
-    assert told(notes) == [arguments]
-
-
 def test_the_command_runs_when_the_lease_is_released_and_the_cdn_invalidated(published_site: PublishedSite) -> None:
     published_site.target = "./www"
     published_site.done("publish")
@@ -133,22 +116,6 @@ def is_running(command: str) -> bool:
             if (process / "cmdline").read_bytes() == wanted:
                 return True
     return False
-
-
-def test_the_command_gets_no_secrets_but_its_own(
-    published_site: PublishedSite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for name in ("PGPASSWORD", "AWS_SECRET_ACCESS_KEY", "PURGE_TOKEN", "NOTIFY_TOKEN"):
-        monkeypatch.setenv(name, f"secret of {name}")
-    notes = tmp_path / "environment"
-    program = f"import os, json; json.dump(dict(os.environ), open({str(notes)!r}, 'w'))"
-    published_site.edit(1, question="Else?")
-    published_site.done(
-        "rebuild", "--as-of", hour(1), publish__notify_command=shlex.join([sys.executable, "-c", program])
-    )
-    given = json.loads(notes.read_text("utf-8"))
-    assert [name for name, value in given.items() if "secret" in value] == ["NOTIFY_TOKEN"]
-    assert given["PATH"] == os.environ["PATH"]
 
 
 def test_the_publish_that_finishes_the_work_of_a_killed_one_tells_followers(

@@ -2,18 +2,18 @@
 
 import json
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import nullcontext
-from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
+from generator.api import keys
 from generator.publish import record
 from generator.tree import files, state
 from tests.support.campaigns import every_pair
-from tests.support.sites.publishing import OPEN, PublishedSite, hour, tamper
+from tests.support.sites.publishing import PublishedSite, hour, tamper
 from tests.support.sites.rows import market_id
 from tests.support.stores.records import split
 
@@ -148,45 +148,19 @@ def test_a_folder_of_a_former_program_with_shards_is_made_anew(published_site: P
     assert not shard.exists()
 
 
-# The blocked list
+# An archive of days
 
 
-def edited(site: PublishedSite, edit: Callable[[dict[str, Any]], object]) -> None:
-    """Change both copies of the blocked list."""
-    copy = Path("output", files.BLOCKED)
-    for body, put in (
-        (site.stored()[files.BLOCKED], partial(site.put, files.BLOCKED)),
-        (copy.read_bytes(), partial(tamper, copy)),
-    ):
-        content = json.loads(body)
-        edit(content)
-        put(json.dumps(content).encode())
-
-
-def test_a_blocked_list_of_a_known_format_is_obeyed_and_what_others_added_is_kept(
-    published_site: PublishedSite,
+@pytest.mark.parametrize("command", [("rebuild", "--as-of", hour(1)), ("takedown", market_id(1))])
+def test_the_archive_of_a_former_program_goes_with_the_next_run(
+    published_site: PublishedSite, command: tuple[str, ...]
 ) -> None:
-    def add(content: dict[str, Any]) -> None:
-        content["reasons"] = {"1": "court"}
-        content["markets"][market_id(1)]["by"] = "ops"
-
-    published_site.done("takedown", market_id(1))
-    edited(published_site, add)
-    published_site.edit(2, volume=70.0)
-    published_site.done("rebuild", "--as-of", hour(1))
-    assert published_site.traces(1) == []
-    published_site.done("takedown", market_id(OPEN[-1]))
-    published_site.done("takedown", market_id(1))
-    assert published_site.traces(OPEN[-1]) == []
-    for body in (published_site.stored()[files.BLOCKED], Path("output", files.BLOCKED).read_bytes()):
-        content = json.loads(body)
-        assert content["reasons"] == {"1": "court"}
-        assert content["markets"][market_id(1)]["by"] == "ops"
-        assert content["markets"].keys() == {market_id(1), market_id(OPEN[-1])}
-
-
-def test_one_of_an_unknown_format_stops_every_publish(published_site: PublishedSite) -> None:
-    published_site.done("takedown", market_id(1))
-    edited(published_site, lambda content: content.update(format=3))
-    for command in (("publish",), ("publish", "--verify"), ("rebuild",), ("build",), ("takedown", market_id(2))):
-        assert "blocked.json: format 3, this program knows 2" in published_site.refused(1, *command)
+    root = json.loads(published_site.stored()[record.KEY])
+    former = {**root, "format": 1, "built": {**root["built"], "format": 1}}
+    published_site.put(record.KEY, json.dumps(former).encode())
+    left = {f"{keys.ARCHIVE_PREFIX}2024-01-30.json", keys.chunk(keys.DUMPS, "markets/f.ndjson.gz")}
+    for key in left:
+        published_site.put(key, b"Question 1?")
+    published_site.done(*command)
+    assert not left & published_site.objects().keys()
+    assert not any(request.startswith("List") for request in published_site.requests("publish")), "nobody looks again"

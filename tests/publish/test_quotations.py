@@ -10,12 +10,9 @@ from typing import Any
 
 import pytest
 
-from generator.builder.report_file import Excused
-from generator.publish.decisions import unblocked_since
-from generator.tree.files import INSPECTION, MANIFEST, QUOTING, REPORT
-from generator.tree.folder import read_only
+from generator.tree.files import MANIFEST, QUOTING, REPORT
 from generator.tree.layouts import COMPACT
-from tests.site.random_sites import rich_site
+from tests.site.chosen_sites import rich_site
 from tests.site.taken_down import Workplace, traces, workplace
 from tests.support.deaths import dying
 from tests.support.sites.publishing import tamper
@@ -83,16 +80,6 @@ def test_a_takedown_that_was_killed_is_finished_by_the_next_one(place: Workplace
     assert traces(place.site, quoting(place)) == []
 
 
-def test_report_and_pages_stay_as_they_are_where_nothing_is_named(place: Workplace) -> None:
-    files = [place.folder / "output" / name for name in (INSPECTION, REPORT)]
-    place.done("takedown", market_id(3))
-    place.build(place.site.as_of)
-    before = [(file.stat().st_ino, file.stat().st_mtime_ns) for file in files]
-    for arguments in ((), ("--undo", market_id(3))):
-        place.done("takedown", *arguments)
-    assert [(file.stat().st_ino, file.stat().st_mtime_ns) for file in files] == before
-
-
 def test_a_market_that_was_quarantined_is_not_quoted_either(place: Workplace) -> None:
     with closing(sqlite3.connect(place.folder / "markets.db", isolation_level=None)) as database:
         database.execute("UPDATE markets SET prob = 7, question = 'Said?' WHERE id = ?", [market_id(4)])
@@ -101,26 +88,6 @@ def test_a_market_that_was_quarantined_is_not_quoted_either(place: Workplace) ->
     place.done("takedown", market_id(4))
     assert b"Said?" not in b"".join(quoting(place).values())
     assert market_id(4) not in {row["key"] for row in report_in(place.folder / "output")["quarantined"]}
-
-
-def test_an_undo_that_no_build_knows_of_is_told(place: Workplace) -> None:
-    place.done("takedown", *place.site.ids)
-    place.done("takedown", "--undo", *place.site.ids)
-    output = place.folder / "output"
-    with read_only(output) as folder:
-        built = folder.manifest()
-    assert built
-    (warning,) = unblocked_since((output / REPORT).read_bytes(), built.markets, ())
-    assert "no longer blocked, but still left out" in warning
-
-
-def test_what_was_quarantined_before_a_takedown_may_appear_after_it_and_nothing_else(place: Workplace) -> None:
-    with closing(sqlite3.connect(place.folder / "markets.db", isolation_level=None)) as database:
-        database.execute("UPDATE markets SET prob = 7 WHERE id = ?", [market_id(4)])
-    place.build(place.site.as_of)
-    place.done("takedown", market_id(3))
-    found = Excused.of((place.folder / "output" / REPORT).read_bytes(), ())
-    assert (found.ids, found.others) == (frozenset([market_id(4)]), 0)
 
 
 @pytest.mark.parametrize("content", [b"", b"{}", b"no report", b"[]"])

@@ -67,20 +67,6 @@ def test_what_names_no_market_means_none(config: Config, text: str) -> None:
     assert references.ids_meant(text, config, built(**NAMES)) == frozenset()
 
 
-def test_a_name_of_two_markets_means_both(config: Config) -> None:
-    state = built(site_keys={ONE: "00000002"}, slugs={ONE: ("two",), TWO: ("Two",)})
-    assert references.ids_meant("two", config, state) == {ONE, TWO}
-    assert references.ids_meant(TWO[:8], config, state) == {ONE, TWO}
-
-
-def test_a_key_is_looked_up_as_it_is_given_and_without_the_blanks_around_it(config: Config) -> None:
-    state = built(site_keys={ONE: "100", TWO: "100 "})
-    assert references.ids_meant("100 ", config, state) == {ONE, TWO}
-    assert references.ids_meant("100", config, state) == {ONE}
-    assert references.ids_meant("\u3000100\n", config, state) == {ONE}
-    assert references.ids_meant(" 100 ", config, state) == {ONE}
-
-
 def test_an_address_with_an_id_means_that_market_published_or_not(config: Config) -> None:
     unknown = market_id(9)
     assert references.id_in(f"https://api.example.org/m/v1/public/markets/{unknown.upper()}", config) == unknown

@@ -19,17 +19,11 @@ from generator.tree.folder import locked
 from tests.publish.faults.scene import LEASE_S, Scene, check_hidden, check_lists, check_whole, record_of, take_down
 from tests.support.sites.rows import market_id
 from tests.support.stores.records import named_states, split, state_keys
-from tests.support.stores.s3.behaviour import Fault
+from tests.support.stores.s3.behaviour import DENIED
 from tests.support.stores.s3.wire import Request
 
-DENIED: Final = Fault(403, "AccessDenied")
 #: What a killed publisher put before any root named it, on a site whose record has been replaced more often.
 ORPHAN: Final = f"{STATES}1-{'a' * 24}"
-
-
-def requests_of_states(scene: Scene, done: int) -> list[str]:
-    """The requests for single states and intents since so many requests."""
-    return [entry.operation for entry in scene.server.log[done:] if f"/{STATES}" in f"/{entry.key}"]
 
 
 def bodies(scene: Scene) -> dict[str, bytes]:
@@ -53,38 +47,6 @@ def make_former(scene: Scene) -> dict[str, Any]:
 def is_put_of(request: Request, part: str) -> bool:
     """Whether it puts an object with that in its key."""
     return request.operation == "PutObject" and part in f"/{request.key}"
-
-
-def test_a_publish_puts_one_state_and_one_intent_and_reads_neither_where_it_published_last(scene: Scene) -> None:
-    with split():
-        scene.publish(scene.site("a", 0))
-        new, done = scene.site("a", 1, m4={"question": "New?"}), len(scene.server.log)
-        scene.publish(new)
-        assert requests_of_states(scene, done) == ["PutObject"] * 2
-        check_whole(scene.objects(), new)
-        done = len(scene.server.log)
-        scene.publish(scene.site("b", 2))
-        assert requests_of_states(scene, done) == ["GetObject", "PutObject", "PutObject"]
-
-
-def test_an_unchanged_publish_asks_for_the_root_and_the_blocked_list(scene: Scene) -> None:
-    with split():
-        site = scene.site("a", 0)
-        scene.publish(site)
-        done = len(scene.server.log)
-        scene.publish(site)
-        assert len(scene.server.log) - done == 2
-
-
-def test_a_build_that_changes_nothing_but_its_time_puts_no_state(scene: Scene) -> None:
-    """Its small intent is in the root."""
-    with split(has_small_intents=True):
-        scene.publish(scene.site("a", 0))
-        later, done = scene.site("a", 1), len(scene.server.log)
-        scene.publish(later)
-        assert len(scene.server.log) - done <= 5
-        assert requests_of_states(scene, done) == []
-        check_whole(scene.objects(), later)
 
 
 def test_the_root_is_small_and_says_what_monitors_and_guards_ask(scene: Scene) -> None:
@@ -158,39 +120,17 @@ def test_a_withdrawal_leaves_no_old_versions_of_states(scene: Scene) -> None:
     assert not [version.key for version in versions if f"/{STATES}" in f"/{version.key}"]
 
 
-def test_what_a_killed_publisher_put_before_its_root_goes_with_the_next_change(scene: Scene) -> None:
+def test_what_a_killed_publisher_put_before_its_root_goes_with_the_next_change_or_when_verifying(scene: Scene) -> None:
     with split():
         scene.publish(scene.site("a", 0))
         scene.store(scene.config("a")).put(ORPHAN, b"late", If.ALWAYS)
-        scene.publish(scene.site("a", 1, m1={"question": "New?"}))
+        new = scene.site("a", 1, m1={"question": "New?"})
+        scene.publish(new)
         assert ORPHAN not in scene.objects()
         assert state_keys(scene.objects()) == named_states(bodies(scene))
-
-
-def test_verifying_deletes_it_even_if_nothing_changed(scene: Scene) -> None:
-    with split():
-        site = scene.site("a", 0)
-        scene.publish(site)
-        scene.store(site.config).put(ORPHAN, b"late", If.ALWAYS)
-        scene.publish(site, is_verifying=True)
-        assert ORPHAN not in scene.objects()
-
-
-@pytest.mark.parametrize("damage", ["missing", "altered"])
-def test_a_damaged_state_is_named_and_verification_writes_the_record_anew(scene: Scene, damage: str) -> None:
-    with split():
-        scene.publish(scene.site("a", 0))
-        store, key = scene.store(scene.config("a")), states.key(root_of(scene).built.state)
-        if damage == "missing":
-            store.delete([key])
-        else:
-            store.put(key, b"{}", If.ALWAYS)
-        new = scene.site("b", 1, m1={"question": "New?"})
-        with pytest.raises(StoreError, match=rf"{key}: {damage}; it is part of the record, which `public-markets reb"):
-            scene.publish(new)
+        scene.store(new.config).put(ORPHAN, b"late", If.ALWAYS)
         scene.publish(new, is_verifying=True)
-        check_whole(scene.objects(), new)
-        assert state_keys(scene.objects()) == named_states(bodies(scene))
+        assert ORPHAN not in scene.objects(), "verifying deletes it although nothing changed"
 
 
 def test_a_state_that_goes_while_it_is_read_means_that_the_root_was_replaced(scene: Scene) -> None:
@@ -220,37 +160,6 @@ def test_the_markets_of_a_first_publish_that_was_killed_are_known(scene: Scene) 
         assert published
         assert not published.built.complete
         assert published.built.markets == site.manifest.markets
-
-
-def test_the_root_of_a_former_program_s_large_record_still_guards_and_is_brought_over(scene: Scene) -> None:
-    """Its parts are shards, which this program does not read."""
-    with split():
-        site = scene.site("a", 1)
-        scene.publish(site)
-        make_former(scene)
-        store, shard = scene.store(site.config), f"{FORMER_STATES}{'a' * 18}"
-        store.put(shard, b"{}\n[]\n", If.ALWAYS)
-        with pytest.raises(StoreError, match="part of the record, which `public-markets rebuild"):
-            scene.publish(site)
-        read = Lease(store, site.config.publish.lease)
-        assert read.read(is_doubted=True)
-        assert read.is_damaged
-        scene.publish(site, is_verifying=True)
-        check_whole(scene.objects(), site)
-        assert shard not in scene.objects()
-
-
-def test_names_begin_with_the_number_of_the_root_that_names_them_first(scene: Scene) -> None:
-    """A frozen publisher's late request can harm no state that came to be later, whatever it says."""
-    with split():
-        scene.publish(scene.site("a", 0))
-        first = root_of(scene)
-        scene.publish(scene.site("a", 1, m1={"question": "New?"}))
-        scene.publish(scene.site("a", 0))
-        last = root_of(scene)
-    numbers = [int(name.partition("-")[0]) for name in (first.built.state, last.previous, last.built.state)]
-    assert numbers == sorted({*numbers})
-    assert first.sequence < numbers[-1] <= last.sequence
 
 
 def test_a_takedown_without_a_readable_state_deletes_whatever_is_not_provably_without_the_market(scene: Scene) -> None:

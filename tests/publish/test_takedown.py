@@ -1,37 +1,31 @@
 """Takedown: nothing under v1/ shows the market afterwards, and it stays away."""
 
-import json
-import re
 import shutil
-import time
 from pathlib import Path
 
 import pytest
 
+from generator import filesystem
 from generator.api import keys
 from generator.tree.files import INSPECTION
 from tests.support.deaths import Kill
-from tests.support.faults import GoneError
-from tests.support.sites.builds import files, text_of
+from tests.support.faults import Reader
+from tests.support.sites.builds import text_of
 from tests.support.sites.publishing import (
     CANCELLED,
     CLOSED,
     EVERY,
     FIRST,
     FX,
-    OPEN,
     RESOLVED,
     PublishedSite,
-    Walk,
     copy_output,
     hour,
-    walk,
 )
 from tests.support.sites.rows import insert_category, market_id
 from tests.support.stores.s3.behaviour import SLOW_DOWN
 
 UNKNOWN = market_id(4_711)
-QUESTION = re.compile(rb"Question \d+\?")
 
 
 def retire(site: PublishedSite, number: int = 1) -> None:
@@ -72,23 +66,7 @@ def test_a_market_is_withdrawn_from_the_lists_of_every_status_it_had(published_s
     assert held == set(), "every list except the cancelled ones held it"
 
 
-def test_a_walk_in_a_withdrawn_generation_ends_and_starts_again(published_site: PublishedSite) -> None:
-    walks = {name: Walk(published_site, name, 2).begin() for name in ("open/new", "all/new")}
-    published_site.done("takedown", market_id(1))
-    for begun in walks.values():
-        with pytest.raises(GoneError):
-            begun.finish()
-    assert len(walk(published_site, "open/new")) == len(OPEN) - 1
-
-
 # By the command
-
-
-def test_the_command_gives_the_same_objects_as_a_build_without_the_market(published_site: PublishedSite) -> None:
-    published_site.done("takedown", market_id(2))
-    published_site.database.execute("DELETE FROM markets WHERE id = ?", [market_id(2)])
-    published_site.done("build", "--as-of", FIRST, output="fresh")
-    assert published_site.objects() == published_site.built() == published_site.built("fresh")
 
 
 def test_the_command_works_where_there_is_no_output_folder(published_site: PublishedSite) -> None:
@@ -105,48 +83,6 @@ def test_the_command_works_where_there_is_no_output_folder(published_site: Publi
     published_site.check()
 
 
-def test_taking_down_a_member_of_an_fx_family_deletes_only_its_detail(published_site: PublishedSite) -> None:
-    assert published_site.traces(FX)
-    before = published_site.objects()
-    published_site.done("takedown", market_id(FX))
-    assert published_site.traces(FX) == []
-    after = published_site.objects()
-    assert {key for key in before | after if before.get(key) != after.get(key)} == {
-        keys.detail(market_id(FX)),
-        keys.BUILD,
-    }
-    published_site.check()
-
-
-def groups(site: PublishedSite) -> dict[str, list[str]]:
-    """The ids of the snapshot's groups."""
-    return {
-        name: [market["id"] for market in group] for name, group in json.loads(site.objects()[keys.SNAPSHOT]).items()
-    }
-
-
-def test_a_market_disappears_from_the_snapshot_and_the_next_one_takes_its_place(published_site: PublishedSite) -> None:
-    names, ids = ("freshMarkets", "closingSoonMarkets"), [market_id(number) for number in OPEN]
-    before, after = ids[:6], [ids[0], *ids[2:]]
-    assert groups(published_site) == dict.fromkeys(names, before)
-    published_site.done("takedown", ids[1])
-    assert groups(published_site) == dict.fromkeys(names, after)
-    assert published_site.traces(OPEN[1]) == []
-
-
-def test_a_market_disappears_from_the_feeds_and_their_other_entries_stay(published_site: PublishedSite) -> None:
-    before = {key: body for key, body in published_site.objects().items() if key.startswith(f"{keys.FEEDS}/")}
-    assert len([key for key, body in before.items() if b"Question 1?" in body]) == 2, "as JSON Feed and as Atom"
-    published_site.done("takedown", market_id(1))
-    after = published_site.objects()
-    assert before.keys() <= after.keys()
-    for key, body in before.items():
-        is_changed = b"Question 1?" in body
-        assert (after[key] != body) == is_changed
-        assert len(QUESTION.findall(after[key])) == len(QUESTION.findall(body)) - is_changed
-    assert published_site.traces(1) == []
-
-
 def test_guards_do_not_apply(published_site: PublishedSite) -> None:
     gone = [market_id(number) for number in (1, 2, 3, CLOSED, FX)]
     published_site.done("takedown", *gone, guards__max_shrink="0")
@@ -156,18 +92,6 @@ def test_guards_do_not_apply(published_site: PublishedSite) -> None:
     # Nor do they count the markets as lost later.
     published_site.done("rebuild", "--as-of", hour(1), guards__max_shrink="0")
     assert len(published_site.record().built.markets) == len(EVERY) - 5
-
-
-def test_old_versions_in_the_bucket_are_deleted_too(published_site: PublishedSite) -> None:
-    published_site.server.bucket.versioning = "Enabled"
-    published_site.edit(FX, question=f"Question {FX}?", volume=5.0)
-    published_site.done("rebuild", "--as-of", hour(1))
-    published_site.done("takedown", market_id(FX))
-    versions, _ = published_site.server.bucket.list_versions("api/v1/", ("", ""), 100_000)
-    assert versions
-    assert not [
-        version.key for version in versions if market_id(FX).encode() in version.body or market_id(FX) in version.key
-    ]
 
 
 def test_without_an_id_it_lists_blocked_markets(published_site: PublishedSite) -> None:
@@ -235,54 +159,12 @@ def test_a_publish_says_that_an_undo_elsewhere_needs_a_build(published_site: Pub
     assert published_site.traces(1, output=False)
 
 
-@pytest.mark.campaign(short=1)
-@pytest.mark.parametrize("body", [b"", b"<html>", b'{"items":[', b'{"items":[],"nextCursor":"p1"}'])
-def test_a_damaged_list_is_made_again(published_site: PublishedSite, body: bytes) -> None:
-    published_site.put(keys.first_page("open/new", 100), body)
-    published_site.done("takedown", market_id(1))
-    assert published_site.traces(1) == []
-    published_site.check()
-    assert len(walk(published_site, "open/new", 100)) == len(OPEN) - 1
-
-
 @pytest.mark.usefixtures("impatient")
 def test_an_unresponsive_store_is_an_error(published_site: PublishedSite) -> None:
     published_site.server.before = lambda _: SLOW_DOWN
     for command in (["takedown", market_id(1)], ["takedown"], ["publish"], ["rebuild"]):
         sentence = published_site.refused(1, *command)
         assert sentence.startswith("s3://markets/api: does not answer (")
-
-
-# Concurrent publishers
-
-
-def test_a_takedown_waits_for_a_publisher_and_says_so_once(
-    published_site: PublishedSite, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    held = json.loads(published_site.stored()["manifest.json"])
-    deadline = time.strftime("%Y-%m-%dT%H:%M:%S.000Z", time.gmtime(time.time() + 3600))
-    held["work"] = {
-        "owner": "x", "process": "elsewhere 1 2", "who": "process 7 on another", "since": deadline,
-        "deadline": deadline, "touched": [],
-    }  # fmt: skip
-    published_site.put("manifest.json", json.dumps(held).encode())
-    assert published_site.refused(4, "publish").startswith(
-        "s3://markets/api: process 7 on another has been publishing since "
-    )
-    waits: list[float] = []
-
-    def wait(seconds: float) -> None:
-        waits.append(seconds)
-        published_site.server.behaviour.clock_offset_s += 1500
-
-    monkeypatch.setattr("time.sleep", wait)
-    result = published_site.done("takedown", market_id(FX))
-    assert len(waits) == 3
-    waiting = [line for line in result.stderr.splitlines() if "waiting" in line]
-    assert len(waiting) == 1
-    assert waiting[0].startswith("blocked in every later publish; waiting: s3://markets/api: process 7 on another ")
-    assert published_site.traces(FX) == []
-    published_site.check()
 
 
 # Without a build
@@ -364,26 +246,6 @@ def test_a_takedown_before_the_first_publish_succeeds(empty: PublishedSite) -> N
     empty.check()
 
 
-def test_an_unknown_id_is_blocked_and_changes_nothing_else(published_site: PublishedSite) -> None:
-    before = published_site.objects()
-    result = published_site.done("takedown", UNKNOWN)
-    assert published_site.objects() == before
-    assert "(0 objects deleted, 0 replaced)" in result.stderr
-    assert published_site.blocked_ids() == {UNKNOWN}
-
-
-def test_a_directory_is_cleared_too(published_site: PublishedSite) -> None:
-    published_site.target = "./www"
-    published_site.done("publish")
-    published_site.edit(1, volume=77.0)
-    published_site.done("rebuild", "--as-of", hour(1))
-    published_site.done("takedown", market_id(1))
-    published = files(Path("www"))
-    assert published == published_site.built()
-    assert not [key for key, body in published.items() if market_id(1).encode() in body or b"Question 1?" in body]
-    assert not [path for path in Path("www").rglob("*") if market_id(1) in path.name]
-
-
 @pytest.mark.campaign(short=1)
 @pytest.mark.parametrize(
     "hiding", ["UPDATE markets SET approval = 'rejected'", "UPDATE markets SET is_listed = 0", "DELETE FROM markets"]
@@ -405,9 +267,38 @@ def test_walks_in_lists_that_never_held_it_continue(published_site: PublishedSit
     for number in (CLOSED, RESOLVED, CANCELLED):
         published_site.edit(number, status="closed", resolution=None, resolved_at=None)
     published_site.done("rebuild", "--as-of", hour(1))
-    began, before = Walk(published_site, "closed/new", 2).begin(), walk(published_site, "closed/new")
+    reader = Reader(published_site.read)
+    begun = reader.begin("closed/new", 2)
     published_site.edit(CLOSED, question="Else?")
     published_site.edit(1, approval="rejected")
     published_site.done("rebuild", "--as-of", hour(2))
-    assert began.finish() == before
+    reader.finish(begun)
     assert published_site.traces(1) == []
+
+
+# Folders without a target
+
+
+def test_no_power_failure_brings_back_what_a_takedown_deleted_from_a_folder(
+    published_site: PublishedSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found, sync = list[list[Path]](), filesystem.sync
+
+    def noted(folder: Path) -> None:
+        sync(folder)
+        texts = [path for path in Path("output").rglob("*.json") if b"Question 1?" in path.read_bytes()]
+        found.append([path for path in texts if path.parts[1] != "report.json"])
+
+    monkeypatch.setattr(filesystem, "sync", noted)
+    published_site.target = ""
+    published_site.done("takedown", market_id(1))
+    assert found[0], "what is staged is flushed before anything is replaced"
+    assert not found[-1], "what is deleted is flushed when it is gone"
+
+
+def test_without_target_and_folder_a_takedown_applies_to_the_first_build(published_site: PublishedSite) -> None:
+    published_site.forget_output()
+    published_site.target = ""
+    published_site.done("takedown", market_id(FX))
+    published_site.done("build")
+    assert not [key for key, body in published_site.built().items() if market_id(FX).encode() in body]

@@ -96,19 +96,6 @@ def test_a_file_that_cannot_be_read_goes_and_is_made_again(filed: PublishedSite)
     filed.check()
 
 
-def test_a_takedown_makes_the_files_of_a_build_without_the_market(published_site: PublishedSite) -> None:
-    fill_parquet(published_site)
-    published_site.done("rebuild", "--as-of", hour(1))
-    published_site.done("takedown", market_id(1), market_id(OPEN[-1]))
-    made = {key: body for key, body in published_site.objects().items() if key.endswith(".parquet")}
-    for number in (1, OPEN[-1]):
-        published_site.database.execute("DELETE FROM markets WHERE id = ?", [market_id(number)])
-    published_site.done("build", "--as-of", hour(1), output="fresh")
-    fresh = {key: body for key, body in published_site.built("fresh").items() if key.endswith(".parquet")}
-    assert len(fresh) > 3
-    assert made == fresh
-
-
 @pytest.mark.parametrize("library", ["arro3", "numpy"])
 def test_without_the_extra_a_takedown_deletes_all_parquet_files_and_says_so(
     published_site: PublishedSite, monkeypatch: pytest.MonkeyPatch, library: str

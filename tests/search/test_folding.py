@@ -5,7 +5,6 @@ import unicodedata
 from bisect import bisect_right
 from typing import Final
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -61,17 +60,6 @@ def test_characters_of_scripts_without_spaces_are_known_by_their_kind() -> None:
     assert len(letters) > 15_000
     assert [char for char in letters if (kind(char) == folding.UNSPACED) != search.is_unspaced(char)] == []
     assert {kind(part) for part in "".join(FOLDS.values()) if part > "\x7f"} == {folding.LETTER, folding.UNSPACED}
-
-
-@pytest.mark.parametrize(
-    ("text", "folded"),
-    [
-        *[("Élection", "election"), ("STRAßE", "strasse"), ("ﬁn", "fin")],
-        *[("İzmir", "izmir"), ("Σίσυφος", "σισυφοσ"), ("ｶﾞ", "カ")],
-    ],
-)
-def test_case_and_accents_do_not_matter(text: str, folded: str) -> None:
-    assert folding.fold(text) == folded
 
 
 @settings(max_examples=200)

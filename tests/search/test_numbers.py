@@ -1,33 +1,9 @@
-"""Numbers as printable ASCII."""
+"""Numbers as printable ASCII, in as many characters as their greatest needs."""
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from generator.search import numbers
-
-ascending = st.sets(st.integers(0, 50_000), max_size=30).map(sorted) | st.sets(st.integers(0, 300)).map(sorted)
-
-
-@given(ascending)
-def test_gaps_lead_back_to_the_numbers(found: list[int]) -> None:
-    text = numbers.encode_gaps(found)
-    assert [*numbers.decode_gaps(text)] == found
-    assert text.isascii()
-    assert not set(text) & set(' !"\\')
-
-
-@given(ascending.filter(bool))
-def test_bits_lead_back_to_the_numbers(found: list[int]) -> None:
-    text = numbers.encode_bits(found)
-    assert numbers.decode_bits(text) == found
-    assert len(text) == found[-1] // numbers.BITS + 1
-    assert text.isascii()
-    assert not set(text) & set(' !"\\')
-
-
-def test_small_gaps_take_one_character() -> None:
-    assert len(numbers.encode_gaps(range(0, 5_700, 57))) == 100
-    assert len(numbers.encode_gaps([57 * 34 - 1, 2 * 57 * 34 - 1])) == 4
 
 
 @given(st.lists(st.integers(0, 399_999)))

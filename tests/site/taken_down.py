@@ -1,4 +1,4 @@
-"""The commands on a random site in a folder, and the differences of what two of them left, by family of objects."""
+"""The commands on a site in a folder, and the differences of what two of them left, by family of objects."""
 
 import json
 import re
@@ -7,15 +7,16 @@ from contextlib import contextmanager
 from itertools import groupby, islice
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final
 
 from click.testing import CliRunner, Result
 
 from generator.api import keys
 from generator.cli.main import main
+from generator.site.families import FAMILIES
 from generator.tree.files import INSPECTION, REPORT
-from tests.site import random_sites
-from tests.site.random_sites import FIRST, KEY_LETTERS, KEYED, RandomSite
+from tests.site import chosen_sites
+from tests.site.chosen_sites import FIRST, KEY_LETTERS, KEYED, ChosenSite
 from tests.support import limits
 from tests.support.faults import fast_folder
 from tests.support.sites.builds import files, text_of
@@ -24,45 +25,24 @@ from tests.support.sites.publishing import copy_output
 BLOCKED: Final = "blocked.json"
 RECORD: Final = "manifest.json"
 #: Beside `v1/`: files that a takedown leaves as a build made them.
-_UNPUBLISHED: Final = (BLOCKED, "edge/", "details", "vendor/", ".lock")
+_UNPUBLISHED: Final = (BLOCKED, "edge/", "details", "vendor/")
 #: Files for people, which name by its id what was taken down.
 _FOR_PEOPLE: Final = (REPORT, INSPECTION)
 _LIFTED: Final = ("--accept=shrink",)
-#: The families, by what their keys begin with, the first that fits.
-_FAMILIES: Final = (
-    ("details", (f"{keys.DETAILS}/", f"{keys.SLUGS}/")),
-    ("snapshot", (keys.SNAPSHOT,)),
-    ("prices", (keys.PRICES,)),
-    ("search index", (f"{keys.list_prefix(keys.SEARCH)}/",)),
-    ("lists", (f"{keys.LISTS}/",)),
-    ("dump", (f"{keys.list_prefix(keys.DUMPS)}/",)),
-    ("change feed", (f"{keys.list_prefix(keys.CHANGES)}/",)),
-    ("feeds", (f"{keys.FEEDS}/",)),
-)
 #: Of the pages: some for which lists have several, and the limits that the product itself reads or links.
 LIMITS: Final = (3, 20, 100)
 Objects = Mapping[str, bytes]
 
 
-class Feed(NamedTuple):
-    """What the head of a change feed says; its dump, by name."""
-
-    session: str
-    dump: str
-    state: str
-    length: int
-    steps: int
-
-
 class Workplace:
     """A folder with a database, settings and `output/`; commands run on them in this process."""
 
-    def __init__(self, folder: Path, site: RandomSite) -> None:
+    def __init__(self, folder: Path, site: ChosenSite) -> None:
         self.folder = folder
         self.site = site
         #: More settings, such as those of a store.
         self.settings: dict[str, str] = {}
-        random_sites.write_config(folder, site.settings)
+        chosen_sites.write_config(folder, site.settings)
 
     def run(self, *arguments: str, output: str = "output", target: str = "") -> Result:
         """Run a command; `target` is a directory beside the output folder."""
@@ -85,20 +65,14 @@ class Workplace:
 
     def build_both(self) -> None:
         """Build the first state, then the second."""
-        random_sites.fill(self.folder, self.site.first)
+        chosen_sites.fill(self.folder, self.site.first)
         self.build(FIRST)
-        random_sites.fill(self.folder, self.site.second)
+        chosen_sites.fill(self.folder, self.site.second)
         self.build(self.site.as_of)
 
     def copy(self, source: str, target: str) -> None:
         """Copy an output folder."""
         copy_output(self.folder / source, self.folder / target)
-
-    def block(self, output: str, ids: Iterable[str]) -> None:
-        """Write the list of blocked markets, and nothing else."""
-        decisions = {market_id: {"at": "2026-01-31T00:00:00.000Z", "isBlocked": True} for market_id in ids}
-        (self.folder / output).mkdir(exist_ok=True)
-        (self.folder / output / BLOCKED).write_text(json.dumps({"format": 1, "markets": decisions}), "utf-8")
 
     def objects(self, place: str) -> Objects:
         """What is below `v1/` in an output folder or a directory that was published to."""
@@ -110,14 +84,14 @@ class Workplace:
 
 
 @contextmanager
-def workplace(site: RandomSite) -> Iterator[Workplace]:
+def workplace(site: ChosenSite) -> Iterator[Workplace]:
     """An empty database in a folder of its own; builds there make few pages."""
     with fast_folder(Path()) as folder, limits.only(LIMITS), limits.on_one_processor():
-        random_sites.create(folder)
+        chosen_sites.create(folder)
         yield Workplace(folder, site)
 
 
-def traces(site: RandomSite, found: Objects) -> list[str]:
+def traces(site: ChosenSite, found: Objects) -> list[str]:
     """The keys of objects that say anything of the markets taken down, or do so in their keys, and the text."""
     never = "(?!)"  # matches nothing, if there is nothing to look for
     texts = re.compile("|".join(sorted(re.escape(text.lower()) for text in site.texts())) or never)
@@ -132,7 +106,7 @@ def traces(site: RandomSite, found: Objects) -> list[str]:
     ]
 
 
-def keys_told(site: RandomSite, found: Objects) -> list[str]:
+def keys_told(site: ChosenSite, found: Objects) -> list[str]:
     """The published objects that say a key of the operator's site elsewhere than in an address that is made of it."""
     address = KEYED.partition("{key}")[0]
     is_keyed = site.settings.get("market_url") == KEYED
@@ -150,14 +124,9 @@ def _text(key: str, body: bytes) -> str:
 
 
 def family(key: str) -> str:
-    """What kind of object has the key."""
-    if key.endswith(".parquet"):
-        return "Parquet"
-    if keys.CATEGORY_SEPARATOR in key.removeprefix(f"{keys.LISTS}/").partition("/")[0] and key.startswith(keys.LISTS):
-        return "lists of categories"
-    if not key.startswith("v1/"):
-        return "beside what is published"
-    return next((name for name, beginnings in _FAMILIES if key.startswith(beginnings)), "documents")
+    """What kind of object has the key: the last row of the table, as the search index has the keys of a list, too."""
+    rows = [one for one in FAMILIES if one.pattern.fullmatch(key) or one.immutable_pattern.fullmatch(key)]
+    return rows[-1].name if rows else "beside what is published"
 
 
 def differences(expected: Objects, found: Objects) -> list[str]:
@@ -175,35 +144,28 @@ def changes(before: Objects, after: Objects) -> list[str]:
     return [f"{family(key)}: {key} changed" for key in sorted(old.keys() | new.keys()) if old.get(key) != new.get(key)]
 
 
-def feed_of(found: Objects) -> Feed | None:
-    """The change feed, if there is one."""
-    body = found.get(keys.head(keys.CHANGES))
-    if body is None:
-        return None
-    head: dict[str, Any] = json.loads(body)
-    return Feed(head["session"], head["dump"]["name"], head["state"], head["count"], len(head["steps"]))
-
-
 def faults_of_feed(expected: Objects, found: Objects, before: Objects, *, is_in_lists: bool) -> Iterator[str]:
     """What is wrong with the change feed after a takedown, by what a build makes, and by what was `before`.
 
     A market that `is_in_lists` was in the feed, too.
     """
-    made, feed, old = map(feed_of, (expected, found, before))
-    if made is None or feed is None or old is None:
-        if feed is not None or made is not None:
-            yield "change feed: there is one only in one of both"
+    bodies = [objects.get(keys.head(keys.CHANGES)) for objects in (expected, found, before)]
+    if None in bodies:
+        if bodies[:2] != [None, None]:
+            yield "changes: there is a feed only in one of both"
         return
-    if feed[1:4] != made[1:4]:
-        yield f"change feed: leads to {feed[1:4]}, not to {made[1:4]}"
-    if is_in_lists and feed.steps:
-        yield f"change feed: has {feed.steps} steps"
-    if is_in_lists and feed.session == old.session:
-        yield "change feed: no new session"
+    made, feed, old = (json.loads(body or b"") for body in bodies)
+    for name in ("dump", "state", "count"):
+        if feed[name] != made[name]:
+            yield f"changes: {name} is {feed[name]}, not {made[name]}"
+    if is_in_lists and feed["steps"]:
+        yield f"changes: has {len(feed['steps'])} steps"
+    if is_in_lists and feed["session"] == old["session"]:
+        yield "changes: no new session"
 
 
 def _without_feed(objects: Objects) -> dict[str, bytes]:
-    return {key: body for key, body in objects.items() if family(key) != "change feed"}
+    return {key: body for key, body in objects.items() if family(key) != "changes"}
 
 
 def check(faults: Mapping[str, Iterable[str]]) -> None:

@@ -1,6 +1,6 @@
 """What it costs to publish one more kind of object: hello.patch adds `v1/hello.json` as a module and a row.
 
-A copy of the project with the patch builds, publishes, takes down, verifies and plans it, and every edge answers it.
+A copy of the project with the patch builds, publishes, takes down and plans it, and every edge answers it.
 """
 
 import json
@@ -15,15 +15,12 @@ from typing import Final
 import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
-from tests.support.edges.servers import connected, free_port
 from tests.support.project import ROOT
-from tests.support.waiting import wait_until
 
 PATCH: Final = Path(__file__).with_name("hello.patch")
 #: The table of requests on every edge.
 TABLES: Final = tuple(
-    f"tests/edge/{name}.py::test_every_case_of_the_table"
-    for name in ("test_nginx", "test_cloudflare", "test_cloudfront", "local/test_app")
+    f"tests/edge/{name}.py::test_every_case_of_the_table" for name in ("test_table", "test_cloudfront")
 )
 
 
@@ -67,7 +64,7 @@ def test_it_is_built_and_described(patched: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.campaign(short=0)
-def test_it_is_published_planned_verified_and_stays_through_a_takedown(patched: Path, tmp_path: Path) -> None:
+def test_it_is_published_planned_and_stays_through_a_takedown(patched: Path, tmp_path: Path) -> None:
     def cli(*words: str) -> str:
         return run(patched, "generator", *words, cwd=tmp_path)
 
@@ -83,35 +80,6 @@ def test_it_is_published_planned_verified_and_stays_through_a_takedown(patched: 
     (published / "hello.json").unlink()
     assert "1 object uploaded" in cli("publish", "--verify", "--accept", "demo")
     assert "hello" not in cli("plan")  # a document costs what its bytes cost, which is in the sums
-    verify_served(patched, tmp_path)
-
-
-def verify_served(patched: Path, folder: Path) -> None:
-    """Have `verify` find nothing wrong, and then the one number that is."""
-    port = free_port()
-    words = ("serve", "--port", str(port), "--set", "rate_limit.requests=1000000")
-    environ = {**os.environ, "PYTHONPATH": str(patched)}
-    served = subprocess.Popen([sys.executable, "-m", "generator", *words], cwd=folder, env=environ)
-    try:
-        wait_until(lambda: is_served(port))
-        url = f"http://127.0.0.1:{port}"
-        asked = ("verify", url, "--rate", "1000000", "--wait", "0", "--budget", "50")
-        assert "answers as it must" in run(patched, "generator", *asked, cwd=folder)
-        (folder / "output/v1/hello.json").write_text('{"openMarkets":7777}', "utf-8")
-        with pytest.raises(AssertionError, match=r"hello\.json.* says 7777 for openMarkets"):
-            run(patched, "generator", *asked, cwd=folder)
-    finally:
-        served.terminate()
-        served.wait()
-
-
-def is_served(port: int) -> bool:
-    """Whether somebody answers at this port."""
-    try:
-        with connected(port) as client:
-            return client.send("GET", "/v1/build.json").status == 200
-    except OSError:
-        return False
 
 
 @pytest.mark.campaign(short=0)

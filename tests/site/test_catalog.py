@@ -12,13 +12,9 @@ from generator.markets import row_validation
 from generator.markets.market import Market
 from generator.site.catalog import Catalog
 from tests.support.sites.builds import NOW
-from tests.support.sites.rows import FX_MEMBER, market_id, market_row, public_market
+from tests.support.sites.rows import FX_MEMBER, catalog_of, market_id, market_row, public_market
 
 NAMES = {market_id(number): f"{number}" for number in range(100)}
-
-
-def catalog(*markets: Market) -> Catalog:
-    return Catalog(markets, as_of=NOW, hidden=0)
 
 
 def order(made: Catalog, sort: Sort, status: StatusFilter = "all") -> str:
@@ -35,32 +31,15 @@ def closing(made: Catalog, size: int = 6) -> str:
     return " ".join(NAMES[market.id] for market in made.snapshot(size).closing_soon_markets)
 
 
-def test_times_are_compared_as_instants_whatever_their_offset() -> None:
-    made = catalog(
-        public_market(1, created_at="2026-01-03T10:00:00+09:00"),
-        public_market(2, created_at="2026-01-03T02:00:00Z"),
-        public_market(3, created_at="2026-01-02 20:00:00-05:30"),
-    )
-    assert order(made, "new") == "2 3 1"
-
-
-def test_ended_compares_the_close_where_an_outcome_came_before_its_time() -> None:
-    made = catalog(
-        public_market(1, status="closed", close_time="2026-01-20T00:00:00Z", resolved_at="2026-01-30T00:00:00Z"),
-        public_market(2, status="closed", close_time="2026-01-25T00:00:00Z"),
-    )
-    assert order(made, "ended") == "2 1"
-
-
 def test_members_of_a_public_fx_family_are_in_no_list_and_no_group_but_in_the_catalog() -> None:
-    made = catalog(public_market(1), public_market(2, fx=FX_MEMBER))
+    made = catalog_of(public_market(1), public_market(2, fx=FX_MEMBER))
     assert {order(made, sort) for sort in SORTS} == {"1"}
     assert (fresh(made), closing(made)) == ("1", "1")
     assert [market.item.id for market in made.markets] == [market_id(1), market_id(2)]
 
 
 def test_fresh_markets_are_the_newest_that_accept_bets() -> None:
-    made = catalog(
+    made = catalog_of(
         public_market(1, created_at="2026-01-01T00:00:00Z"),
         public_market(2, created_at="2026-01-03T00:00:00Z"),
         public_market(3, created_at="2026-01-02T00:00:00Z", trading_pause_reason=" "),
@@ -74,7 +53,7 @@ def test_fresh_markets_are_the_newest_that_accept_bets() -> None:
 
 
 def test_closing_soon_are_the_open_ones_that_close_after_as_of_soonest_first() -> None:
-    made = catalog(
+    made = catalog_of(
         public_market(1, close_time="2026-01-31T12:00:00.001Z"),
         public_market(2, close_time="2026-01-31T12:00:00Z"),
         public_market(3, close_time="2026-01-31T11:59:59Z"),
@@ -87,7 +66,7 @@ def test_closing_soon_are_the_open_ones_that_close_after_as_of_soonest_first() -
 
 
 def test_ties_in_the_groups_end_with_the_id_ascending() -> None:
-    made = catalog(*(public_market(number) for number in (9, 3, 5)))
+    made = catalog_of(*(public_market(number) for number in (9, 3, 5)))
     assert (fresh(made), closing(made)) == ("3 5 9", "3 5 9")
 
 
@@ -98,7 +77,7 @@ def of_categories(number: int, *names: str, **columns: Any) -> Market:
 
 
 def test_a_category_has_the_lists_that_all_have_with_its_markets_only() -> None:
-    made = catalog(
+    made = catalog_of(
         of_categories(1, "rain", "F 1", volume=1.0),
         of_categories(2, "rain", volume=2.0, status="closed"),
         of_categories(3, volume=3.0),
@@ -114,20 +93,6 @@ def test_a_category_has_the_lists_that_all_have_with_its_markets_only() -> None:
     assert shown[f1, "all", "volume"] == "1"
     assert shown[None, "all", "volume"] == "4 3 2 1"
     assert {category for category, *_ in made.lists(["rain"])} == {None, "rain"}
-
-
-def test_a_signal_has_the_values_of_its_market() -> None:
-    market = public_market(1, fills24h=4)
-    signal: dict[str, Any] = catalog(market).snapshot(1).fresh_markets[0].model_dump()
-    assert signal == {name: getattr(market.item, name) for name in signal}
-    assert signal["fills24h"] == 4
-
-
-def test_a_market_keeps_nothing_that_only_its_detail_shows() -> None:
-    market = public_market(1, description="long rules", trading_pause_reason="under review")
-    assert b"long rules" not in market.body
-    assert b"under review" not in market.body
-    assert not hasattr(market.item, "description")
 
 
 def test_a_market_takes_about_a_kilobyte_so_that_a_million_of_them_fit() -> None:
@@ -146,13 +111,3 @@ def test_the_item_of_a_market_is_what_lists_show() -> None:
     market = of_categories(1, "rain", "F 1", prob=0.1, volume=1e15, question="\u2028 é \U0001f327")
     assert contract.encode(market.item) == market.body
     assert market.category_names() == {"rain": "rain", slugs.of_category("F 1"): "F 1"}
-
-
-def test_without_some_markets_the_rest_stays_in_order() -> None:
-    made = catalog(*(public_market(number, volume=float(number)) for number in range(1, 6)))
-    less = made.without({market_id(2), market_id(4), market_id(50)})
-    assert less.ids() == {market_id(1), market_id(3), market_id(5)}
-    assert order(less, "volume") == "5 3 1"
-    assert (less.as_of, less.hidden) == (made.as_of, made.hidden)
-    assert order(made, "volume") == "5 4 3 2 1"
-    assert made.without(()).ids() == made.ids()

@@ -1,26 +1,24 @@
-"""The artifacts of a build: every list sorted and cut into pages, every document once."""
+"""The artifacts of a build: every list sorted, every document once."""
 
 import json
 from collections.abc import Callable
 from datetime import datetime
 from functools import cmp_to_key
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from generator import __version__
-from generator.api import cursors, keys
+from generator.api import keys
 from generator.api.contract import MARKET_STATUSES, SORTS, STATUS_FILTERS
 from generator.config.settings import Config
-from generator.markets.market import Market
 from generator.site import documents, families
 from generator.site.catalog import Catalog
 from generator.site.family import Ingredients
-from generator.tree.pages import LIMITS, Generation
-from tests.support.sites.builds import NOW, make_config, manifest_of
-from tests.support.sites.rows import FX_MEMBER, market_id, public_market
+from tests.support.sites.builds import make_config
+from tests.support.sites.rows import FX_MEMBER, catalog_of, market_id, public_market
 
 Item = dict[str, Any]
 
@@ -56,18 +54,6 @@ def naive(items: list[Item], status: str, sort: str) -> list[Item]:
     return sorted(selected, key=cmp_to_key(compare))
 
 
-def walk(generation: Generation, pages: dict[str, bytes], limit: int) -> list[Item]:
-    """The items of a whole walk, following `nextCursor`."""
-    page = json.loads(generation.first(limit))
-    seen = list(page["items"])
-    while page["nextCursor"] is not None:
-        place = cursors.read(generation.list_name, page["nextCursor"])
-        assert place.position == len(seen)
-        page = json.loads(pages[keys.page(generation.list_name, place.generation, limit, place.position)])
-        seen += page["items"]
-    return seen
-
-
 #: Few different values, so that most comparisons end in a tie.
 few_times = st.sampled_from(["2026-01-01T00:00:00Z", "2026-01-01 00:00:00.000400", "2026-01-02T01:00:00+01:00"])
 columns = st.fixed_dictionaries(
@@ -86,40 +72,13 @@ catalogs = st.dictionaries(st.integers(0, 2**32 - 1), columns, max_size=26)
 
 @settings(deadline=None, max_examples=12, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(catalogs, st.randoms(use_true_random=False))
-def test_the_pages_of_every_walk_are_exactly_the_sorted_list(rows: dict[int, dict[str, Any]], rng: Any) -> None:
+def test_every_list_is_exactly_the_sorted_one(rows: dict[int, dict[str, Any]], rng: Any) -> None:
     markets = [public_market(number, **row) for number, row in rows.items()]
     items = [json.loads(market.body) for market in markets]
     rng.shuffle(markets)
-    lists = documents.lists(Catalog(markets, as_of=NOW, hidden=0), ())
-    assert {item_list.name for item_list in lists} == {
-        f"{status}/{sort}" for status in STATUS_FILTERS for sort in SORTS
-    }
-    for item_list in lists:
-        expected = naive(items, *item_list.name.split("/"))
-        generation = Generation(item_list)
-        prefix = keys.generation_prefix(item_list.name, generation.name)
-        pages = {
-            f"{prefix}/{folder.name}/{position}.json": body
-            for folder in generation.folders()
-            for position, body in folder.pages
-        }
-        for limit in LIMITS:
-            assert walk(generation, pages, limit) == expected
-
-
-def catalog(*markets: Market) -> Catalog:
-    return Catalog(markets, as_of=NOW, hidden=1)
-
-
-def test_every_list_shares_the_items_encoded_once(tmp_path: Path) -> None:
-    market = public_market(1)
-    lists = {item_list.name: item_list.items for item_list in documents.lists(catalog(market), ())}
-    assert len(lists) == 30
-    assert all(items == ([market.body] if name[:3] in ("ope", "all") else []) for name, items in lists.items())
-    assert lists["open/new"][0] is market.body
-    assert [list(item_list.items) for item_list in documents.lists(catalog(), ())] == [[]] * 30
-    found = documents_of(catalog(), make_config(tmp_path))
-    assert found[keys.SNAPSHOT] == b'{"freshMarkets":[],"closingSoonMarkets":[]}'
+    found = {made.name: [*map(json.loads, made.items)] for made in documents.lists(catalog_of(*markets), ())}
+    wanted = product(STATUS_FILTERS, SORTS)
+    assert found == {f"{status}/{sort}": naive(items, status, sort) for status, sort in wanted}
 
 
 def documents_of(made: Catalog, config: Config) -> dict[str, bytes]:
@@ -128,7 +87,7 @@ def documents_of(made: Catalog, config: Config) -> dict[str, bytes]:
 
 
 def test_the_documents_are_those_of_markets_the_errors_and_those_that_describe_the_site(tmp_path: Path) -> None:
-    made = catalog(public_market(1), public_market(2, fx=FX_MEMBER))
+    made = catalog_of(public_market(1), public_market(2, fx=FX_MEMBER))
     found = documents_of(made, make_config(tmp_path, snapshot__size=1))
     errors = [keys.error(status) for status in (400, 404, 405, 429, 503)]
     feeds = [keys.feed(name, extension) for name in ("new", "resolved") for extension in ("json", "atom")]
@@ -143,7 +102,7 @@ def test_the_documents_are_those_of_markets_the_errors_and_those_that_describe_t
 
 def test_feeds_begin_like_their_lists_without_members_of_fx_families(tmp_path: Path) -> None:
     settled: dict[str, Any] = {"status": "resolved", "resolution": "YES"}
-    made = catalog(
+    made = catalog_of(
         public_market(1, **settled, created_at="2026-01-01T00:00:00Z", resolved_at="2026-01-09T00:00:00Z"),
         public_market(2, **settled, created_at="2026-01-02T00:00:00Z", resolved_at="2026-01-08T00:00:00Z"),
         public_market(3, created_at="2026-01-03T00:00:00Z"),
@@ -157,18 +116,6 @@ def test_feeds_begin_like_their_lists_without_members_of_fx_families(tmp_path: P
 
 
 def test_feeds_can_be_left_out(tmp_path: Path) -> None:
-    found = documents_of(catalog(public_market(1)), make_config(tmp_path, feeds__enabled=False))
+    found = documents_of(catalog_of(public_market(1)), make_config(tmp_path, feeds__enabled=False))
     assert not [key for key in found if key.startswith(f"{keys.FEEDS}/")]
     assert b"/feeds/" not in found[keys.SITE_INDEX] + found[keys.LLMS]
-
-
-def test_build_json_describes_the_build_for_readers() -> None:
-    artifact = documents.build_json(
-        manifest_of(version=__version__), Config(), 2, {"open/new": 1, "open.sports/new": 1}, {}
-    )
-    assert artifact.key == "v1/build.json"
-    assert json.loads(artifact.body) == {
-        "asOf": NOW, "generator": __version__, "variant": "core", "layout": "pages", "markets": 2,
-        "lists": {"open/new": 1},
-        "snapshotSize": 6,
-    }  # fmt: skip

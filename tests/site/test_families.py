@@ -7,7 +7,7 @@ import pytest
 from generator.api import keys
 from generator.demo.database import seed
 from generator.site.families import FAMILIES, rank
-from generator.site.family import Family, Rank, Retirement
+from generator.site.family import Family, Rank
 from tests.support.sites.builds import AS_OF, build_now, files, make_config
 
 
@@ -44,13 +44,6 @@ def test_rows_are_in_publication_order_and_have_names_and_keys_of_their_own() ->
     of_all = [key for one in FAMILIES for key in (*one.keys, *one.immutable)]
     assert len({*of_all}) == len(of_all)
     assert FAMILIES[-1].keys == (keys.BUILD,)
-
-
-def test_what_ends_an_object_follows_from_what_it_is() -> None:
-    ends = {one.name: one.retirement for one in FAMILIES}
-    assert {name for name, end in ends.items() if end is Retirement.WITHDRAWN} == {"details"}
-    assert {name for name, end in ends.items() if end is Retirement.EXPIRED} == {"dumps", "lists", "search", "changes"}
-    assert ends["snapshot"] is Retirement.REPLACED
 
 
 def test_an_object_that_another_version_knows_is_published_like_a_document() -> None:

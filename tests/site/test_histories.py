@@ -12,8 +12,7 @@ from typing import Any, Final
 
 import pytest
 
-from generator.api import keys
-from generator.api.downloads import CANDLES, RAW, TABLES, DumpHead, PeriodFile
+from generator.api.downloads import CANDLES, RAW, TABLES, PeriodFile
 from generator.builder import collector
 from generator.config.settings import Config
 from generator.downloads.parquet import WrittenTable
@@ -23,7 +22,7 @@ from generator.site import parquet_files
 from tests.site.test_parquet_files import LOSSES, lose
 from tests.support.readers import parquet
 from tests.support.readers.candles import DAY, HOUR, History, hours_since
-from tests.support.sites.builds import build_now, make_config
+from tests.support.sites.builds import build_now, dump_head, make_config
 from tests.support.sites.rows import (
     fill_id,
     insert_fill,
@@ -68,14 +67,14 @@ def tell_versions(database: sqlite3.Connection) -> None:
             )
 
 
-def head_of(settings: Config) -> DumpHead:
-    return DumpHead.model_validate_json((settings.output / keys.head(keys.DUMPS)).read_bytes())
+def periods(settings: Config, table: str) -> list[str]:
+    return [file.period for file in dump_head(settings.output).table(table)]
 
 
 def stored(settings: Config, table: str) -> dict[str, list[Row]]:
     """The rows of each file of a table, by name."""
     found = {}
-    for file in head_of(settings).table(table):
+    for file in dump_head(settings.output).table(table):
         body = (settings.output / file.key).read_bytes()
         assert (sha256(body).hexdigest(), len(body)) == (file.sha256, file.size)
         found[file.name] = [tuple(row.values()) for row in parquet.rows(body)]
@@ -144,11 +143,11 @@ def check(
 
     They stay as of an earlier one if nothing was added, so only an instant shows that something should have been.
     """
-    since = as_of or datetime.fromisoformat(head_of(settings).history_as_of or "")
+    since = as_of or datetime.fromisoformat(dump_head(settings.output).history_as_of or "")
     for table in TABLES:
         found = sorted((row for rows in stored(settings, table).values() for row in rows), key=order_in(table))
         assert found == expected(database, table, since, blocked, fills=settings.dumps.fills), table
-    assert head_of(settings).has_fills == settings.dumps.fills
+    assert dump_head(settings.output).has_fills == settings.dumps.fills
 
 
 def order_in(table: str) -> Callable[[Row], Any]:
@@ -185,17 +184,16 @@ def test_the_files_hold_every_row_of_the_database_and_new_rows_follow_once_a_day
     fills = site(database)
     build_now(settings, FIRST)
     check(settings, database)
-    assert [file.period for file in head_of(settings).table("history")] == ["2024", "2025-08", "2025-10", "2025-11"]
-    before = head_of(settings)
+    assert periods(settings, "history") == ["2024", "2025-08", "2025-10", "2025-11"]
+    before = dump_head(settings.output)
     traded(database, 2, FIRST, next(fills))
     build_now(settings, FIRST + timedelta(hours=3))
-    assert head_of(settings).history == before.history
+    assert dump_head(settings.output).history == before.history
     build_now(settings, FIRST + DAY)
     check(settings, database)
-    periods = [file.period for file in head_of(settings).table("history")]
-    assert periods == ["2024", "2025-08", "2025-10", "2025-11", "2025-11"]
+    assert periods(settings, "history") == ["2024", "2025-08", "2025-10", "2025-11", "2025-11"]
     assert [*map(len, stored(settings, "history").values())][-2:] == [5, 1]
-    assert {*map(str, before.table("history"))} < {*map(str, head_of(settings).table("history"))}
+    assert {*map(str, before.table("history"))} < {*map(str, dump_head(settings.output).table("history"))}
 
 
 def test_a_month_is_put_together_at_its_end_and_a_year_when_it_is_over(
@@ -206,14 +204,14 @@ def test_a_month_is_put_together_at_its_end_and_a_year_when_it_is_over(
     for day in range(4):
         traded(database, 1 + day, FIRST + day * DAY - timedelta(hours=1), next(fills))
         build_now(settings, FIRST + day * DAY)
-    assert [file.period for file in head_of(settings).table("fills")][-4:] == ["2025-11"] * 4
+    assert periods(settings, "fills")[-4:] == ["2025-11"] * 4
     traded(database, 1, FIRST + timedelta(days=12), next(fills))
     build_now(settings, FIRST + timedelta(days=12))
     check(settings, database)
-    assert [file.period for file in head_of(settings).table("fills")][-2:] == ["2025-11", "2025-12"]
+    assert periods(settings, "fills")[-2:] == ["2025-11", "2025-12"]
     build_now(settings, FIRST + timedelta(days=60))
     check(settings, database)
-    assert [file.period for file in head_of(settings).table("fills")] == ["2024", "2025"]
+    assert periods(settings, "fills") == ["2024", "2025"]
 
 
 def test_a_month_is_put_together_even_if_nothing_is_read(settings: Config, database: sqlite3.Connection) -> None:
@@ -227,7 +225,7 @@ def test_a_month_is_put_together_even_if_nothing_is_read(settings: Config, datab
     build_now(settings, FIRST + 3 * DAY)  # fills leave the last 24 hours
     report = build_now(settings, FIRST + 30 * DAY)
     assert report.details.read == 0
-    assert [file.period for file in head_of(settings).table("fills")] == ["2024", "2025-08", "2025-10", "2025-11"]
+    assert periods(settings, "fills") == ["2024", "2025-08", "2025-10", "2025-11"]
     check(settings, database)
 
 
@@ -238,7 +236,7 @@ def test_many_parts_of_a_month_are_put_together(settings: Config, database: sqli
     for day in range(12):
         traded(database, 1 + day % 5, start + day * DAY, next(fills))
         build_now(settings, start + day * DAY)
-        parts.append(sum(file.period == "2025-12" for file in head_of(settings).table("fills")))
+        parts.append(periods(settings, "fills").count("2025-12"))
     check(settings, database)
     assert parts == [*range(1, parquet_files.MOST_PARTS + 1), 1, 2, 3, 4]
 
@@ -270,12 +268,6 @@ def closes(times: Mapping[int, datetime]) -> Change:
     return said(*(update.format(text_of(time), market_id(number)) for number, time in times.items()))
 
 
-def last_month(database: sqlite3.Connection, fills: Iterator[int]) -> None:
-    """Rows after all others of their market, in a month that is over when they come."""
-    insert_market(database, 9)
-    traded(database, 9, FIRST - timedelta(days=25), next(fills))
-
-
 def hidden(database: sqlite3.Connection, _: Iterator[int]) -> None:
     database.execute("UPDATE markets SET approval = 'pending' WHERE id = ?", [market_id(2)])
     insert_fx_member(database, market_id=market_id(4))
@@ -291,10 +283,15 @@ def recreated(database: sqlite3.Connection, fills: Iterator[int]) -> None:
     traded(database, 1, FIRST - timedelta(days=100), next(fills))
 
 
-def new(database: sqlite3.Connection, fills: Iterator[int]) -> None:
-    number = next(fills) + 100
-    insert_market(database, number)
-    traded(database, number, FIRST - timedelta(days=3), next(fills))
+def new(days: int) -> Change:
+    """A market with a trade so many days before the first build, after all other rows of its month."""
+
+    def change(database: sqlite3.Connection, fills: Iterator[int]) -> None:
+        number = next(fills) + 100
+        insert_market(database, number)
+        traded(database, number, FIRST - timedelta(days=days), next(fills))
+
+    return change
 
 
 RESOLVED: Final = f"status = 'resolved', resolution = 'YES', resolved_at = '{text_of(FIRST - timedelta(days=3))}'"
@@ -305,33 +302,20 @@ CHANGES: Final[Mapping[str, Change]] = {
         f"DELETE FROM fills WHERE market_id = '{market_id(3)}'",
     ),
     "late": trades((2, -200 * DAY), (4, -15 * DAY)),
-    "last month": last_month,
+    "in a month that is over": new(25),
     "hidden": hidden,
     "public again": said(
         f"UPDATE markets SET approval = 'approved' WHERE id = '{market_id(2)}'", "DELETE FROM fx_members"
     ),
     "recreated": recreated,
     "ahead": trades((5, 500 * DAY)),
-    "new": new,
+    "new": new(3),
     "closing": closes({1: FIRST + timedelta(hours=5), 2: FIRST + 30 * DAY}),
     "rescheduled": closes({5: FIRST - 30 * DAY, 3: FIRST - 2 * DAY}),
     "resolved": said(f"UPDATE markets SET {RESOLVED} WHERE id = '{market_id(4)}'"),
     # After all others, in an hour that was over at the last build, in its own, and in the next.
     "hours ago": trades((1, -MINUTE), (2, MINUTE), (2, 61 * MINUTE), (3, 0 * MINUTE)),
 }
-
-
-@pytest.mark.campaign(short=3)
-@pytest.mark.parametrize("name", CHANGES)
-def test_the_files_follow_the_database(settings: Config, database: sqlite3.Connection, name: str) -> None:
-    tell_versions(database)
-    fills = site(database)
-    build_now(settings, FIRST)
-    CHANGES[name](database, fills)
-    build_now(settings, FIRST + timedelta(hours=1), shrink=True)
-    for days in (1, 40, 130):
-        build_now(settings, FIRST + days * DAY, shrink=True)
-        check(settings, database, FIRST + days * DAY)
 
 
 @pytest.mark.campaign(short=2)
@@ -347,7 +331,7 @@ def test_files_of_random_sites_are_those_of_the_database(
     for _ in range(8):
         build_now(settings, at, shrink=True, fills=True)
         check(settings, database, at)
-        for change in chance.sample([change for change in CHANGES.values() if change is not last_month], 3):
+        for change in chance.sample([*CHANGES.values()], 3):
             change(database, fills)
         for _ in range(3):
             traded(database, chance.randint(1, 5), at - timedelta(hours=chance.randint(0, 48)), next(fills))
@@ -361,7 +345,7 @@ def test_what_was_lost_is_made_again(settings: Config, database: sqlite3.Connect
     tell_versions(database)
     fills = site(database)
     build_now(settings, FIRST)
-    path = settings.output / head_of(settings).table("history")[1].key
+    path = settings.output / dump_head(settings.output).table("history")[1].key
     lose(settings.output, path, lost)
     if lost == "damaged":  # it is found by who reads it
         traded(database, 2, FIRST - timedelta(days=89), next(fills))

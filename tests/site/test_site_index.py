@@ -37,19 +37,6 @@ def addresses(value: object) -> set[str]:
     return set().union(*map(addresses, values))
 
 
-def test_the_index_has_the_address_of_everything(tmp_path: Path) -> None:
-    assert index_of(tmp_path) == {
-        "markets": f"{BASE}/v1/public/markets", "snapshot": f"{BASE}/v1/public/markets/snapshot",
-        "prices": f"{BASE}/v1/prices.json", "build": f"{BASE}/v1/build.json", "openapi": f"{BASE}/v1/openapi.json",
-        "llms": f"{BASE}/v1/llms.txt", "changelog": f"{BASE}/v1/changelog.json",
-        "dumps": f"{BASE}/v1/dumps/head.json", "changes": f"{BASE}/v1/changes/head.json",
-        "feeds": [
-            {"name": name, "jsonFeed": f"{BASE}/v1/feeds/{name}.json", "atom": f"{BASE}/v1/feeds/{name}.atom"}
-            for name in ("new", "resolved")
-        ],
-    }  # fmt: skip
-
-
 @pytest.mark.parametrize(("settings", "absent"), WITHOUT)
 def test_it_leaves_out_what_is_not_published(tmp_path: Path, settings: dict[str, object], absent: set[str]) -> None:
     assert index_of(tmp_path).keys() - index_of(tmp_path, **settings).keys() == absent
@@ -65,16 +52,6 @@ def test_index_openapi_and_llms_txt_say_where_the_page_of_a_market_is(tmp_path: 
         config, FAMILIES
     )
     assert f"is at `{template}`: a URI template" in openapi(config)["info"]["description"]
-
-
-def test_nobody_is_given_a_template_that_needs_a_key_they_do_not_see(tmp_path: Path) -> None:
-    plain, keyed = (
-        make_config(tmp_path, base_url=BASE, **settings)
-        for settings in ({}, {"market_url": "https://example.org/markets/{key}"})
-    )
-    assert site_index.make(keyed, FAMILIES) == site_index.make(plain, FAMILIES)
-    assert site_index.llms_text(keyed, FAMILIES) == site_index.llms_text(plain, FAMILIES)
-    assert openapi(keyed) == openapi(plain)
 
 
 @pytest.mark.parametrize("variant", VARIANTS)

@@ -3,15 +3,15 @@
 So of every kind of object, in the output folder and in the store; only the change feed begins a new session.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Final
+from itertools import product
+from typing import Any, Final
 
 import pytest
-from hypothesis import Phase, assume, given, seed, settings
 
 from generator.tree.layouts import COMPACT, LAYOUTS
-from tests.site.random_sites import NEXT_DAY, RandomSite, random_sites, rich_site
+from tests.site.chosen_sites import NEXT_DAY, ChosenSite, State, rich_site
 from tests.site.taken_down import (
     Workplace,
     changes,
@@ -23,29 +23,50 @@ from tests.site.taken_down import (
     traces,
     workplace,
 )
-from tests.support.sites.builds import VARIANTS
-
-#: Shrinking runs all commands again for each try; sites are small as they are.
-_PHASES: Final = (Phase.explicit, Phase.reuse, Phase.generate)
-SORTS_OF_SITES: Final[list[tuple[str, str]]] = [(layout, variant) for layout in LAYOUTS for variant in VARIANTS]
-of_every_sort: Final = pytest.mark.parametrize(("layout", "variant"), SORTS_OF_SITES)
+from tests.support.sites.builds import VARIANTS, block
 
 
 @pytest.mark.campaign(short=1)
-@of_every_sort
+@pytest.mark.parametrize(("layout", "variant"), [*product(LAYOUTS, VARIANTS)])
 def test_a_takedown_leaves_what_a_build_without_the_markets_makes(layout: str, variant: str) -> None:
     compare(rich_site(layout, variant))
 
 
 #: Sites by what is special about them.
-SPECIAL: Final[dict[str, Callable[[RandomSite], RandomSite]]] = {
+SPECIAL: Final[dict[str, Callable[[ChosenSite], ChosenSite]]] = {
     "every market goes": lambda site: replace(site, gone=tuple(site.second)),
     "only a member of a family goes": lambda site: replace(site, gone=(7,)),
     "the last build changed nothing": lambda site: replace(site, second=site.first),
     "Parquet is of the same build": lambda site: replace(site, as_of=NEXT_DAY),
     "keys are private": lambda site: replace(site, settings={**site.settings, "market_url": None}),
     "there are no dumps": lambda site: replace(site, settings={**site.settings, "dumps": {"ndjson": False}}),
+    "little is published": lambda site: replace(site, settings={**site.settings, **LITTLE}),
+    "markets share names": lambda site: replace(site, first=odd(site.first), second=odd(site.second)),
+    "markets came and went": lambda site: replace(
+        site, first=some(site.first, *range(1, 9)), second=some(site.second, 1, 2, 3, 4, 7, 9, 10)
+    ),
 }
+#: Settings that leave out what may be left out.
+LITTLE: Final[Mapping[str, Any]] = {
+    "snapshot": {"size": 0}, "prices_file": False, "dumps": {"parquet": True}, "changes": {"enabled": False},
+    "feeds": {"enabled": False}, "search": "title", "categories": ["obskura"],
+}  # fmt: skip
+#: Columns that differ from those of most markets, by number.
+ODD: Final[Mapping[int, Mapping[str, Any]]] = {
+    1: {"slug": "Ours", "key": "ours"},
+    2: {"slug": "ours", "key": None},
+    3: {"slug": None, "key": "ours"},
+    4: {"key": 7_004, "description": None},
+    6: {"approval": "pending"},
+}
+
+
+def odd(state: State) -> State:
+    return {number: replace(rows, columns={**rows.columns, **ODD.get(number, {})}) for number, rows in state.items()}
+
+
+def some(state: State, *numbers: int) -> State:
+    return {number: state[number] for number in numbers}
 
 
 @pytest.mark.campaign(short=1)
@@ -59,27 +80,13 @@ def test_a_takedown_refills_feeds_from_the_whole_list() -> None:
     compare(rich_site(COMPACT, "core", count=60, size=6))
 
 
-@pytest.mark.campaign(short=0)
-@of_every_sort
-def test_a_takedown_leaves_what_a_build_without_the_markets_makes_of_any_site(layout: str, variant: str) -> None:
-    # The same sites in every run, so that no change fails by chance, and others for each sort.
-    @seed(SORTS_OF_SITES.index((layout, variant)))
-    @settings(max_examples=2, phases=_PHASES, database=None)
-    @given(random_sites(layout, variant))
-    def play(site: RandomSite) -> None:
-        assume(site.first != site.second)  # or the first one is the least of all
-        compare(site)
-
-    play()
-
-
-def compare(site: RandomSite) -> None:
+def compare(site: ChosenSite) -> None:
     """Compare a build with a takedown in a folder, and with one in a directory and its folder."""
     with workplace(site) as place:
         place.build_both()
         for name in ("blocked", "alone", "publishing"):
             place.copy("output", name)
-        place.block("blocked", site.ids)
+        block(place.folder / "blocked", *site.ids)
         # Nothing but what it makes may be left, so that every object is compared.
         place.build(site.as_of, "--purge-retired", output="blocked")
         place.done("takedown", *site.ids, output="alone")

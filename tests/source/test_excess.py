@@ -49,10 +49,6 @@ def excess(rows: Postgres, postgres: Server, tmp_path: Path) -> Callable[..., li
     return found
 
 
-def test_a_user_that_reads_our_relations_and_nothing_else_is_fine(excess: Excess) -> None:
-    assert excess("a reader") == []
-
-
 def test_a_superuser_is_named_as_one(excess: Excess) -> None:
     (sentence,) = excess(ADMIN)
     assert sentence == (
@@ -61,6 +57,7 @@ def test_a_superuser_is_named_as_one(excess: Excess) -> None:
 
 
 def test_what_a_user_may_read_besides_and_write_is_named(excess: Excess, rows: Postgres) -> None:
+    assert excess("a reader") == [], "it reads our relations and nothing else"
     rows.connection.execute('GRANT SELECT (id) ON users TO "a reader"')
     (reads,) = excess("a reader")
     assert reads == f'the database user "a reader" may read public.users, which no build needs; {REMEDY}'

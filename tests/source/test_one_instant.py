@@ -1,6 +1,5 @@
 """A build sees one instant of the database, whatever is written meanwhile."""
 
-import logging
 import sqlite3
 import subprocess
 import sys
@@ -11,10 +10,8 @@ from typing import Final
 import pytest
 
 from generator.config.settings import Config
-from generator.markets.quarantine import Quarantine
 from generator.progress import Silent
-from generator.source.reader import open_reader
-from tests.source.native import Postgres, assert_same_files, detail, insert_three_markets
+from tests.source.native import Postgres, detail, insert_three_markets
 from tests.support.sites.builds import build_now, files, make_config
 from tests.support.sites.rows import fill_id, insert_market, market_id
 
@@ -83,49 +80,6 @@ def test_postgresql_shows_a_build_one_instant(
                 served.connection.execute(statement)
 
     assert_unseen_until_the_next_build(make_config(tmp_path, source__url=served.url), write)
-
-
-@pytest.mark.campaign(short=0)
-def test_processes_share_an_instant_of_postgresql_and_a_server_that_lets_in_only_one_is_read_by_one(
-    tmp_path: Path, make_postgres: Callable[..., Postgres], database: sqlite3.Connection
-) -> None:
-    insert_many_markets(database)
-    served = make_postgres()
-    served.copy(tmp_path / "markets.db")
-    served.connection.execute("CREATE ROLE lonely LOGIN PASSWORD 'alone' CONNECTION LIMIT 1")
-    served.connection.execute("GRANT SELECT ON ALL TABLES IN SCHEMA public TO lonely")
-    seen = Onlooker(served)
-    settings = make_config(tmp_path, source__url=served.url)
-    build_now(settings, progress=seen)
-    lonely = served.url.replace(served.url.split("//")[1].split("@")[0], "lonely:alone")
-    build_now(make_config(tmp_path, source__url=lonely, output=tmp_path / "alone"))
-    assert_same_files(settings.output, tmp_path / "alone")
-    assert seen.most > 1
-
-
-def test_a_process_compiles_each_statement_once_however_often_it_connects_to_postgresql(
-    tmp_path: Path, make_postgres: Callable[..., Postgres], caplog: pytest.LogCaptureFixture
-) -> None:
-    caplog.set_level(logging.INFO, "sqlalchemy.engine")
-    settings = make_config(tmp_path, source__url=make_postgres().url)
-    for _ in range(2):
-        caplog.clear()
-        with open_reader(settings, Quarantine()) as reader:
-            reader.survey()
-    assert caplog.text.count("[cached since") > 0
-    assert caplog.text.count("[generated in") == 0
-
-
-class Onlooker(Silent):
-    """Counts the connections of a running build."""
-
-    def __init__(self, served: Postgres) -> None:
-        self._served = served
-        self.most = 0
-
-    def advance(self) -> None:
-        count = "SELECT count(*) FROM pg_stat_activity WHERE application_name = 'public-markets'"
-        self.most = max(self.most, self._served.connection.execute(count).fetchone()[0])
 
 
 def test_sqlite_with_a_write_ahead_log_shows_a_build_one_instant(tmp_path: Path, database: sqlite3.Connection) -> None:

@@ -21,25 +21,6 @@ SOME = Range(market_id(1), market_id(3))
 MARKETS = 1_500
 
 
-def test_sqlite_looks_up_ids_of_a_table_and_not_those_that_a_view_computes(
-    database: sqlite3.Connection, tmp_path: Path
-) -> None:
-    insert_market(database)
-    with open_reader(make_config(tmp_path), Quarantine()) as reader:
-        assert reader.looks_up(SOME)
-    compute_ids(database)
-    with open_reader(make_config(tmp_path), Quarantine()) as reader:
-        assert not reader.looks_up(SOME)
-
-
-def compute_ids(database: sqlite3.Connection) -> None:
-    columns = [name for _, name, *_ in database.execute("PRAGMA table_info(markets)")]
-    shown = ["lower(id) AS id" if name == "id" else name for name in columns]
-    database.executescript(
-        f"ALTER TABLE markets RENAME TO held; CREATE VIEW markets AS SELECT {', '.join(shown)} FROM held"
-    )
-
-
 @pytest.mark.parametrize(("is_indexed", "count"), [(True, 20), (False, 9)])
 def test_there_are_few_parts_where_each_reads_whole_tables(
     database: sqlite3.Connection, tmp_path: Path, *, is_indexed: bool, count: int
@@ -47,7 +28,9 @@ def test_there_are_few_parts_where_each_reads_whole_tables(
     for number in range(40):
         insert_market(database, number)
     if not is_indexed:
-        compute_ids(database)
+        columns = [name for _, name, *_ in database.execute("PRAGMA table_info(markets)")]
+        shown = ", ".join("lower(id) AS id" if name == "id" else name for name in columns)
+        database.executescript(f"ALTER TABLE markets RENAME TO held; CREATE VIEW markets AS SELECT {shown} FROM held")
     database.commit()
     with open_reader(make_config(tmp_path), Quarantine()) as reader:
         assert len(executors.parts_of(reader.survey(), reader, 2)) in {count - 1, count}

@@ -18,7 +18,7 @@ from generator.source import remedies
 from generator.source.reader import Reader, open_reader
 from tests.source.native import Postgres
 from tests.support.commands import run
-from tests.support.postgres import PASSWORD
+from tests.support.postgres import PASSWORD, Server
 from tests.support.sites.builds import make_config
 from tests.support.sites.rows import insert_market, market_id
 
@@ -54,11 +54,22 @@ IPV6 = 'connection to server at "2001:db8::1", port 5432 failed: Network is unre
         (None, "FATAL:  (ENOIDENTIFIER) no tenant identifier provided", "a pooler that serves many projects wants"),
         (None, "FATAL:  (EMAXCONNSESSION) max clients reached in session mode", "the pool has no connection left"),
         (None, "SSL error: certificate has expired", "renew the server's certificate"),
+        (None, "SSL error: certificate verify failed", "name the file of its authority"),
     ],
 )
 def test_what_is_known_of_an_error_has_a_remedy(state: str | None, message: str, begin: str | None) -> None:
     remedy = remedies.remedy(state, message)
     assert (remedy or "").startswith(begin) if begin else remedy is None
+
+
+def test_options_in_the_url_reach_the_driver(postgres: Server, tmp_path: Path) -> None:
+    encrypted = f"{postgres.url('postgres')}?sslmode=require"
+    for url, told in (
+        (encrypted, "server does not support SSL, but SSL was required.*; check source.url, and that this user can"),
+        ("postgresql://user@127.0.0.1:1/site?connect_timeout=soon", "bad value for connect_timeout: 'soon'"),
+    ):
+        with pytest.raises(SourceError, match=told), open_reader(make_config(tmp_path, source__url=url), Quarantine()):
+            pass
 
 
 def test_a_statement_that_takes_too_long_names_the_limit_and_not_a_column(

@@ -7,7 +7,6 @@ from typing import Final
 
 import pytest
 
-from generator.builder import notices
 from generator.source import schema_check
 from generator.source.relations import RELATIONS, Kind
 from generator.source.rights import MissingRights
@@ -96,10 +95,11 @@ def test_a_version_may_be_missing_and_otherwise_be_of_any_kind_that_has_many_val
     ]
 
 
-def test_a_relation_that_cannot_be_read_is_named_with_the_databases_reason(offered: Offered) -> None:
-    assert findings(offered, fills="no such column: x") == [
-        "relation fills cannot be read: no such column: x; correct the view, or give its owner the rights it lacks"
-    ]
+def test_a_column_that_holds_no_key_may_be_left_out(offered: Offered) -> None:
+    offered["markets"]["key"] = ("TIMESTAMP", frozenset({"timestamp"}))
+    (finding,) = findings(offered)
+    assert finding.startswith("column markets.key has type TIMESTAMP, which holds no text or whole number; cast it to")
+    assert finding.endswith(", or leave the column out")
 
 
 def test_rights_that_the_user_lacks_are_one_finding_and_the_rest_is_told_as_well(offered: Offered) -> None:
@@ -137,26 +137,6 @@ def test_a_relation_that_is_unfit_anyway_is_not_tried(offered: Offered) -> None:
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "config.yaml").write_text("source:\n  url: sqlite:///markets.db\n")
     return tmp_path
-
-
-@pytest.mark.campaign(short=0)
-def test_the_command_ends_with_what_a_build_will_make(folder: Path, database: sqlite3.Connection) -> None:
-    insert_market(database, 1, volume=0, trader_count=0)
-    insert_market(database, 2, approval="pending")
-    done = run("check", cwd=folder)
-    assert (done.returncode, done.stderr) == (0, "")
-    told, _, rest = done.stdout.partition("fine: layout pages: one changed market costs at most 1,010 objects of some ")
-    assert told + rest.partition("\n")[2] == (
-        "fine: sqlite:///markets.db: all relations and columns found\n"
-        "fine: rows: 1 market can be published, 1 is hidden\n"
-        "fine: rows: 2 markets, 0 market_categories, 0 fx_members, 0 orders, 0 fills, 0 probabilities\n"
-        "fine: fills: none are read, so no trade explains a jump, and guards.max_jumps counts every one\n"
-        f"fine: {notices.empty_relations(['fx_members', 'orders', 'fills', 'probabilities'])}\n"
-        "fine: output: writable\n"
-        "`public-markets build` will make 3,022 objects of 1 market in output\n"
-    )
-    assert not (folder / "output").exists()
-    assert ": 3022 files" in run("build", "--as-of", "2026-01-31T12:00:00Z", cwd=folder).stdout
 
 
 def test_the_command_tells_everything_in_the_order_of_mending_and_fails(folder: Path) -> None:
@@ -285,12 +265,3 @@ def test_what_a_guard_would_refuse_is_an_error(folder: Path, database: sqlite3.C
     refused = run("build", cwd=folder)
     assert refused.returncode == 3
     assert refused.stderr.splitlines()[0] == f"{errors[0]}:"
-
-
-def test_a_folder_that_is_not_ours_or_damaged_is_found(folder: Path, database: sqlite3.Connection) -> None:
-    (folder / "output" / "v1").mkdir(parents=True)
-    done = run("check", cwd=folder)
-    assert (done.returncode, done.stdout.splitlines()[-1].split(",")[0]) == (
-        1,
-        "error: output/v1 exists but output/manifest.json does not",
-    )

@@ -53,16 +53,3 @@ def test_postgresql_tells_the_keys_of_public_markets(
     expect(keys_in(make_config(tmp_path, source__url=served.url)))
     served.connection.execute("ALTER TABLE markets ALTER key TYPE bigint USING (right(id::text, 4) || '7')::bigint")
     assert keys_in(make_config(tmp_path, source__url=served.url)).refused.keys() >= {market_id(1)}, "all have 7"
-
-
-def test_a_column_that_holds_no_key_is_a_problem_of_the_schema(
-    tmp_path: Path, make_postgres: Callable[..., Postgres]
-) -> None:
-    served = make_postgres()
-    served.connection.execute("ALTER TABLE markets ADD COLUMN key timestamptz")
-    with open_reader(make_config(tmp_path, source__url=served.url), Quarantine()) as reader:
-        (problem,) = reader.schema_problems()
-    assert problem == (
-        "column markets.key has type TIMESTAMP, which holds no text or whole number; cast it to text in a view, or "
-        "leave the column out"
-    )

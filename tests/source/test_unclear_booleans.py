@@ -146,18 +146,6 @@ def test_what_is_unclear_is_named_by_every_build_until_it_is_corrected(
     assert (totals, built) == ([0, 3, 3, 0], [5, 3, 3, 5])
 
 
-def test_check_counts_them_and_names_one(tmp_path: Path, database: sqlite3.Connection) -> None:
-    for number in range(1, 7):
-        insert_market(database, number)
-        insert_order(database, market_id=market_id(number), is_public="t")
-    (tmp_path / "config.yaml").touch()
-    done = run("check", cwd=tmp_path, PUBLIC_MARKETS_SOURCE__URL=f"sqlite:///{tmp_path / 'markets.db'}")
-    assert (
-        f"warning: orders: 6 rows quarantined: is_public: {FAULT} (such as {market_id(1)}: t); make it 1 or 0 in a view"
-    ) in done.stdout
-    assert "none belongs to a public market" not in done.stdout
-
-
 @pytest.mark.parametrize("held", ["integer", "text", "boolean"])
 def test_postgresql_takes_booleans_only(tmp_path: Path, make_postgres: Callable[..., Postgres], held: str) -> None:
     made = make_postgres()

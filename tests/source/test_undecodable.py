@@ -12,7 +12,6 @@ import pytest
 from generator.api import contract
 from generator.source.relations import OPTIONAL, RELATIONS
 from tests.source.native import detail
-from tests.support.commands import run
 from tests.support.postgres import Server
 from tests.support.sites.builds import EXTENDED, build_now, make_config
 from tests.support.sites.rows import FX_MEMBER, fill_id, market_id, market_row
@@ -135,15 +134,3 @@ def test_what_can_be_decoded_is_published_as_it_is_meant(postgres: Server, encod
         report = build_now(make_config(tmp_path, source__url=url), invalid=True)
     assert detail(tmp_path / "output", 1)["market"]["question"] == question
     assert [(row.key, row.reason[:9]) for row in report.quarantine] == [(market_id(2), "question:")]
-
-
-def test_what_only_the_server_can_decode_is_named_by_check(postgres: Server, tmp_path: Path) -> None:
-    with database_in(postgres, "EUC_JP") as (put, url):
-        insert_market(put, 1)
-        insert_market(put, 2)
-        put(f"UPDATE markets SET sponsor = E'\\251\\241' WHERE id = '{market_id(2)}'")
-    (tmp_path / "config.yaml").touch()
-    done = run("check", "--set", "variant=extended", cwd=tmp_path, PUBLIC_MARKETS_SOURCE__URL=url)
-    assert done.returncode == 1
-    assert "error: column markets.sponsor cannot be read: character with byte sequence 0xa9 0xa1" in done.stdout
-    assert f"(market {market_id(2)})" in done.stdout

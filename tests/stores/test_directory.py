@@ -78,15 +78,6 @@ def test_a_clock_that_was_wrong_once_does_not_date_all_later_files(store: Direct
 
 
 @pytest.mark.parametrize("key", [KEY, IMMUTABLE])
-def test_an_open_object_keeps_its_content_while_it_is_replaced(key: str, store: Directory, root: Path) -> None:
-    store.put(key, b"old", If.ALWAYS)
-    with (root / key).open("rb") as reader:
-        store.put(key, b"new and longer", If.ALWAYS)
-        assert reader.read() == b"old"
-    assert served(root) == {key: b"new and longer"}
-
-
-@pytest.mark.parametrize("key", [KEY, IMMUTABLE])
 @pytest.mark.parametrize("before", [None, b"half a p"])
 def test_readers_never_see_a_part_of_an_object(
     key: str, before: bytes | None, store: Directory, root: Path, monkeypatch: pytest.MonkeyPatch
@@ -189,27 +180,14 @@ def test_concurrent_processes_lose_no_update(store: Directory, root: Path) -> No
     assert found.body == b"400"
 
 
-HOLD = """
-import fcntl, sys
-with open(sys.argv[1], "ab") as file:
-    fcntl.flock(file, fcntl.LOCK_EX)
-    print("held", flush=True)
-    sys.stdin.read()
-"""
-
-
-@pytest.mark.campaign(short=0)
-def test_a_stopped_writer_does_not_block_others_forever(store: Directory, root: Path) -> None:
+def test_a_stopped_writer_does_not_block_others_forever(store: Directory, root: Path, waits: list[float]) -> None:
     store.put(KEY, b"1", If.ALWAYS)
-    command = [sys.executable, "-c", HOLD, str(root / ".lock-publish")]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
-        assert holder.stdout is not None
-        assert holder.stdout.readline() == b"held\n"
+    with (root / ".lock-publish").open("ab") as holder:
+        fcntl.flock(holder, fcntl.LOCK_EX)
         with pytest.raises(UnavailableError, match=r"\.lock-publish: another process holds the lock$"):
             store.put(KEY, b"2", If.ALWAYS)
+        assert 1 < sum(waits) < 60
         store.put(IMMUTABLE, b"a page that nothing leads to yet", If.ALWAYS)
-        assert holder.stdin is not None
-        holder.stdin.close()
     store.put(KEY, b"3", If.ALWAYS)
     assert served(root)[KEY] == b"3"
 
@@ -244,30 +222,6 @@ def test_objects_put_together_take_the_lock_once(store: Directory, root: Path, m
     with pytest.raises(ConditionFailedError):
         store.put("v1/7.json", b"3", etags[7])
     assert len(taken) == 2
-
-
-def test_bytes_are_written_before_the_lock_is_taken(
-    store: Directory, root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Others wait for a comparison and a rename, not for the disk."""
-    had_lock: list[bool] = []
-    write = os.write
-
-    def noted(handle: int, body: bytes) -> int:
-        had_lock.append((root / ".lock-publish").exists())
-        return write(handle, body)
-
-    monkeypatch.setattr(os, "write", noted)
-    store.put(KEY, b"1", If.ABSENT)
-    assert had_lock == [False]
-    assert served(root) == {KEY: b"1"}
-
-
-def test_objects_of_a_generation_put_together_take_no_lock(store: Directory, root: Path) -> None:
-    with store.together():
-        store.put(IMMUTABLE, b"1", If.ALWAYS)
-        assert not (root / ".lock-publish").exists()
-    assert served(root) == {IMMUTABLE: b"1"}
 
 
 def test_a_block_that_fails_releases_the_lock(store: Directory, root: Path) -> None:

@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 
 from generator.stores.directory import Directory
 from generator.stores.overlay import Overlay
-from generator.stores.requests import body_of, probe
 from generator.stores.store import MOST_DELETED, Condition, ConditionFailedError, If, Store
-from tests.support.stores import places
-from tests.support.stores.places import BUCKETS, Place
+from tests.support.stores.places import CLIENTS, Client, open_bucket
+from tests.support.stores.s3.server import S3Server
 
 RECORD: Final = "manifest.json"
 PAGE: Final = "v1/public/markets/snapshot.json"
@@ -24,53 +23,9 @@ PUBLISHED: Final = (PAGE, "v1/build.json")
 NONE: Final = dict[str, bytes]()
 
 
-@pytest.fixture(params=[("directory", "", ""), *BUCKETS], ids=lambda parameter: "-".join(filter(None, parameter)))
-def place(request: pytest.FixtureRequest) -> Place:
-    return places.place(request)
-
-
-def test_what_is_written_is_found_there_and_not_in_the_store_below(place: Place) -> None:
-    store = place.open()
-    store.put(PAGE, b"1", If.ALWAYS)
-    before = [*store.list("")]
-    overlay = Overlay(store, {PAGE: b"2"}.get)
-    assert (overlay.name, overlay.parallel) == (store.name, store.parallel)
-    assert (body_of(overlay, PAGE), overlay.head(PAGE)) == (b"1", store.head(PAGE))
-    etags = [overlay.put(PAGE, b"2", If.ALWAYS), overlay.put(RECORD, b"22", If.ABSENT)]
-    assert [overlay.head(PAGE), overlay.head(RECORD)] == etags
-    assert (body_of(overlay, PAGE), body_of(overlay, RECORD)) == (b"2", b"22")
-    assert [(found.key, found.size) for found in overlay.list("")] == [(RECORD, 2), (PAGE, 1)]
-    overlay.delete([PAGE])
-    overlay.flush()
-    assert overlay.purge_versions("") == 0
-    assert not overlay.is_open_to_everyone()
-    assert (overlay.get(PAGE), overlay.head(PAGE)) == (None, None)
-    assert [found.key for found in overlay.list("")] == [RECORD]
-    assert [*store.list("")] == before
-
-
-def test_a_record_can_be_replaced_only_by_who_knows_it(place: Place) -> None:
-    store = place.open()
-    etag = store.put(RECORD, b"1", If.ALWAYS)
-    overlay = Overlay(store, NONE.get)
-    for condition in (If.ABSENT, "another"):
-        with pytest.raises(ConditionFailedError):
-            overlay.put(RECORD, b"2", condition)
-    second = overlay.put(RECORD, b"2", etag)
-    with pytest.raises(ConditionFailedError):
-        overlay.put(RECORD, b"3", etag)
-    overlay.put(RECORD, b"3", second)
-    assert body_of(store, RECORD) == b"1"
-
-
-def test_it_passes_the_probe_of_stores_and_the_store_below_sees_no_write(place: Place) -> None:
-    store = place.open()
-    assert probe(Overlay(store, NONE.get))
-    assert [*store.list("")] == []
-
-
-def test_a_condition_on_a_published_object_costs_no_request(place: Place) -> None:
-    store = place.open()
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_condition_on_a_published_object_costs_no_request(client: Client, s3: S3Server) -> None:
+    store = open_bucket(s3, client)
     overlay = Overlay(store, {PAGE: b"1"}.get)
     before = store.requests
     etag = overlay.put(PAGE, b"1", "as recorded")
@@ -78,6 +33,10 @@ def test_a_condition_on_a_published_object_costs_no_request(place: Place) -> Non
     with pytest.raises(ConditionFailedError):
         overlay.put(PAGE, b"2", "as recorded")
     overlay.put(PAGE, b"2", etag)
+    overlay.flush()
+    assert (overlay.purge_versions(""), overlay.is_open_to_everyone()) == (0, False)
+    assert (overlay.name, overlay.parallel) == (store.name, store.parallel)
+    assert s3.objects() == {}
 
 
 def test_deletions_are_announced_as_a_bucket_would() -> None:
@@ -119,6 +78,7 @@ def test_it_answers_as_a_store_to_which_the_same_was_written(
             if answers[0] is not None:
                 bodies[key] = body
         assert [*overlay.list("")] == [*real.list("")]
+        assert [*overlay.list("", PRIVATE[1])] == [*real.list("", PRIVATE[1])]
         assert [overlay.get(key) for key in (*PRIVATE, *PUBLISHED)] == [real.get(key) for key in (*PRIVATE, *PUBLISHED)]
         assert [*below.list("")] == before
 

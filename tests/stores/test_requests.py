@@ -1,19 +1,17 @@
 """Retries of requests, and parallel requests."""
 
-import threading
 import time
 from collections.abc import Callable, Iterator
 
 import pytest
 
 from generator.errors import StoreError
-from generator.stores.requests import parallel_map, put_until_answered, with_retries
+from generator.stores.requests import listed, parallel_map, put_until_answered, with_retries
 from generator.stores.store import ConditionFailedError, If, UnavailableError
-from tests.support.stores.places import open_bucket
+from tests.support.stores.places import CLIENTS, Client, open_bucket
 from tests.support.stores.s3.behaviour import APPLIED_BUT_DROPPED, APPLIED_BUT_FAILED, SLOW_DOWN, Fault
 from tests.support.stores.s3.server import S3Server
 from tests.support.stores.s3.wire import Request
-from tests.support.waiting import PATIENCE_S
 
 KEY = "v1/build.json"
 
@@ -94,33 +92,30 @@ def test_a_put_is_not_retried_without_the_lease(s3: S3Server, waits: list[float]
     assert s3.count("PutObject") == 2
 
 
+@pytest.mark.parametrize("client", CLIENTS)
+@pytest.mark.parametrize("page", [1, 3])
+def test_a_page_of_a_listing_that_fails_costs_one_more_request(
+    page: int, client: Client, s3: S3Server, waits: list[float]
+) -> None:
+    store = open_bucket(s3, client, "some/prefix/")
+    for key in (written := [f"v1/{number}.json" for number in range(7)]):
+        store.put(key, b"{}", If.ALWAYS)
+    s3.behaviour.page_size = 2
+    s3.before = lambda _: SLOW_DOWN if s3.count("ListObjectsV2") == page - 1 else None
+    assert [found.key for found in listed(store, "v1/")] == written
+    assert s3.count("ListObjectsV2") == 4 + 1
+    assert len(waits) == 1
+    s3.before = lambda _: SLOW_DOWN if s3.count("ListObjectsV2") > 5 else None
+    with pytest.raises(UnavailableError):
+        list(listed(store, "v1/"))
+
+
 def test_results_come_in_the_order_of_the_items() -> None:
     def slow_at_first(number: int) -> int:
         time.sleep(0.02 if number < 3 else 0)
         return number * number
 
     assert list(parallel_map(slow_at_first, range(100), 8)) == [number * number for number in range(100)]
-
-
-def test_no_items_give_no_results() -> None:
-    assert list(parallel_map(lambda item: item, [], 4)) == []
-
-
-def test_exactly_the_given_number_of_tasks_run_at_once() -> None:
-    at_work, most, lock = [0], [0], threading.Lock()
-    together = threading.Barrier(4)
-
-    def work(_: int) -> None:
-        with lock:
-            at_work[0] += 1
-            most[0] = max(most[0], at_work[0])
-        together.wait(PATIENCE_S)
-        with lock:
-            at_work[0] -= 1
-
-    # The barrier lets tasks pass only in groups of four.
-    assert len(list(parallel_map(work, range(36), 4))) == 36
-    assert most == [4]
 
 
 def test_an_error_is_raised_and_no_further_task_starts() -> None:

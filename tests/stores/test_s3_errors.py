@@ -96,7 +96,7 @@ def test_a_deletion_that_is_refused_in_a_successful_answer_is_named_without_its_
     s3: S3Server, bucket: Bucket
 ) -> None:
     bucket.put(KEY, b"{}", If.ALWAYS)
-    s3.behaviour.change({"delete_errors": 1.0, "delete_code": "AccessDenied"})
+    s3.behaviour.delete_errors, s3.behaviour.delete_code = 1.0, "AccessDenied"
     assert refused(lambda: bucket.delete([KEY])) == (
         f"s3://markets/api/{KEY}: DeleteObject was refused (AccessDenied: We failed.); allow these credentials "
         "s3:DeleteObject on markets/api/*"

@@ -4,12 +4,10 @@ import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
-from pathlib import Path
 from threading import Barrier, BrokenBarrierError
 
 import pytest
 
-from generator.stores.directory import Directory
 from generator.stores.turns import Turns
 from tests.support.waiting import PATIENCE_S
 
@@ -54,15 +52,3 @@ def test_threads_take_turns_unless_they_wait_for_the_disk(
         for name in ("monotonic", "thread_time"):  # the next turns take no time
             patch.setattr(time, name, lambda: 0.0)
         assert work_at_once(turns.taken, PATIENCE_S if at_once else _SHORT_S) is at_once
-
-
-def test_a_turn_ends_with_an_error() -> None:
-    turns = Turns(THREADS)
-    with pytest.raises(ValueError, match="broken"), turns.taken():
-        raise ValueError("broken")
-    with turns.taken():
-        pass
-
-
-def test_threads_put_files_into_a_directory_one_after_the_other(tmp_path: Path) -> None:
-    assert not work_at_once(Directory(tmp_path).together, _SHORT_S)

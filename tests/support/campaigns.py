@@ -7,7 +7,7 @@ cases: `campaign(short=3)` runs three of them in the short tier, spread evenly, 
 import os
 import random
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from itertools import combinations, product
 from typing import Any, Final, TypeVar
 
@@ -35,16 +35,6 @@ def sample(cases: Iterable[_T], short: int) -> list[_T]:
         return found
     chosen = random.Random(_SEED).sample(range(len(found)), short)  # noqa: S311 - nothing here is secret
     return [found[number] for number in sorted(chosen)]
-
-
-def thinned(cases: Iterable[_T], kind: Callable[[_T], object], share: float, seed: str) -> list[_T]:
-    """Of every kind one case and a share of the others, the same ones in every run, in their order."""
-    found, dice = [*cases], random.Random(seed)  # noqa: S311 - nothing here is secret
-    by_kind: dict[object, list[int]] = defaultdict(list)
-    for number, case in enumerate(found):
-        by_kind[kind(case)].append(number)
-    kept = {one for alike in by_kind.values() for one in dice.sample(alike, 1 + round(share * (len(alike) - 1)))}
-    return [case for number, case in enumerate(found) if number in kept]
 
 
 def full_tier(cases: Iterable[Any], *, short: Collection[Any]) -> list[Any]:
@@ -111,17 +101,14 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if IS_FULL:
         return
-    left_out = {item for cases in _by_function(items) for item in _beyond(cases)}
-    if left_out and not _is_named(config):
+    by_function: dict[str, list[pytest.Item]] = defaultdict(list)
+    for item in items:
+        by_function[item.nodeid.partition("[")[0]].append(item)
+    left_out = {item for cases in by_function.values() for item in _beyond(cases)}
+    # Whoever asks for a test by its name gets it.
+    if left_out and not any("::" in argument for argument in config.args):
         config.hook.pytest_deselected(items=[item for item in items if item in left_out])
         items[:] = [item for item in items if item not in left_out]
-
-
-def _by_function(items: Sequence[pytest.Item]) -> Iterable[list[pytest.Item]]:
-    found: dict[str, list[pytest.Item]] = defaultdict(list)
-    for item in items:
-        found[item.nodeid.partition("[")[0]].append(item)
-    return found.values()
 
 
 def _beyond(cases: list[pytest.Item]) -> set[pytest.Item]:
@@ -137,8 +124,3 @@ def _beyond(cases: list[pytest.Item]) -> set[pytest.Item]:
         for number in range(short)
     }
     return {item for item, _ in sized if item not in kept}
-
-
-def _is_named(config: pytest.Config) -> bool:
-    """Whether the command line names tests by `::`: whoever asks for a test gets it."""
-    return any("::" in argument for argument in config.args)

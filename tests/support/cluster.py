@@ -106,11 +106,6 @@ class Cluster:
         self.workers.remove(worker)
         wait_until(lambda: not self._knows(worker), pause=_PAUSE_S)
 
-    def bury(self) -> None:
-        """Remove the workers that have ended."""
-        for worker in [worker for worker in self.workers if not worker.is_alive()]:
-            self.remove(worker)
-
     def _knows(self, worker: Worker) -> bool:
         address = worker.address
         log = self.scheduler.text()
@@ -165,7 +160,8 @@ def _shared(worker_environ: Mapping[str, str]) -> Iterator[Cluster]:
 @pytest.fixture
 def workers(_shared: Cluster, worker_environ: Mapping[str, str]) -> Iterator[Cluster]:
     """A scheduler with two workers for the `cluster_database`; a failed test shows their logs."""
-    _shared.bury()
+    for ended in [worker for worker in _shared.workers if not worker.is_alive()]:
+        _shared.remove(ended)
     for worker in [_shared.begin(worker_environ) for _ in range(len(_shared.workers), WORKERS)]:
         _shared.joined(worker)
     usual = [*_shared.workers]

@@ -129,14 +129,9 @@ def ended(pid: int) -> int:
     return result.si_status if result.si_code == os.CLD_EXITED else -result.si_status
 
 
-def adopt_orphans() -> None:
-    """Adopt workers whose parent was killed: the kernel sends SIGHUP to stopped orphans."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER
-
-
 def serve() -> None:
-    adopt_orphans()
+    # It adopts workers whose parent was killed: the kernel sends SIGHUP to stopped orphans.
+    ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER
     for name in sys.argv[1:]:
         importlib.import_module(name).prepare()
     loaded.prepare()

@@ -25,7 +25,7 @@ from generator.tree.generations import object_keys
 from generator.tree.manifest import Manifest
 from generator.tree.pages import size_at
 from tests.support.project import ROOT
-from tests.support.sites.builds import AS_OF
+from tests.support.sites.builds import AS_OF, manifest_in
 from tests.support.sites.rows import create_database, insert_market, market_id, tell_row_versions
 from tests.support.waiting import PATIENCE_S, wait_until
 
@@ -182,24 +182,12 @@ class Reader:
         return cls(read)
 
     def page(self, list_name: str, limit: int, at: str | None = None) -> tuple[list[Seen], str | None]:
-        items, at = self._page(list_name, limit, at)
-        return [(item["id"], item["question"], item["status"]) for item in items], at
-
-    def items(self, list_name: str, limit: int) -> Iterator[dict[str, Any]]:
-        """All items of a list, as they are."""
-        items, at = self._page(list_name, limit, None)
-        yield from items
-        while at is not None:
-            items, at = self._page(list_name, limit, at)
-            yield from items
-
-    def _page(self, list_name: str, limit: int, at: str | None) -> tuple[list[dict[str, Any]], str | None]:
         if at is None:
             items, at = self._first_page(list_name, limit)
         else:
             items, at = self._later_page(list_name, limit, cursors.read(list_name, at))
         assert len(items) <= limit, (list_name, at)
-        return items, at
+        return [(item["id"], item["question"], item["status"]) for item in items], at
 
     def _first_page(self, list_name: str, limit: int) -> tuple[list[dict[str, Any]], str | None]:
         """Read in the layout that is present; during a change of layout both are."""
@@ -276,8 +264,7 @@ def expected_keys(record: Manifest) -> set[str]:
 
 def check_whole(output: Path) -> Manifest:
     """After a build that was not killed: complete, no leftovers, nothing missing or damaged."""
-    record = manifest_file.read(output)
-    assert record
+    record = manifest_in(output)
     assert record.complete
     found = {path.relative_to(output).as_posix() for path in (output / "v1").rglob("*") if not path.is_dir()}
     assert found == expected_keys(record)
@@ -383,7 +370,6 @@ class Builds:
     output: Path
     as_of: datetime = AS_OF
     kills: int = 0
-    layout: str = pages.LAYOUT
     #: More settings.
     settings: dict[str, str] = field(default_factory=dict)
     #: What prepares the processes, see `Runner`.
@@ -398,7 +384,7 @@ class Builds:
     def arguments(self, output: Path, as_of: datetime) -> list[str]:
         (self.world.folder / "config.yaml").touch()
         settings = {"source.url": f"sqlite:///{self.world.folder / 'markets.db'}", "output": output}
-        settings |= {"cursor.lifetime": 180, "layout": self.layout, **self.settings}
+        settings |= {"cursor.lifetime": 180, **self.settings}
         overrides = [part for key, value in settings.items() for part in ("--set", f"{key}={value}")]
         config = str(self.world.folder / "config.yaml")
         return ["build", "--config", config, "--as-of", as_of.isoformat(), *overrides]
@@ -426,9 +412,6 @@ class Builds:
         assert self.end() == -signal.SIGKILL, f"{fault} never came: {self.log()}"
         self._runner.await_orphans()
         self.kills += 1
-
-    def await_orphans(self) -> None:
-        self._runner.await_orphans()
 
 
 #: The states of a process that has ended: nobody has waited for it yet, or it is gone.

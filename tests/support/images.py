@@ -109,14 +109,6 @@ class Storage:
         assert ran.returncode == 0, ran.stderr
         return ran.stdout.strip()
 
-    def add_debian(self, name: str) -> None:
-        """Make an image of a bare Debian."""
-        if not DEBIAN.exists():
-            unavailable("there is no Debian to build the image on: `make test-deps` makes it")
-        container = self.done("from", "scratch")
-        self.done("add", container, DEBIAN, "/")
-        self.done("commit", "--rm", container, name)
-
     def configuration(self, image: str) -> dict[str, Any]:
         """How an image says that it wants to be run."""
         found: dict[str, Any] = json.loads(self.done("inspect", "--type", "image", image))["Docker"]["config"]
@@ -138,7 +130,11 @@ def storage(shared: Callable[[str, Callable[[Path], object]], Path]) -> Storage:
 
     def fill(folder: Path) -> None:
         storage, wheels = Storage(folder), folder / "wheels"
-        storage.add_debian(BASE)
+        if not DEBIAN.exists():
+            unavailable("there is no Debian to build the image on: `make test-deps` makes it")
+        container = storage.done("from", "scratch")
+        storage.done("add", container, DEBIAN, "/")
+        storage.done("commit", "--rm", container, BASE)
         for name in ("run", "sbom"):
             pinned = ("--require-hashes", "--requirement", ROOT / "requirements" / f"{name}.txt")
             chosen = ("--quiet", "--no-deps", "--only-binary", ":all:", "--python-version", "3.11", "--dest", wheels)

@@ -11,11 +11,10 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from pathlib import Path
 from typing import Final, NamedTuple
 
 from generator.errors import PublicMarketsError
-from tests.support.project import ROOT
+from tests.support import structure
 
 VALUE: Final = "…"
 #: Functions and methods whose first argument, or `text`, is for the operator.
@@ -49,7 +48,7 @@ def error_names() -> frozenset[str]:
 @cache
 def modules() -> list["_Module"]:
     """All of the program."""
-    return [_Module(path) for path in sorted((ROOT / "generator").rglob("*.py"))]
+    return [_Module(module.path, module.text) for module in structure.modules("generator")]
 
 
 @cache
@@ -66,8 +65,9 @@ def functions() -> Mapping[str, Sequence[ast.FunctionDef]]:
 def messages() -> Iterator[Message]:
     """What is given to errors, findings and logs, and every other text in the form of a message."""
     for module in modules():
-        if not _NOT_PROMISED.match(module.name):
-            yield from (Message(module.name, text) for text in (*module.given(), *module.sentences()))
+        place = module.path.as_posix()
+        if not _NOT_PROMISED.match(place):
+            yield from (Message(place, text) for text in (*module.given(), *module.sentences()))
 
 
 @cache
@@ -76,15 +76,10 @@ def strings() -> frozenset[str]:
     return frozenset(plain(text) for module in modules() for text in module.strings())
 
 
-class _Module:
-    def __init__(self, path: Path) -> None:
-        self.name = path.relative_to(ROOT).as_posix()
-        self.tree = ast.parse(path.read_text("utf-8"))
-        self.nodes = [*ast.walk(self.tree)]
-
+class _Module(structure.Module):
     def given(self) -> Iterator[str]:
         """The texts that calls give to the operator, as far as they can be followed."""
-        for function, call in self._calls(self.tree, None):
+        for function, call in self._calls(self.parsed, None):
             if (argument := self._argument(call)) is not None:
                 yield from self._texts(argument, function, 0)
 
@@ -148,7 +143,7 @@ class _Module:
 
     def _values(self, name: str, function: ast.FunctionDef | None) -> list[ast.expr]:
         """What is assigned to a name in the function or, if nothing is, in the module."""
-        for scope in (function, self.tree):
+        for scope in (function, self.parsed):
             found = [
                 node.value
                 for node in (ast.walk(scope) if scope is function and scope else getattr(scope, "body", []))

@@ -5,26 +5,18 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Final
 
-
-@dataclass(frozen=True)
-class _Noting:
-    """The folder whose files are noted, and the file of notes, which forked processes share."""
-
-    folder: str
-    notes: int
-
-
-_NOTING: Final = list[_Noting]()
+#: The folder whose files are noted, and the file of notes, which forked processes share.
+_NOTING: Final = list[tuple[str, int]]()
 
 
 def _note(event: str, arguments: tuple[object, ...]) -> None:
-    if event == "open" and _NOTING and str(arguments[0]).startswith(_NOTING[0].folder):
-        os.write(_NOTING[0].notes, f"{str(arguments[0]).removeprefix(_NOTING[0].folder)}\n".encode())
+    for folder, notes in _NOTING if event == "open" else ():
+        if str(arguments[0]).startswith(folder):
+            os.write(notes, f"{str(arguments[0]).removeprefix(folder)}\n".encode())
 
 
 @cache
@@ -39,7 +31,7 @@ def opened_below(folder: Path) -> Iterator[list[str]]:
     _begin()
     found = list[str]()
     with tempfile.TemporaryFile() as notes:
-        _NOTING.append(_Noting(f"{folder}/", notes.fileno()))
+        _NOTING.append((f"{folder}/", notes.fileno()))
         try:
             yield found
         finally:

@@ -4,19 +4,18 @@ import os
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
 from tests.support import programs
-from tests.support.edges.servers import free_port
+from tests.support.edges.servers import await_port, free_port
 from tests.support.postgres import ADMIN, PASSWORD, Server, account
-from tests.support.waiting import PATIENCE_S, wait_until
+from tests.support.waiting import PATIENCE_S
 
 _SETTINGS: Final = """
 [databases]
@@ -61,15 +60,9 @@ def pooler(
         os.chown(path, owner["user"], owner["group"])
     process = subprocess.Popen([program, folder / "settings.ini"], stdout=-3, stderr=-3, **owner)
     try:
-        wait_until(lambda: process.poll() is not None or _listens(port))
-        assert process.poll() is None, (folder / "log").read_text()
+        await_port(port, process, (folder / "log").read_text)
         yield Pooler(port, log=folder / "log")
     finally:
         process.send_signal(signal.SIGTERM)
         process.wait(PATIENCE_S)
         shutil.rmtree(folder, ignore_errors=True)
-
-
-def _listens(port: int) -> bool:
-    with closing(socket.socket()) as client:
-        return client.connect_ex(("127.0.0.1", port)) == 0

@@ -9,9 +9,8 @@ import shutil
 import signal
 import subprocess
 import tempfile
-import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
@@ -24,11 +23,15 @@ from psycopg import sql
 
 from tests.support import programs
 from tests.support.edges.servers import free_port
-from tests.support.waiting import PATIENCE_S
+from tests.support.waiting import PATIENCE_S, wait_until
 
 #: Awkward on purpose: it must survive a URL, and must never be printed.
 PASSWORD: Final = "hunter2 /@:%?#é"  # noqa: S105 - of a temporary server
 ADMIN: Final = "admin"
+_SETTINGS: Final = {
+    "listen_addresses": "127.0.0.1", "unix_socket_directories": "", "fsync": "off", "full_page_writes": "off",
+    "synchronous_commit": "off", "password_encryption": "scram-sha-256", "max_wal_size": "4GB",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -71,10 +74,30 @@ def running() -> Iterator[Server]:
     folder = Path(tempfile.mkdtemp(prefix="public-markets-postgres-"))
     try:
         _create_cluster(initdb, folder)
-        with _running(program, folder) as port:
-            yield Server(port)
+        server = Server(free_port())
+        options = [argument for name, value in _SETTINGS.items() for argument in ("-c", f"{name}={value}")]
+        command: list[str | Path] = [program, "-D", folder / "data", "-p", str(server.port), *options]
+        with (folder / "log").open("ab") as log:
+            process = subprocess.Popen(
+                command, cwd=folder, stdin=subprocess.DEVNULL, stdout=log, stderr=log, **account()
+            )
+        try:
+            wait_until(lambda: process.poll() is not None or _answers(server), pause=0.05)
+            assert process.poll() is None, f"PostgreSQL does not start:\n{(folder / 'log').read_text()}"
+            yield server
+        finally:
+            process.send_signal(signal.SIGINT)  # "fast": open connections are cut
+            process.wait(timeout=PATIENCE_S)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _answers(server: Server) -> bool:
+    """Whether it accepts our password, as no other server would."""
+    with suppress(psycopg.OperationalError):
+        server.connect().close()
+        return True
+    return False
 
 
 @pytest.fixture
@@ -116,51 +139,3 @@ def _create_cluster(initdb: Path, folder: Path) -> None:
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, **owner)
     assert done.returncode == 0, f"initdb failed:\n{done.stdout}{done.stderr}"
     password.unlink()
-
-
-@contextmanager
-def _running(program: Path, folder: Path) -> Iterator[int]:
-    """Run the server during the block."""
-    port = free_port()
-    with (folder / "log").open("ab") as log:
-        process = _start(program, folder / "data", port, log)
-    try:
-        assert _answers(process, port), f"PostgreSQL does not start:\n{(folder / 'log').read_text()}"
-        yield port
-    finally:
-        _stop(process)
-
-
-def _start(program: Path, data: Path, port: int, log: Any) -> subprocess.Popen[bytes]:
-    settings = {
-        "listen_addresses": "127.0.0.1", "unix_socket_directories": "", "fsync": "off", "full_page_writes": "off",
-        "synchronous_commit": "off", "password_encryption": "scram-sha-256", "max_wal_size": "4GB",
-    }  # fmt: skip
-    options = [argument for name, value in settings.items() for argument in ("-c", f"{name}={value}")]
-    command: list[str | Path] = [program, "-D", data, "-p", str(port), *options]
-    return subprocess.Popen(
-        command, cwd=data, stdin=subprocess.DEVNULL, stdout=log, stderr=log, text=False, **account()
-    )
-
-
-def _answers(process: subprocess.Popen[bytes], port: int) -> bool:
-    """Wait until the server accepts our password, as no other server would; False if it ended."""
-    deadline = time.monotonic() + PATIENCE_S
-    while process.poll() is None and time.monotonic() < deadline:
-        try:
-            Server(port).connect().close()
-        except psycopg.OperationalError:
-            time.sleep(0.05)
-        else:
-            return True
-    return False
-
-
-def _stop(process: subprocess.Popen[bytes]) -> None:
-    if process.poll() is None:
-        process.send_signal(signal.SIGINT)  # "fast": open connections are cut
-    try:
-        process.wait(timeout=PATIENCE_S)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()

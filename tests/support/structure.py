@@ -62,8 +62,9 @@ class Module:
     @cached_property
     def code_lines(self) -> int:
         """Lines of code: without blanks, comments and docstrings."""
-        documented = (node.body[0] for node in self.nodes if isinstance(node, _DOCUMENTED) and _is_documented(node))
-        docstrings = {number for docstring in documented for number in _spanned(docstring)}
+        documented = (node for node in self.nodes if isinstance(node, _DOCUMENTED) and ast.get_docstring(node))
+        spans = ((node.body[0].lineno, node.body[0].end_lineno or 0) for node in documented)
+        docstrings = {number for first, last in spans for number in range(first, last + 1)}
         tokens = tokenize.generate_tokens(io.StringIO(self.text).readline)
         numbers = {
             number
@@ -107,14 +108,6 @@ class Module:
             yield from filter(_TYPE.fullmatch, _names(node))
 
 
-def _is_documented(node: ast.AST) -> bool:
-    return ast.get_docstring(node, clean=False) is not None  # type: ignore[arg-type]
-
-
-def _spanned(node: ast.stmt) -> range:
-    return range(node.lineno, (node.end_lineno or node.lineno) + 1)
-
-
 def _names(node: ast.stmt) -> list[str]:
     if isinstance(node, ast.ClassDef):
         return [node.name]
@@ -143,11 +136,6 @@ def long_functions(known: Sequence[Module]) -> dict[str, int]:
     """The lines of each function that is too long."""
     found = ((f"{module.path}: {name}", lines) for module in known for name, lines in module.functions())
     return {name: lines for name, lines in found if lines > LONG_FUNCTION}
-
-
-def long_modules(known: Sequence[Module]) -> dict[str, int]:
-    """The lines of each module that is too long."""
-    return {str(module.path): module.lines for module in known if module.lines > LONG_MODULE}
 
 
 def arrows(known: Sequence[Module]) -> set[tuple[str, str]]:
@@ -198,7 +186,8 @@ def report(folder: str) -> Iterator[str]:
     yield f"{len(several)} names of public types that several modules define"
     yield from (f"  {name:<24}{len(places)}: {', '.join(places)}" for name, places in several.items())
     yield from _listed(f"functions of more than {LONG_FUNCTION} lines", long_functions(known))
-    yield from _listed(f"modules of more than {LONG_MODULE} lines", long_modules(known))
+    long = {str(module.path): module.lines for module in known if module.lines > LONG_MODULE}
+    yield from _listed(f"modules of more than {LONG_MODULE} lines", long)
 
 
 def _of(known: Sequence[Module]) -> str:

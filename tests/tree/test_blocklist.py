@@ -27,14 +27,6 @@ def decided(at: str, *ids: str, is_blocked: bool = True) -> BlockedList:
     return BlockedList().decided(ids, is_blocked=is_blocked, now=at)
 
 
-def test_a_market_is_blocked_until_it_is_unblocked() -> None:
-    blocked = decided(T1, "a", "b")
-    assert blocked.ids() == {"a", "b"}
-    undone = blocked.decided(["a"], is_blocked=False, now=T2)
-    assert undone.ids() == {"b"}
-    assert undone.decided(["a"], is_blocked=True, now=T3).ids() == {"a", "b"}
-
-
 def test_a_repetition_keeps_the_time_and_outranks_an_undo_that_another_copy_knows() -> None:
     first = decided(T1, "a")
     repeated = first.decided(["a"], is_blocked=True, now=T3)
@@ -93,13 +85,6 @@ def test_the_keys_of_the_file_are_a_stored_format() -> None:
     )
     assert decode(stored[:-1] + beside) == held
     assert b"".join(held.encoded().split()) == stored[:-1] + beside
-
-
-def test_a_folder_without_a_list_blocks_nothing(tmp_path: Path) -> None:
-    with locked(tmp_path / "output") as folder:
-        assert load(folder) == BlockedList()
-        folder.save(KEY, decided(T1, "a").encoded())
-        assert load(folder).ids() == {"a"}
 
 
 @pytest.mark.parametrize("content", ["", "{}{", "[]", '{"format": 1, "markets": {"a": true}}'])

@@ -6,9 +6,9 @@ from itertools import product
 
 import pytest
 
-from generator.api import cursors, keys
-from generator.tree import chunks, generations, pages
-from generator.tree.chunks import Generation
+from generator.api import keys
+from generator.tree import chunks, generations
+from generator.tree.chunks import ChunkedList
 from generator.tree.generation import ItemList
 from generator.tree.manifest import Current
 
@@ -26,8 +26,8 @@ def encoded(numbers: range) -> list[bytes]:
     ]  # fmt: skip
 
 
-def made(count: int, list_name: str = POPULAR) -> Generation:
-    return Generation(ItemList(list_name, encoded(range(count))))
+def made(count: int, list_name: str = POPULAR) -> ChunkedList:
+    return ChunkedList(ItemList(list_name, encoded(range(count))))
 
 
 @pytest.mark.parametrize("list_name", [POPULAR, NEW, ENDED])
@@ -58,25 +58,6 @@ def test_a_head_has_the_first_hundred_items_and_leads_into_the_generation(count:
     assert [*head] == ["generation", "count", "items"]
 
 
-def test_an_edit_changes_the_chunk_that_holds_it() -> None:
-    items = encoded(range(650))
-    before = Generation(ItemList(POPULAR, items))
-    items[320] += b" "
-    after = Generation(ItemList(POPULAR, items))
-    assert [old == new for old, new in zip(before.chunks, after.chunks, strict=True)].count(False) == 1
-    assert before.name != after.name
-
-
-def test_generations_have_equal_names_only_for_equal_content() -> None:
-    assert (name := made(250).name) == made(250).name
-    assert cursors.read(POPULAR, cursors.mint(POPULAR, name, 100)) == cursors.WalkPlace(name, 100)
-    assert name.startswith("c"), "it shows the layout"
-    names = [made(count, name).name for count in COUNTS for name in (POPULAR, NEW, ENDED)]
-    joined = Generation(ItemList(POPULAR, [b"1,\n2"]))
-    assert len({*names, joined.name, Generation(ItemList(POPULAR, [b"1", b"2"])).name}) == len(names) + 2
-    assert made(1).name != pages.Generation(ItemList(POPULAR, encoded(range(1)))).name
-
-
 def test_a_chunk_is_named_by_its_bytes() -> None:
     for key, body in made(150).objects():
         if key.endswith(keys.INDEX):
@@ -98,7 +79,7 @@ def test_a_damaged_index_is_refused(body: bytes) -> None:
 
 
 def test_an_index_is_known_by_its_bytes() -> None:
-    made = [Generation(ItemList(NEW, encoded(range(count)))) for count in (350, 351)]
+    made = [ChunkedList(ItemList(NEW, encoded(range(count)))) for count in (350, 351)]
     for one, other in product(made, repeat=2):
         key, body = keys.index(NEW, one.name), dict(other.objects())[keys.index(NEW, other.name)]
         current = Current(generation=one.name, count=one.count, bytes=1, chunks=one.chunks)

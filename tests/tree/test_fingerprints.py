@@ -1,15 +1,13 @@
 """What a folder says of its details: in shards if it is large, and nothing is known if anything of it is damaged."""
 
 import hashlib
-import json
 from pathlib import Path
 
 import pytest
-from pydantic_core import to_json
 
 from generator.models import replaced
 from generator.tree import files, fingerprints
-from generator.tree.fingerprints import Fingerprints, Made
+from generator.tree.fingerprints import Fingerprints, MadeOf
 from generator.tree.folder import Output, locked
 from tests.support.deaths import dead_at_each_call
 from tests.support.sites.rows import market_id
@@ -24,7 +22,7 @@ def made(as_of: str = "12:00", changed: int = 0) -> Fingerprints:
     """What a build made of a thousand markets, of which it changed so many."""
     versions = {market_id(number): "v2" if number < changed else "v1" for number in range(fingerprints.LEAST)}
     details = {
-        key: Made(version, "m", 100, 3, as_of[:2], "r", (number,) * (number % 3))
+        key: MadeOf(version, "m", 100, 3, as_of[:2], "r", (number,) * (number % 3))
         for number, (key, version) in enumerate(versions.items())
     }
     return Fingerprints(as_of=as_of, shape="s", details=details if as_of[:2] == "12" else {})
@@ -52,45 +50,6 @@ def test_a_change_of_one_market_writes_one_shard_and_deletes_the_former(output: 
     assert {path.stat().st_mode & 0o777 for path in shards_of(output).values()} == {0o600}
 
 
-def test_a_large_file_of_an_earlier_version_is_read_and_split_by_the_next_build(output: Path) -> None:
-    output.mkdir()
-    (output / files.FINGERPRINTS).write_bytes(made().encoded())
-    with locked(output) as folder:
-        assert fingerprints.load(folder) == made()
-    assert save(output, made()) == made()
-    assert shards_of(output)
-
-
-def of_former_program(output: Path) -> dict[str, Fingerprints | None]:
-    """What is known from files with the times that a former program kept: all of them, or some."""
-    whole = json.loads(made().encoded())
-    columns = {"ids": [*whole["details"]], "made": [*zip(*whole["details"].values(), strict=True)]}
-    columns["made"].insert(5, [[1, 2]] * len(columns["ids"]))
-    shard = to_json(columns)
-    name = hashlib.sha256(shard).hexdigest()[:24]
-    (output / files.FINGERPRINT_SHARDS).mkdir(parents=True)
-    (output / files.FINGERPRINT_SHARDS / name).write_bytes(shard)
-    found = dict[str, Fingerprints | None]()
-    details = {key: [*of[:5], [1, 2], *of[5:]] for key, of in whole["details"].items()}
-    split = json.loads(replaced(made(), details={}, shards=(name,)).encoded())
-    for case, content in {
-        "now": whole, "a turn": whole | {"turn": 3}, "times of folders": whole | {"folders": {"v1": 1}},
-        "times of files": whole | {"details": details}, "times of files in shards": split,
-    }.items():  # fmt: skip
-        (output / files.FINGERPRINTS).write_bytes(to_json(content))
-        found[case] = fingerprints.load(Output(output, output))
-    return found
-
-
-def test_the_times_of_a_former_program_are_not_misread_and_the_next_build_forgets_them(output: Path) -> None:
-    found = of_former_program(output)
-    assert [case for case, one in found.items() if one] == ["now"]
-    assert save(output, made()) == made()
-    with locked(output) as folder:
-        fingerprints.keep_only(folder, [])
-    assert not (output / files.FINGERPRINTS).exists()
-
-
 @pytest.mark.parametrize("damage", ["missing", "altered"])
 def test_nothing_is_known_without_a_shard_and_the_next_build_repairs_it(output: Path, damage: str) -> None:
     save(output, made())
@@ -99,6 +58,15 @@ def test_nothing_is_known_without_a_shard_and_the_next_build_repairs_it(output: 
     with locked(output) as folder:
         assert fingerprints.load(folder) is None
     assert save(output, made()) == made()
+
+
+def test_nothing_is_known_from_files_of_another_version(output: Path) -> None:
+    name = hashlib.sha256(b"{}").hexdigest()[:24]
+    (output / files.FINGERPRINT_SHARDS).mkdir(parents=True)
+    (output / files.FINGERPRINT_SHARDS / name).write_bytes(b"{}")
+    for content in (b"{}", replaced(made(), details={}, shards=(name,)).encoded()):
+        (output / files.FINGERPRINTS).write_bytes(content)
+        assert fingerprints.load(Output(output, output)) is None
 
 
 def test_where_nothing_is_known_of_details_nothing_is_left(output: Path) -> None:

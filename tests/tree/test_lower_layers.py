@@ -5,8 +5,6 @@ import shlex
 import shutil
 import sqlite3
 import subprocess
-from collections.abc import Iterator
-from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 from typing import Final
@@ -16,13 +14,12 @@ import pytest
 from generator.api import keys
 from generator.config.settings import Config
 from generator.errors import OutputError
-from generator.tree import manifest_file
 from generator.tree.folder import locked
 from tests.support.campaigns import every_pair
 from tests.support.commands import fresh
 from tests.support.programs import unavailable
-from tests.support.sites.builds import AS_OF, build_now, files, make_config
-from tests.support.sites.rows import create_database, insert_market, market_id
+from tests.support.sites.builds import AS_OF, build_now, files, make_config, manifest_in
+from tests.support.sites.rows import insert_market, market_id
 
 GONE: Final = 1
 MARKETS: Final = 3
@@ -39,18 +36,10 @@ def config(folder: Path, layout: str) -> Config:
 
 
 @pytest.fixture
-def database(tmp_path: Path) -> Iterator[sqlite3.Connection]:
-    with closing(create_database(tmp_path / "markets.db")) as found:
-        for number in range(MARKETS):
-            insert_market(found, number)
-        yield found
-
-
-def built_twice(settings: Config, database: sqlite3.Connection) -> None:
-    """A site with generations that are retired."""
-    build_now(settings)
-    database.execute("UPDATE markets SET volume = volume + id")
-    build_now(settings, AS_OF + timedelta(minutes=1))
+def database(database: sqlite3.Connection) -> sqlite3.Connection:
+    for number in range(MARKETS):
+        insert_market(database, number)
+    return database
 
 
 def in_overlay(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -75,9 +64,10 @@ def test_what_must_go_goes_from_a_lower_layer(
     tmp_path: Path, database: sqlite3.Connection, layout: str, run: str
 ) -> None:
     settings = config(tmp_path, layout)
-    built_twice(settings, database)
-    before = manifest_file.read(settings.output)
-    assert before
+    build_now(settings)
+    database.execute("UPDATE markets SET volume = volume + id")
+    build_now(settings, AS_OF + timedelta(minutes=1))
+    before = manifest_in(settings.output)
     assert before.retired
     (settings.output / ".staging-killed").mkdir()
     (settings.output / ".staging-killed" / "rest").write_text(market_id(GONE))
@@ -88,8 +78,7 @@ def test_what_must_go_goes_from_a_lower_layer(
     result = in_overlay(tmp_path, *RUNS[run], *overrides)
     assert result.returncode == 0, result.stderr
     left = files(tmp_path / "left", "")
-    known = manifest_file.read(tmp_path / "left")
-    assert known
+    known = manifest_in(tmp_path / "left")
     assert not [key for key in left if key.startswith(".staging")]
     gone = [keys.generation_prefix(*entry.pair) for entry in before.retired if entry.pair not in known.generations()]
     assert gone
@@ -103,8 +92,7 @@ def test_a_half_of_a_generation_is_made_whole(tmp_path: Path, database: sqlite3.
     settings = config(tmp_path, layout)
     build_now(settings)
     whole = files(settings.output)
-    before = manifest_file.read(settings.output)
-    assert before
+    before = manifest_in(settings.output)
     prefix = Path(keys.generation_prefix("open/new", before.current["open/new"].generation))
     shutil.copytree(settings.output / prefix, tmp_path / "half")
     database.execute("UPDATE markets SET volume = 7")

@@ -8,9 +8,8 @@ from pydantic import ValidationError
 
 from generator.api import keys
 from generator.api.contract import MARKET_STATUSES
-from generator.tree import manifest, membership, stored
-from generator.tree.manifest import Current, Manifest, Retired
-from generator.tree.membership import Memberships
+from generator.tree import manifest, stored
+from generator.tree.manifest import Current, Manifest, Memberships
 from generator.tree.stored import FormatError
 from tests.support.sites.builds import manifest_of
 
@@ -201,48 +200,12 @@ def test_a_killed_run_makes_no_age_new_but_of_what_it_began_or_made_current_agai
     assert {(OPEN, "p2", "13:00"), (OPEN, "p5", "13:00")} <= {*retired(again)}
 
 
-def test_a_file_is_read_back_as_it_was_written() -> None:
-    record = settled(built(at("11:00"), OPEN="p2"), {"b": ("open", "closed")}, in_turn("10:00 p1"))
-    content = record.encoded()
-    assert Manifest.model_validate_json(content) == record
-    assert Manifest.model_validate_json(content).encoded() == content
-    assert content.endswith(b"}\n")
-    assert {"asOf", "format", "complete"} <= json.loads(content).keys()
-
-
-def test_a_file_with_a_field_too_many_or_too_few_is_refused() -> None:
-    content = json.loads(built(OPEN="p1").encoded())
-    with pytest.raises(ValidationError):
-        Manifest.model_validate_json(json.dumps({**content, "surprise": 1}))
-    del content["current"]
-    with pytest.raises(ValidationError):
-        Manifest.model_validate_json(json.dumps(content))
-
-
-def test_an_objects_digest_depends_on_bytes_and_headers() -> None:
-    page = keys.page(OPEN, "p1", 20, 20)
-    digests = [
-        manifest.digest(keys.SNAPSHOT, b"{}"),
-        manifest.digest(keys.SNAPSHOT, b"{ }"),
-        manifest.digest(page, b"{}"),
-    ]
-    assert len({*digests}) == 3
-    assert manifest.digest(keys.SNAPSHOT, b"{}") == manifest.digest(keys.BUILD, b"{}") == digests[0]
-
-
 def test_the_age_of_what_a_clock_that_was_ahead_retired_counts_from_now() -> None:
     ahead = settled(built("2026-05-01T12:00:00.000Z", OPEN="p2"), {}, settled(built(at("01:00"), OPEN="p1"), {}))
     right = settled(built(at("02:00"), OPEN="p2"), {}, ahead)
     assert retired(right) == [(OPEN, "p1", "02:00")]
     assert retired(settled(built(at("08:00"), OPEN="p2"), {}, right)) == [(OPEN, "p1", "02:00")]
     assert retired(settled(built(at("08:01"), OPEN="p2"), {}, right)) == []
-
-
-@pytest.mark.parametrize(("as_of", "due"), [("2026-01-31T18:00:00.000Z", False), ("2026-01-31T18:00:00.001Z", True)])
-def test_a_retired_generation_is_due_after_its_lifetime(as_of: str, due: bool) -> None:  # noqa: FBT001 - a table's column
-    generation = Retired(list=OPEN, generation="p1", count=1, bytes=1, retired_at=at("12:00"))
-    assert generation.is_due(as_of, LIFETIME) is due
-    assert generation.model_copy(update={"withdrawn": True}).is_due(as_of, LIFETIME)
 
 
 # ── which lists hold a market ───────────────────────────────────────────────────────────────────────────────────────
@@ -253,22 +216,22 @@ WHOLE = {keys.SEARCH, *keys.DOWNLOADS}
 
 
 def test_a_market_is_listed_by_its_state_with_and_without_categories() -> None:
-    assert membership.memberships_of("open", []) == ("open",)
-    assert membership.memberships_of("closed", ["snow", "rain"]) == ("closed", "closed.rain", "closed.snow")
-    lists = membership.lists_of(["closed.rain"])
+    assert manifest.memberships_of("open", []) == ("open",)
+    assert manifest.memberships_of("closed", ["snow", "rain"]) == ("closed", "closed.rain", "closed.snow")
+    lists = manifest.lists_of(["closed.rain"])
     assert {name.partition("/")[0] for name in lists - WHOLE} == {"closed.rain", "archive.rain", "all.rain"}
     assert len(lists - WHOLE) == 15
-    assert membership.lists_of(["closed.rain", "closed"]) == lists | membership.lists_of(["closed"])
+    assert manifest.lists_of(["closed.rain", "closed"]) == lists | manifest.lists_of(["closed"])
 
 
 def test_a_state_is_held_by_the_lists_that_select_it() -> None:
-    assert {name.split("/")[0] for name in membership.lists_of(["open"]) - WHOLE} == {"open", "all"}
+    assert {name.split("/")[0] for name in manifest.lists_of(["open"]) - WHOLE} == {"open", "all"}
     for state in ("closed", "resolved", "cancelled"):
-        assert {name.split("/")[0] for name in membership.lists_of([state]) - WHOLE} == {state, "archive", "all"}
-    assert len(membership.lists_of(["open"]) - WHOLE) == 10
-    assert membership.lists_of(["open"]) >= WHOLE, "search index and downloads have every market that a list has"
-    assert membership.lists_of([]) == frozenset()
-    assert len(membership.lists_of(MARKET_STATUSES) - WHOLE) == 30
+        assert {name.split("/")[0] for name in manifest.lists_of([state]) - WHOLE} == {state, "archive", "all"}
+    assert len(manifest.lists_of(["open"]) - WHOLE) == 10
+    assert manifest.lists_of(["open"]) >= WHOLE, "search index and downloads have every market that a list has"
+    assert manifest.lists_of([]) == frozenset()
+    assert len(manifest.lists_of(MARKET_STATUSES) - WHOLE) == 30
 
 
 # ── its format ──────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from generator.api import cursors, keys
 from generator.tree.generation import ItemList
-from generator.tree.pages import LIMITS, Generation, page_count, page_keys, read, size_at
+from generator.tree.pages import LIMITS, PagedList, page_count, page_keys, read, size_at
 
 LIST = "all/popular"
 
@@ -22,7 +22,7 @@ class Walkable:
     def __init__(self, count: int) -> None:
         self.items = [{"n": n, "text": "é" * (n % 7)} for n in range(count)]
         encoded = [json.dumps(item, ensure_ascii=False, separators=(",", ":")).encode() for item in self.items]
-        self.generation = Generation(ItemList(LIST, encoded))
+        self.generation = PagedList(ItemList(LIST, encoded))
 
     @cached_property
     def pages(self) -> dict[str, bytes]:
@@ -95,37 +95,8 @@ def test_there_are_as_many_pages_as_counted_each_in_its_folder(count: int) -> No
     assert all(0 < pages <= 100 for _, pages in folders)
 
 
-def test_a_page_is_the_items_as_they_were_encoded() -> None:
-    generation = Generation(ItemList(LIST, [b'{"a":1}', b'{"b":"\xe2\x80\xa8,"}', b"3"]))
-    text = cursors.mint(LIST, generation.name, 2).encode()
-    assert generation.first(2) == b'{"items":[{"a":1},{"b":"\xe2\x80\xa8,"}],"nextCursor":"' + text + b'"}'
-    assert generation.first(3) == b'{"items":[{"a":1},{"b":"\xe2\x80\xa8,"},3],"nextCursor":null}'
-    pages = {(folder.name, position): body for folder in generation.folders() for position, body in folder.pages}
-    assert pages == {
-        ("1-0", 1): b'{"items":[{"b":"\xe2\x80\xa8,"}],"nextCursor":"' + text + b'"}',
-        ("1-0", 2): b'{"items":[3],"nextCursor":null}',
-        ("2-0", 2): b'{"items":[3],"nextCursor":null}',
-    }
-
-
-def test_an_empty_list_is_a_page_without_items_and_nothing_else() -> None:
-    generation = Generation(ItemList(LIST, []))
-    assert {generation.first(limit) for limit in LIMITS} == {b'{"items":[],"nextCursor":null}'}
-    assert list(generation.folders()) == []
-    assert page_count(0) == 0
-
-
 def name_of(*items: bytes, list_name: str = LIST) -> str:
-    return Generation(ItemList(list_name, items)).name
-
-
-def test_equal_content_has_an_equal_name() -> None:
-    assert name_of(b"1", b"2") == name_of(b"1", b"2")
-    assert name_of() == name_of()
-    name = name_of(b"1")
-    assert len(name) == cursors.GENERATION_LENGTH
-    assert name[0] == "p"
-    assert cursors.read(LIST, cursors.mint(LIST, name, 7)) == cursors.WalkPlace(name, 7)
+    return PagedList(ItemList(list_name, items)).name
 
 
 def test_other_content_order_or_list_has_another_name() -> None:
@@ -137,7 +108,7 @@ def test_other_content_order_or_list_has_another_name() -> None:
 @pytest.mark.parametrize("count", [0, 1, 2, 20, 101])
 def test_a_page_is_split_without_changing_a_byte(count: int) -> None:
     encoded = [f'{{"n": {n},"t":"\u00e9 ],\\"[{{","x":[1 , 2]}}'.encode() for n in range(count)]
-    generation = Generation(ItemList(LIST, encoded))
+    generation = PagedList(ItemList(LIST, encoded))
     seen, page = [], read(generation.first(20))
     pages = {at: body for folder in generation.folders() if folder.name == "20-0" for at, body in folder.pages}
     while True:

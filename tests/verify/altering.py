@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from generator.config.settings import Config
 from tests.support.edges.in_process import Local
-from tests.support.edges.servers import Answer, QuietHandler, connected, serving
+from tests.support.edges.servers import Answer, QuietHandler, serving
 
 #: Answers a GET of a target with these headers, by names with `_` for `-`.
 Upstream = Callable[[str, Mapping[str, str]], Answer]
@@ -16,16 +16,6 @@ Alter = Callable[[str, Answer], Answer]
 
 def unaltered(_: str, answer: Answer) -> Answer:
     """Passes every answer on."""
-    return answer
-
-
-def at_port(port: int) -> Upstream:
-    """A site on this machine."""
-
-    def answer(target: str, headers: Mapping[str, str]) -> Answer:
-        with connected(port) as client:
-            return client.send("GET", target, **headers)
-
     return answer
 
 
@@ -50,11 +40,6 @@ def asked_once(upstream: Upstream) -> Upstream:
     return answer
 
 
-def without_header(answer: Answer, name: str) -> Answer:
-    """The answer without a header."""
-    return replace(answer, headers={known: value for known, value in answer.headers.items() if known != name})
-
-
 class Proxy:
     """A proxy of a site. Set `alter`; `asked` are the targets so far."""
 
@@ -73,7 +58,8 @@ class Proxy:
         self.asked.append(target)
         answer = self.alter(target, self._upstream(target, headers))
         # As CloudFront does, which adds them itself, and for no one else.
-        return answer if "Origin" in headers else without_header(answer, "access-control-allow-origin")
+        hidden = () if "Origin" in headers else ("access-control-allow-origin",)
+        return replace(answer, headers={name: value for name, value in answer.headers.items() if name not in hidden})
 
 
 @contextmanager

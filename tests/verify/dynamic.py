@@ -8,14 +8,15 @@ import json
 import re
 import threading
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from operator import itemgetter
 from typing import Any, Final, Self, TypeAlias
 from urllib.parse import parse_qs
 
+from tests.support.edges.servers import QuietHandler, serving
 from tests.verify.rows import Row, demo_rows, instant
 
 #: What one row is sorted by, its id last.
@@ -114,16 +115,12 @@ class Dynamic:
                     self._now[place] = row | {"status": "closed", "acceptingBets": False}
 
     def __enter__(self) -> Self:
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, self))
-        self.url = f"http://127.0.0.1:{self._server.server_port}"
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
-        self._thread.start()
+        self._stack = ExitStack()
+        self.url = f"http://127.0.0.1:{self._stack.enter_context(serving(partial(Handler, self)))}"
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
+        self._stack.close()
 
     def change(self) -> None:
         """A new market leads the sort `new`, and one that stood near its front is gone."""
@@ -316,11 +313,9 @@ class Dynamic:
         return self.error(404, "market not found")
 
 
-class Handler(BaseHTTPRequestHandler):
+class Handler(QuietHandler):
     """The HTTP around a Dynamic's answers."""
 
-    protocol_version = "HTTP/1.1"
-    disable_nagle_algorithm = True
     wbufsize = -1  # a head and its body in one write
 
     def __init__(self, dynamic: Dynamic, *args: Any) -> None:
@@ -348,8 +343,6 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         if self.command != "HEAD" or self.dynamic.fault == "HEAD with a body":
             self.wfile.write(answer.body[: len(answer.body) - answer.lost])
-
-    def log_message(self, *_: object) -> None: ...
 
 
 def _is_visible(row: Row) -> bool:

@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
-from random import Random
 from typing import Final
 
 import pytest
@@ -13,8 +12,7 @@ from hypothesis import strategies as st
 from generator.api import cursors
 from generator.progress import SILENT
 from generator.verify import expected
-from generator.verify.budget import Wish, drawn, shared_out
-from generator.verify.checks import selected
+from generator.verify.budget import Wish, shared_out
 from generator.verify.earlier_states import EarlierStates
 from generator.verify.inquiry import Inquiry
 from generator.verify.mismatches import Mismatch, Verdict
@@ -36,13 +34,6 @@ def test_all_of_a_budget_is_shared_out_unless_all_wishes_are_granted(budget: int
 
 def test_what_one_wish_has_no_use_for_goes_to_the_others_by_weight() -> None:
     assert shared_out(100, [Wish(4, 50), Wish(90, 2), Wish(90, 1)]) == [4, 64, 32]
-
-
-def test_groups_are_drawn_from_in_turn() -> None:
-    few, many = {"a", "b"}, {str(number) for number in range(1_000)}
-    rng = Random(1)  # noqa: S311 - which ones is no secret
-    assert {*drawn(rng, [many, few], 5)} > few
-    assert {*drawn(rng, [few, many], None)} == few | many
 
 
 # ── a site whose lists have several pages ─────────────────────────────────────────────────────────────────────────────
@@ -104,20 +95,6 @@ def test_a_seed_asks_the_same_again_whatever_is_refused_and_another_asks_otherwi
         runs.append(proxy.asked[refused:])
         proxy.asked.clear()
     assert runs[0] == runs[1] != runs[2]
-
-
-def test_of_a_list_no_page_is_looked_at_alone_that_is_the_first(proxy: Proxy) -> None:
-    site = expected.read(reader(proxy), 0)
-    for budget in range(20, 100):
-        chosen = [check.pages for check in selected(site, budget, 1).checks if isinstance(check, RandomPages)]
-        assert min(chosen, default=2) > 1
-
-
-def test_later_pages_are_asked_for_by_cursors_that_readers_can_compute(proxy: Proxy) -> None:
-    assert on_random_pages(proxy, 2) == []
-    later = [target.partition("cursor=")[2] for target in proxy.asked if "cursor=" in target]
-    assert len(later) == 1
-    assert {*later} < {cursor_at(proxy, 100), cursor_at(proxy, 200)}
 
 
 def test_an_item_on_a_later_page_and_a_cursor_that_leads_elsewhere_are_named(proxy: Proxy) -> None:

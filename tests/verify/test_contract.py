@@ -151,13 +151,6 @@ def test_damage_is_seen_and_named(damage: str) -> None:
     assert any(one.verdict == verdict and re.search(words, str(one)) for one in found.mismatches), told(found)
 
 
-def test_a_run_in_which_all_bodies_are_cut_off_goes_on_to_its_end() -> None:
-    with Altered(alter=lambda answer: replace(answer, lost=1)) as server:
-        found = held(server.url)
-        assert server.requests > 100
-    assert {one.text for one in found.mismatches} == {"is cut off before the end of its body"}
-
-
 # ── a server that is right ────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -297,13 +290,6 @@ class Dropping(Dynamic):
 
 
 @pytest.mark.campaign(short=0)
-def test_a_request_that_gets_no_answer_is_told() -> None:
-    with Dropping() as server:
-        found = held(server.url)
-    assert [one.text for one in found.mismatches] == ["does not answer"]
-
-
-@pytest.mark.campaign(short=0)
 def test_a_server_that_goes_is_left_with_what_was_seen() -> None:
     with Dropping(fault="wrong order") as server:
         server.last = 100
@@ -332,11 +318,6 @@ def test_what_is_asked_of_any_deployment_can_be_asked_of_any(variant: Any) -> No
     for row in rows:
         assert row.keys() <= {"request", "status", "key", "invalid"}
         assert request_table.fill(row["request"], request_table.market_meanings("x"))
-
-
-def test_a_sample_is_spread() -> None:
-    assert request_table.spread([*range(11)], 6) == [0, 2, 4, 6, 8, 10]
-    assert request_table.spread([1, 2], 6) == [1, 2]
 
 
 # ── what only this program asks of itself ─────────────────────────────────────────────────────────────────────────
@@ -387,15 +368,15 @@ def test_names_tell_of_people_and_orders_by_whole_words_unless_they_count(name: 
     assert found.verdict == (Verdict.BROKEN if name in _PEOPLE.split() else Verdict.NOTE)
 
 
+# ── the command ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+
 def test_a_name_that_comes_twice_among_many_is_named_at_once() -> None:
     """A search through all names before each would take hours."""
     many = "".join(f'"{number}":0,' for number in range(200_000))
     answer = page_of()._replace(status=404, body=f'{{"error":"","x":{{{many}"7":1}}}}'.encode())
     (found,) = answers.faults(answer)
     assert "the property '7' is given twice" in found.text
-
-
-# ── the command ───────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def verified(*arguments: str) -> Any:

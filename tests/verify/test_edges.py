@@ -2,18 +2,15 @@
 
 import json
 import sqlite3
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, closing, contextmanager
-from dataclasses import replace
+from collections.abc import Mapping
+from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
-from threading import Lock
 from typing import Any, Final
 
 import pytest
 
 from generator.api import keys
-from generator.config.settings import Config
 from generator.progress import SILENT
 from generator.verify.contract.run import MOST_REQUESTS, verify_contract
 from generator.verify.reader import SiteReader
@@ -21,14 +18,11 @@ from generator.verify.run import verify
 from tests.bench import databases
 from tests.conftest import Shared
 from tests.support import commands
-from tests.support.edges.cases import Case
-from tests.support.edges.cloudfront import distribution
 from tests.support.edges.edge_sites import EDGES, edge_site
-from tests.support.edges.servers import Answer, QuietHandler, serving
+from tests.support.edges.servers import Answer
 from tests.support.readers import lists
-from tests.support.sites.builds import AS_OF, EXTENDED, build_now, files, make_config
-from tests.support.stores.s3.server import S3Server
-from tests.verify.altering import at_port, proxied
+from tests.support.sites.builds import AS_OF, EXTENDED, NO_LIMITS, build_now, files, make_config
+from tests.verify.altering import in_process, proxied
 from tests.verify.rows import instant
 
 #: What is verified: a layout, other settings, and the edges.
@@ -40,17 +34,6 @@ SITES: Final[Mapping[str, tuple[str, dict[str, Any], tuple[str, ...]]]] = {
 }
 CASES: Final = tuple((kind, name) for kind, (_, _, edges) in SITES.items() for name in edges)
 _MARKETS: Final = 40
-
-
-def require_nothing_wrong(url: str, budget: int = 200) -> None:
-    """Verify the site with its dump, and hold it to the contract."""
-    said = list[str]()
-    assert verify(SiteReader(url, 1e6, said.append), budget, 1, SILENT, patience_s=0).mismatches == []
-    found = verify_contract(SiteReader(url, 1e6, said.append, MOST_REQUESTS), (), SILENT)
-    assert (found.mismatches, found.left_out) == ([], [])
-    assert all("closeTime, unless the page is older" in one.text for one in found.notes), found.notes
-    assert found.checks > 80
-    assert said == [], "no answer asked to wait"
 
 
 @pytest.mark.campaign(short=1)
@@ -67,19 +50,13 @@ def test_nothing_is_wrong_with_a_site_on_an_edge(demo_folder: Path, shared: Shar
         for key, body in made.items():
             lists.write(edge.output / key, body)
         edge.upload(made)
-        require_nothing_wrong(f"http://127.0.0.1:{edge.client.port}")
-
-
-@pytest.mark.campaign(short=0)
-@pytest.mark.parametrize(("variant", "layout"), [("core", "chunks"), ("extended", "pages")])
-def test_nothing_is_wrong_with_a_site_behind_cloudfront(
-    demo_folder: Path, tmp_path: Path, variant: str, layout: str
-) -> None:
-    databases.copy_first(demo_folder / "markets.db", _MARKETS, tmp_path / "markets.db")
-    config = make_config(tmp_path, layout=layout, variant=variant, publish__target="s3://markets-example")
-    build_now(config)
-    with cloudfront_site(config, tmp_path) as url:
-        require_nothing_wrong(url, budget=60)
+        url, said = f"http://127.0.0.1:{edge.client.port}", list[str]()
+        assert verify(SiteReader(url, 1e6, said.append), 200, 1, SILENT, patience_s=0).mismatches == []
+        found = verify_contract(SiteReader(url, 1e6, said.append, MOST_REQUESTS), (), SILENT)
+    assert (found.mismatches, found.left_out) == ([], [])
+    assert all("closeTime, unless the page is older" in one.text for one in found.notes), found.notes
+    assert found.checks > 80
+    assert said == [], "no answer asked to wait"
 
 
 #: What is done to a site beneath a verification: after how many requests, and at which target.
@@ -92,31 +69,12 @@ _NEW_FILLS: Final = (
 
 
 @pytest.mark.campaign(short=0)
-@pytest.mark.parametrize(("name", "kind"), [("worker", "chunks, extended"), ("serve", "pages, core")])
 def test_a_site_that_is_built_and_taken_from_while_it_is_verified_is_not_accused(
-    demo_folder: Path, tmp_path: Path, name: str, kind: str
+    demo_folder: Path, tmp_path: Path
 ) -> None:
-    layout, given, _ = SITES[kind]
-    settings: dict[str, Any] = {**given, "dumps__parquet": "true", "dumps__fills": "true"}
     databases.copy_first(demo_folder / "markets.db", _MARKETS, tmp_path / "markets.db")
-    config = make_config(tmp_path, layout=layout, **settings)
+    config = make_config(tmp_path, dumps__parquet="true", dumps__fills="true", **NO_LIMITS)
     build_now(config, AS_OF)
-    published = dict[str, bytes]()
-
-    def publish() -> None:
-        """Bring the edge's store to what the folder holds: new objects, then heads, then what goes."""
-        made = files(tmp_path / "output")
-        changed = [key for key, body in made.items() if published.get(key) != body]
-        for key in changed:
-            lists.write(edge.output / key, made[key])
-        edge.upload(sorted(changed, key=keys.is_first_page))
-        gone = published.keys() - made.keys()
-        for key in gone:
-            (edge.output / key).unlink()
-        edge.upload(gone)
-        published.clear()
-        published.update(made)
-
     to_come = [*_EVENTS]
 
     def alter(target: str, answer: Answer) -> Answer:
@@ -132,47 +90,14 @@ def test_a_site_that_is_built_and_taken_from_while_it_is_verified_is_not_accused
                 connection.commit()
             build_now(config, moment)
         else:
-            taken = min(market["id"] for market in json.loads(published[keys.PRICES])["markets"])
-            environ = {"PUBLIC_MARKETS_LAYOUT": layout, "PUBLIC_MARKETS_VARIANT": config.variant}
-            done = commands.run("takedown", taken, "--yes", cwd=tmp_path, **environ)
+            prices = json.loads((config.output / keys.PRICES).read_bytes())
+            taken = min(market["id"] for market in prices["markets"])
+            done = commands.run("takedown", taken, "--yes", cwd=tmp_path)
             assert done.returncode == 0, done.stderr
-        publish()
         return answer
 
-    with edge_site(name, layout, **settings) as edge, proxied(at_port(edge.client.port)) as proxy:
-        publish()
+    with proxied(in_process(config)) as proxy:
         proxy.alter = alter
         found = verify(SiteReader(proxy.url, 1e6, print), 200, 1, SILENT, patience_s=0)
-        assert found.mismatches == []
-        assert to_come == []
-
-
-# ── CloudFront ────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-@contextmanager
-def cloudfront_site(config: Config, folder: Path) -> Iterator[str]:
-    """Serve the built site of the configuration through its rendered functions; yields the address."""
-    lock = Lock()
-
-    class Handler(QuietHandler):
-        def __getattr__(self, name: str) -> Any:
-            if name.startswith("do_"):
-                return self.answer
-            raise AttributeError(name)
-
-        def answer(self) -> None:
-            path, _, query = self.path.partition("?")
-            case = Case(self.command, path, query, 0, None, (), frozenset(), core_only=False)
-            with lock:  # its scripts are files of one name
-                (answer,) = edge.answers([case], "node", "raw")
-            etag, asked = answer.headers.get("etag"), self.headers.get("If-None-Match", "")
-            # CloudFront itself confirms copies.
-            is_known = etag and etag in {one.strip().removeprefix("W/") for one in asked.split(",")}
-            self.reply(replace(answer, status=304) if is_known else answer)
-
-    with ExitStack() as stack:
-        store = stack.enter_context(S3Server()) if config.layout == "chunks" else None
-        edge = distribution(config, config.output, folder, store)
-        port = stack.enter_context(serving(Handler))
-        yield f"http://127.0.0.1:{port}"
+    assert found.mismatches == []
+    assert to_come == []

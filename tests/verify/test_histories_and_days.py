@@ -13,11 +13,8 @@ import pytest
 
 from generator.downloads import parquet, records
 from generator.downloads.records import Records
-from generator.verify import expected, period_files
-from generator.verify.checks import selected
+from generator.verify import period_files
 from generator.verify.mismatches import Verdict
-from generator.verify.parquet_files import ParquetCheck, can_compare_rows
-from generator.verify.reader import SiteReader
 from tests.bench import databases
 from tests.support.sites.builds import AS_OF, NO_LIMITS, build_now, make_config
 from tests.verify.altering import Proxy, Upstream, asked_once, in_process, proxied
@@ -133,18 +130,6 @@ def test_without_numpy_files_are_compared_by_their_digests_and_markets(
     assert in_parquet(proxy.url) == []
     proxy.alter = wrong
     assert is_found()
-
-
-def test_details_are_set_aside_only_for_rows_that_can_be_compared(
-    proxy: Proxy, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    site = expected.read(SiteReader(proxy.url, 1e6, print), 0)
-    drawn = [check for budget in (50, 1_000) for check in selected(site, budget, 1).checks]
-    few, many = (check.most_details for check in drawn if isinstance(check, ParquetCheck))
-    assert few == 0 != many, "there are more files than a quarter of the smaller budget"
-    monkeypatch.setitem(sys.modules, "numpy", None)
-    assert site.dump
-    assert not can_compare_rows(site.dump, None)
 
 
 def held(numbers: list[int]) -> period_files.ComparedRows:

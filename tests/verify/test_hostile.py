@@ -20,7 +20,6 @@ from generator.verify.contract.run import MOST_REQUESTS, verify_contract
 from generator.verify.earlier_states import EarlierStates
 from generator.verify.exchange import Connections, SlowError
 from generator.verify.reader import LONGEST, NoAnswerError, SiteReader
-from generator.verify.spooled_body import SpooledBody
 from tests.support import commands
 from tests.support.sites.rows import market_id
 
@@ -86,6 +85,17 @@ def reader(server: Hostile) -> SiteReader:
     return SiteReader(server.url, 1e6, print, MOST_REQUESTS)
 
 
+def test_answers_that_are_kept_have_a_bound_together() -> None:
+    with hostile(lambda target: answer(b"0" * 190_000, f'ETag: "{target}"')) as server:
+        asked = reader(server)
+        tracemalloc.start()
+        for number in range(200):
+            asked.get(f"v1/{number}")
+        kept = tracemalloc.get_traced_memory()[0]
+        tracemalloc.stop()
+    assert 30 << 20 < kept < 34 << 20 < 200 * 190_000
+
+
 def slowly(pieces: Iterable[bytes]) -> Iterator[bytes]:
     """The pieces, one at a time, with a pause in which nobody's patience for silence ends."""
     pause = threading.Event()
@@ -126,34 +136,6 @@ def test_what_is_too_much_is_not_read_to_its_end(kind: str) -> None:
     assert peak < 3 * LONGEST
     assert server.sent < 2 * LONGEST
     assert len(server.asked) == 1
-
-
-def test_a_large_file_is_in_no_memory() -> None:
-    body = SpooledBody()
-    tracemalloc.start()
-    body.take(repeat(b"0" * 65_536, 1_000))
-    pieces = sum(map(len, body.pieces()))
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert pieces == body.size == 65_536_000
-    assert peak < LONGEST
-
-
-@pytest.mark.parametrize("size", [10**15, 10**400])
-def test_a_size_that_a_head_invents_decides_nothing(size: int) -> None:
-    with hostile(lambda _: answer(b"few")) as server:
-        assert reader(server).file(FILE, size).content.size == 3
-
-
-def test_answers_that_are_kept_have_a_bound_together() -> None:
-    with hostile(lambda target: answer(b"0" * 190_000, f'ETag: "{target}"')) as server:
-        asked = reader(server)
-        tracemalloc.start()
-        for number in range(200):
-            asked.get(f"v1/{number}")
-        kept = tracemalloc.get_traced_memory()[0]
-        tracemalloc.stop()
-    assert 30 << 20 < kept < 34 << 20 < 200 * 190_000
 
 
 # ── time ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -241,15 +223,6 @@ def test_another_host_is_asked_only_if_its_address_is_given() -> None:
     assert other.asked == [f"/below/{FILE}"]
 
 
-def test_a_redirect_is_not_followed() -> None:
-    with hostile(lambda _: answer(b"")) as other:
-        led = f"HTTP/1.1 302 Found\r\nConnection: close\r\nLocation: {other.url}/\r\n\r\n".encode()
-        with hostile(lambda _: [led]) as server:
-            assert reader(server).get("v1/build.json").status == 302
-            assert len(server.asked) == 1
-        assert other.asked == []
-
-
 # ── HEAD: the head, and what must not follow it ───────────────────────────────────────────────────────────────────
 
 HEAD: Final = b'HTTP/1.1 200 OK\r\nETag: "x"\r\nContent-Length: 2\r\n\r\n'
@@ -294,16 +267,13 @@ def test_no_body_is_a_bug(kind: str) -> None:
     assert not any("admin" in target or "\n" in target for target in server.asked)
 
 
-def test_a_step_that_repeats_a_market_is_refused() -> None:
-    line = {"id": market_id(1), "prob": 0.5}
-    twice = EarlierStates(["a", "b"], [[line, line], [line]], {market_id(1): line})
-    assert twice.since([{"id": market_id(1), "prob": 0.5}], [line]) == "b"
-    with pytest.raises(ValueError, match="more than twice"):
-        EarlierStates(["a"], [[line] * 3], {})
-
-
 @pytest.mark.parametrize("value", [{"question": 5}, {"createdAt": "now"}, {"categories": "all"}, {"status": None}])
 def test_a_step_that_tells_what_no_market_can_be_is_refused(value: dict[str, object]) -> None:
     """Feeds are made anew of what a step says that a market was."""
     with pytest.raises(ValueError, match=next(iter(value))):
         EarlierStates(["a", "b"], [[{"id": market_id(1), **value}], [{"id": market_id(1), "question": "q"}]], {})
+
+
+def test_a_step_that_repeats_a_market_is_refused() -> None:
+    with pytest.raises(ValueError, match="more than twice"):
+        EarlierStates(["a"], [[{"id": market_id(1), "prob": 0.5}] * 3], {})

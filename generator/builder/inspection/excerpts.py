@@ -11,7 +11,6 @@ from pydantic_core import from_json
 
 from generator.api import contract
 from generator.api.downloads import DumpHead
-from generator.builder.inspection.downloads import files_since
 from generator.downloads.periods import DAYS
 from generator.markets.market import Market
 from generator.site.catalog import Catalog
@@ -94,7 +93,7 @@ def encoded(body: bytes, candles: Sequence[Any] = ()) -> bytes:
 
 def candle_files(head: DumpHead) -> list[str]:
     """The keys of the files that have the newest daily candles."""
-    return files_since(head, DAYS, datetime.fromisoformat(head.history_as_of or head.as_of) - CANDLES * _DAY)
+    return head.files_since(DAYS, datetime.fromisoformat(head.history_as_of or head.as_of) - CANDLES * _DAY)
 
 
 def _popularity(market: Market) -> tuple[float, float, str]:

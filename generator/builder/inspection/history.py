@@ -16,7 +16,6 @@ from pydantic_core import from_json
 from generator.api import contract
 from generator.api.contract import Resolution
 from generator.api.downloads import CLOSES, DumpHead
-from generator.builder.inspection.downloads import files_since
 from generator.downloads.periods import DAYS, HOURS, OF_FILLS
 from generator.site.catalog import Catalog
 
@@ -109,14 +108,14 @@ def figures(head: DumpHead, catalog: Catalog, read: ReadRows, page: bytes | None
     """
     as_of = head.history_as_of or head.as_of
     first_day, first_hour = _day(as_of) - SHOWN_DAYS * _DAY, _hour(as_of) - _DAY
-    days, hours = files_since(head, DAYS, first_day), files_since(head, HOURS, first_hour)
-    closes = files_since(head, CLOSES, _EPOCH)
+    days, hours = head.files_since(DAYS, first_day), head.files_since(HOURS, first_hour)
+    closes = head.files_since(CLOSES, _EPOCH)
     of = contract.encode([program, as_of, days, hours])
     found = _sealed_on(page, of) or CandleFigures(
         volume_per_day(read(days, ("start", *OF_FILLS), _milliseconds(first_day)), as_of) if head.has_fills else (),
         movers(read(hours, ("marketId", "start", "open", "close"), _milliseconds(first_hour)), as_of),
     )
-    markets = catalog.by_id()
+    markets = {market.id: market for market in catalog.markets}
     resolutions = {market_id: market.resolution for market_id, market in markets.items()}
     return HistoryFigures(
         as_of=as_of,

@@ -13,17 +13,18 @@ import hashlib
 import json
 from base64 import b64encode
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from generator.api import contract, keys
-from generator.builder.inspection.downloads import Downloads
+from generator.api import contract, feeds, keys
+from generator.api.downloads import ChangesHead, DumpHead
 from generator.builder.inspection.excerpts import Excerpts
 from generator.builder.inspection.history import SHOWN_DAYS, HistoryFigures
 from generator.config.settings import Config
 from generator.edge import router, templates
-from generator.site.families import openapi
+from generator.site.families import FAMILIES, openapi
+from generator.site.family import ROOT
 from generator.tree import files, generations
 
 #: The most rows that tables and lists show at once.
@@ -36,11 +37,75 @@ _SCRIPTS: Final = ("start", "find", "chart", "market", "calls")
 _RELATIONS: Final = ("markets", "fx_members", "orders", "fills", "probabilities")
 
 
+class _File(NamedTuple):
+    """A file of a download: what it holds, its address relative to the page, and its size in bytes."""
+
+    label: str
+    href: str
+    size: int
+
+
+class PublishedDownloads(NamedTuple):
+    """The heads as they are published; None for what is not. `documents` are the keys of all others that are."""
+
+    dump: DumpHead | None
+    changes: ChangesHead | None
+    documents: Sequence[str] = ()
+
+    @classmethod
+    def read(cls, read: Callable[[str], bytes | None]) -> "PublishedDownloads":
+        """Read them from an output folder."""
+        dump, changes = (read(keys.head(name)) for name in keys.DOWNLOADS)
+        return cls(
+            dump=DumpHead.model_validate_json(dump) if dump else None,
+            changes=ChangesHead.model_validate_json(changes) if changes else None,
+            documents=[key for key in _documents() if read(key) is not None],
+        )
+
+    def texts(self, config: Config) -> dict[str, Any]:
+        """The values of the page's template."""
+        return {
+            "dump": self.dump,
+            "change_feed": self.changes,
+            "files_of_markets": [*self._markets()],
+            "files_of_tables": [*self._tables()],
+            "steps": [*self._steps()][::-1],
+            "heads": {name: keys.head(name) for name, head in zip(keys.DOWNLOADS, self[:2], strict=True) if head},
+            "documents": [(key.removeprefix(ROOT), key) for key in self.documents],
+            "feeds": [*_feeds()] if config.feeds.enabled else [],
+        }
+
+    def _markets(self) -> Iterable[_File]:
+        for file in self.dump.markets if self.dump else ():
+            name = "NDJSON, gzip" if file.format == "ndjson" else "Parquet"
+            yield _File(f"All markets, {name}", file.key, file.size)
+
+    def _tables(self) -> Iterable[_File]:
+        for table, title in {"history": "Histories", "fills": "Fills"}.items():
+            for file in self.dump.table(table) if self.dump else ():
+                yield _File(f"{title} of {file.period}", file.key, file.size)
+
+    def _steps(self) -> Iterable[tuple[int, int, str, str, int]]:
+        for serial, step in self.changes.numbered() if self.changes else ():
+            yield serial, serial + 1, step.as_of, step.key, step.size
+
+
+def _documents() -> list[str]:
+    """The keys of all documents but heads and feeds, of which the page says more."""
+    return [key for family in FAMILIES if family.path is not None and not family.immutable for key in family.keys]
+
+
+def _feeds() -> Iterable[tuple[str, list[tuple[str, str]]]]:
+    forms = {"JSON Feed": "json", "Atom": "atom"}
+    for name in feeds.FEED_NAMES:
+        yield name, [(form, keys.feed(name, extension)) for form, extension in forms.items()]
+
+
 def render(
     config: Config,
     report: Mapping[str, Any],
     excerpts: Excerpts,
-    downloads: Downloads,
+    downloads: PublishedDownloads,
     figures: HistoryFigures | None = None,
 ) -> Iterator[tuple[str, bytes]]:
     """Every file with its bytes; `report` is the content of report.json, `figures` are of histories."""
@@ -55,7 +120,7 @@ def render(
             yield name, templates.plain(name).encode()
 
 
-def _page(config: Config, report: Mapping[str, Any], excerpts: Excerpts, downloads: Downloads) -> str:
+def _page(config: Config, report: Mapping[str, Any], excerpts: Excerpts, downloads: PublishedDownloads) -> str:
     style, script = templates.plain("inspection/page.css"), _script()
     policy = _policy(f"script-src {_hash(script)}", f"style-src {_hash(style)}", "connect-src 'self'")
     code = {"policy": policy, "style": style, "script": script}

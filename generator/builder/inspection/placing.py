@@ -12,9 +12,9 @@ from generator import program
 from generator.api import keys
 from generator.api.downloads import DumpHead
 from generator.builder.inspection import history, pages
-from generator.builder.inspection.downloads import Downloads
 from generator.builder.inspection.excerpts import Excerpts, Json, candle_files, encoded, short_candles
 from generator.builder.inspection.history import HistoryFigures
+from generator.builder.inspection.pages import PublishedDownloads
 from generator.config.settings import Config
 from generator.downloads import parquet
 from generator.errors import ConfigError
@@ -26,7 +26,7 @@ from generator.tree.folder import Output
 def place(folder: Output, config: Config, catalog: Catalog, digests: Mapping[str, str]) -> None:
     """Update the pages of a catalog's markets, which are in place; `digests` are those of their details, by key."""
     report = json.loads(folder.read(files.REPORT) or b"{}")
-    downloads, figures = Downloads.read(folder.read), None
+    downloads, figures = PublishedDownloads.read(folder.read), None
     if config.has_parquet and downloads.dump:
         figures = _figures(folder, downloads.dump, catalog)
     excerpts = Excerpts(catalog, config.market_url)

@@ -35,9 +35,6 @@ from generator.tree import files
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
-if TYPE_CHECKING:
-    from _typeshed.wsgi import WSGIEnvironment
-
 
 #: One range. Others are ignored, as the standard allows.
 _RANGE: Final = re.compile("bytes=(?:[0-9]+-[0-9]*|-(?P<last>[0-9]+))")

@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Collection, Iterator
 from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -16,8 +17,7 @@ from pydantic_core import ErrorDetails, from_json
 
 from generator.api import contract
 from generator.api.contract import ErrorResponse, PublicMarketDetailMarket, PublicMarketList, PublicMarketListItem
-from generator.verify.contract.findings import broken, note
-from generator.verify.mismatches import Mismatch, place_of
+from generator.verify.mismatches import Mismatch, broken, note, place_of
 from generator.verify.reader import ORIGIN, SiteAnswer
 
 #: Kinds of faults by bounds that only this program has.
@@ -92,6 +92,14 @@ def parameters(answer: SiteAnswer) -> set[str]:
 def comparable(value: Any) -> Any:
     """A value, or a time as an instant, as one may be spelt in several ways."""
     return _instant(value) if _is_instant(value) else value
+
+
+def date(text: str) -> datetime | None:
+    """The instant of a date as headers have it; None if it is none."""
+    try:
+        return parsedate_to_datetime(text)
+    except (ValueError, OverflowError):
+        return None
 
 
 def _named(answer: SiteAnswer) -> str:

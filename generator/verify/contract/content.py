@@ -8,10 +8,9 @@ from typing import Final
 from generator.api import keys
 from generator.api.contract import PublicMarketDetail, PublicMarketSnapshot
 from generator.verify.contract import answers, walks
-from generator.verify.contract.findings import broken, wrong
 from generator.verify.contract.plans import LIST, PLANS, WalkedItem, WalkPlan
 from generator.verify.contract.subject import Subject
-from generator.verify.mismatches import Mismatch
+from generator.verify.mismatches import Mismatch, broken, wrong
 from generator.verify.request_table import spread
 
 #: What the extended variant may leave out of details: of these, the contract says both (§4.3).
@@ -21,12 +20,11 @@ _MAY_LACK: Final = frozenset({"orderBook", "recentFills"})
 def compared(asked: Subject) -> Iterator[Mismatch]:
     """Everything that is wrong with walks and snapshot, alone and beside each other."""
     made = [walks.walk(asked, plan) for plan in PLANS]
-    hidden = {market_id.lower() for market_id in asked.hidden}
     for one in made:
         yield from one.found
         yield from (
             broken(one.plan.target, f"shows market {shown}, which is hidden")
-            for shown in sorted({one_id for one_id in one.ids if one_id.lower() in hidden})
+            for shown in sorted({one_id for one_id in one.ids if one_id.lower() in asked.hidden})
         )
     yield from walks.differences(made)
     yield from _snapshot(asked, listed(asked))
@@ -42,13 +40,12 @@ def _snapshot(asked: Subject, shown: Mapping[str, tuple[WalkedItem, WalkPlan]]) 
     answer = asked.ask(f"/{keys.SNAPSHOT.removesuffix('.json')}")
     groups, faults = answers.content(answer, PublicMarketSnapshot)
     yield from faults
-    hidden = {market_id.lower() for market_id in asked.hidden}
     for group, signals in (groups or {}).items():
         counts = Counter(signal["id"].lower() for signal in signals)
         for repeated in sorted(one_id for one_id, count in counts.items() if count > 1):
             yield wrong(answer.target, f"{group} shows market {repeated} {counts[repeated]} times")
         for signal in signals:
-            if signal["id"].lower() in hidden:
+            if signal["id"].lower() in asked.hidden:
                 yield broken(answer.target, f"{group} shows market {signal['id']}, which is hidden")
             item, plan = shown.get(signal["id"], (None, None))
             if item is None:

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from typing import Any, Final
 from urllib.parse import quote
@@ -12,10 +11,9 @@ from generator.api import contract, keys
 from generator.api.contract import PublicMarketList
 from generator.verify import request_table
 from generator.verify.contract import answers
-from generator.verify.contract.findings import broken, note, wrong
 from generator.verify.contract.plans import LIST
 from generator.verify.contract.subject import Subject, items_of, parsed_json
-from generator.verify.mismatches import Mismatch, Verdict
+from generator.verify.mismatches import Mismatch, Verdict, broken, note, wrong
 from generator.verify.reader import SiteAnswer
 from generator.verify.request_table import RequestRow
 
@@ -256,13 +254,5 @@ def refusals(met: list[SiteAnswer]) -> Iterator[Mismatch]:
     for answer in met:
         yield from answers.faults(answer)
         pause = answer.headers.get("retry-after", "0")
-        if not pause.isdecimal() and not _is_date(pause):
+        if not pause.isdecimal() and answers.date(pause) is None:
             yield note(answer.target, f"the 429 has the Retry-After {pause!a}, neither seconds nor a date")
-
-
-def _is_date(text: str) -> bool:
-    try:
-        parsedate_to_datetime(text)
-    except (ValueError, OverflowError):
-        return False
-    return True

@@ -8,10 +8,9 @@ from typing import Final
 
 from generator.progress import Progress
 from generator.verify.contract import content, requests, subject, walks
-from generator.verify.contract.findings import no_answer
 from generator.verify.contract.requests import ContractCheck
 from generator.verify.contract.subject import Subject
-from generator.verify.mismatches import Mismatch, Verdict, told
+from generator.verify.mismatches import Mismatch, Verdict, no_answer, told
 from generator.verify.reader import NoAnswerError, SiteReader, SpentError
 from generator.wording import are, counted
 

@@ -2,18 +2,15 @@
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
-from email.utils import parsedate_to_datetime
 from typing import Any, Final
 
 from generator.api import contract
 from generator.api.contract import PublicMarketList, PublicMarketListItem, Sort
 from generator.site.catalog import RANKS
 from generator.verify.contract import answers
-from generator.verify.contract.findings import broken, no_answer, note, wrong
 from generator.verify.contract.plans import ContractWalk, WalkedItem, WalkPlan
 from generator.verify.contract.subject import Subject
-from generator.verify.mismatches import Mismatch
+from generator.verify.mismatches import Mismatch, broken, no_answer, note, wrong
 from generator.verify.reader import NoAnswerError, SiteAnswer
 
 #: The most pages of a walk.
@@ -105,8 +102,8 @@ def _late_bets(answer: SiteAnswer, items: Sequence[WalkedItem]) -> Iterator[Mism
     before the closing. Rows may be dated later than now, so times after the answer's own date show nothing.
     """
     late = [item for item in items if item["status"] == "open" and item["acceptingBets"]]
-    now = _date(answer)
-    if not late or now is None:
+    now = answers.date(answer.headers.get("date", ""))
+    if not late or now is None or now.tzinfo is None:
         return
     given = [item[name] for item in items for name in ("lastActivityAt", "createdAt", "resolvedAt") if item[name]]
     newest = max((one for one in map(answers.comparable, given) if one <= now), default=None)
@@ -117,15 +114,6 @@ def _late_bets(answer: SiteAnswer, items: Sequence[WalkedItem]) -> Iterator[Mism
             yield wrong(answer.target, f"{text}: the same page has a time of {newest:%Y-%m-%dT%H:%M:%SZ}")
         elif closing < now:
             yield note(answer.target, "shows acceptingBets true after a closeTime, unless the page is older than that")
-
-
-def _date(answer: SiteAnswer) -> datetime | None:
-    """When the answer was made, as its header says."""
-    try:
-        given = parsedate_to_datetime(answer.headers["date"])
-    except (KeyError, ValueError, OverflowError):
-        return None
-    return given if given.tzinfo else None
 
 
 def _order_faults(made: ContractWalk, target: str, items: Sequence[WalkedItem]) -> Iterator[Mismatch]:

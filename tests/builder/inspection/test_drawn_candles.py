@@ -5,7 +5,7 @@ import re
 import sqlite3
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import pytest
 from playwright.sync_api import Browser, expect
@@ -13,9 +13,9 @@ from playwright.sync_api import Browser, expect
 from generator.builder.inspection import excerpts
 from generator.config.settings import Config
 from generator.tree import files
-from tests.builder.inspection.full_sites import built, files_of
-from tests.support.readers.browser import DESKTOP, window
-from tests.support.sites.builds import AS_OF, build_now, make_config
+from tests.builder.inspection.full_sites import built
+from tests.support.readers.browser import window
+from tests.support.sites.builds import AS_OF
 from tests.support.sites.rows import insert_fill, insert_market, insert_point, market_id
 
 NARROW: Final = (500, 900)
@@ -54,11 +54,6 @@ def test_excerpts_have_the_candles_of_days_that_are_over(site: Config) -> None:
     assert "candles" not in shown(site)[market_id(2)]
 
 
-def test_candles_are_those_of_the_days_that_are_over_by_now(site: Config) -> None:
-    build_now(site, AS_OF + timedelta(days=1))
-    assert shown(site)[market_id(1)]["candles"] == [*DRAWN, *(4, 375, 900, 375, 900, 0.0, 0)]
-
-
 def test_popular_markets_have_candles_of_no_more_than_sixty_days() -> None:
     prices = dict.fromkeys(("open", "high", "low", "close"), 0.5)
     rows = [{"start": f"{AS_OF + timedelta(days=day):%F}", **prices, "volume": 1.0, "trades": 1} for day in range(70)]
@@ -66,28 +61,8 @@ def test_popular_markets_have_candles_of_no_more_than_sixty_days() -> None:
     assert (first, candles[:2], len(candles)) == (rows[10]["start"], [0, 500], 60 * 7)
 
 
-def test_without_files_that_can_be_read_the_page_has_no_candles_and_all_else(site: Config) -> None:
-    (file,) = files_of(site, "candles/day")
-    file.write_bytes(b"?")
-    build_now(site, AS_OF + timedelta(minutes=5))
-    assert "candles" not in shown(site)[market_id(1)]
-    assert shown(site)[market_id(1)]["history"][0] == len(POINTS)
-
-
-def test_candles_have_no_volume_where_trades_are_not_published(site: Config) -> None:
-    build_now(make_config(site.output.parent, dumps__parquet=True), AS_OF + timedelta(minutes=5))
-    day, *candles = shown(site)[market_id(1)]["candles"]
-    assert day == DRAWN[0]
-    assert len(candles) > 7
-    assert {*candles[5::7], *candles[6::7]} == {None}
-
-
-@pytest.mark.campaign(short=1)
-@pytest.mark.parametrize(("size", "scheme"), [(DESKTOP, "dark"), (NARROW, "light")])
-def test_candles_are_drawn_and_read_by_keys(
-    site: Config, browser: Browser, size: tuple[int, int], scheme: Literal["light", "dark"]
-) -> None:
-    with window(browser, size=size, scheme=scheme) as opened:
+def test_candles_are_drawn_and_read_by_keys(site: Config, browser: Browser) -> None:
+    with window(browser, size=NARROW, scheme="dark") as opened:
         watched = opened.open(f"{(site.output / files.INSPECTION).as_uri()}#market={market_id(1)}")
         chart = watched.page.locator(".chart").nth(1)
         expect(chart.locator(".wick")).to_have_count(3)

@@ -3,22 +3,14 @@
 import json
 from typing import Any
 
-import pytest
-
 from generator.api.contract import QUESTION_LENGTH
 from generator.builder.inspection import excerpts
 from generator.builder.inspection.excerpts import DESCRIPTION, FILLS, LEVELS, POINTS, Excerpts
 from generator.markets import row_validation
 from generator.markets.detail import Book, Detail, Level
 from generator.markets.fills import Fill
-from generator.markets.market import Market
-from generator.site.catalog import Catalog
 from tests.support.sites.builds import NOW
-from tests.support.sites.rows import FX_MEMBER, fill_id, market_id, market_row, public_market
-
-
-def catalog(*markets: Market) -> Catalog:
-    return Catalog(markets, as_of=NOW, hidden=0)
+from tests.support.sites.rows import catalog_of, fill_id, market_id, market_row, public_market
 
 
 def shown(number: int = 1, points: int = 0, levels: int = 0, fills: int = 0, **columns: Any) -> bytes:
@@ -40,24 +32,9 @@ def held(made: Excerpts) -> Any:
     return json.loads(made.encoded())
 
 
-def test_the_items_are_the_apis_in_the_order_of_popular() -> None:
-    markets = [public_market(number, trader_count=number % 3, volume=float(number % 2)) for number in range(1, 9)]
-    content = held(Excerpts(catalog(*markets)))
-    popular = next(
-        items for _, status, sort, items in catalog(*markets).lists() if (status, sort) == ("all", "popular")
-    )
-    assert content["items"] == [*map(json.loads, popular)]
-
-
-def test_members_of_fx_families_are_marked() -> None:
-    made = Excerpts(catalog(public_market(1), public_market(2, fx=FX_MEMBER)))
-    assert held(made)["fx"] == [market_id(2)]
-    assert len(held(made)["items"]) == 2
-
-
 def test_no_text_can_end_the_element_that_holds_the_data() -> None:
     text = "</script><!-- <b>"
-    made = Excerpts(catalog(public_market(1, question=text)))
+    made = Excerpts(catalog_of(public_market(1, question=text)))
     made.keep(market_id(1), excerpts.encoded(shown(1, question=text, description=text)))
     assert b"<" not in made.encoded()
     assert held(made)["items"][0]["question"] == text
@@ -66,7 +43,7 @@ def test_no_text_can_end_the_element_that_holds_the_data() -> None:
 
 def test_giant_texts_do_not_make_a_giant_page() -> None:
     giants = [public_market(number, question="\U0001d7d8" * QUESTION_LENGTH) for number in range(700)]
-    made = Excerpts(catalog(*giants, public_market(999, trader_count=99)))
+    made = Excerpts(catalog_of(*giants, public_market(999, trader_count=99)))
     items = held(made)["items"]
     assert items[0]["id"] == market_id(999)
     assert 0 < len(items) - 1 < len(giants)
@@ -75,7 +52,7 @@ def test_giant_texts_do_not_make_a_giant_page() -> None:
 
 def test_only_the_most_popular_have_excerpts() -> None:
     count = excerpts.EXCERPTS + 5
-    made = Excerpts(catalog(*[public_market(number, trader_count=number) for number in range(count)]))
+    made = Excerpts(catalog_of(*[public_market(number, trader_count=number) for number in range(count)]))
     for number in range(count):
         made.keep(market_id(number), excerpts.encoded(shown(number)))
     assert {excerpt["id"] for excerpt in held(made)["excerpts"]} == {market_id(number) for number in range(5, count)}
@@ -90,15 +67,3 @@ def test_an_excerpt_is_short_and_states_the_full_counts() -> None:
     assert (count, start, len(flat)) == (500, "2026-01-01T00:00:00.000Z", 2 * POINTS)
     assert (flat[:2], flat[-2:]) == ([0, 0], [499 * 60, round(499 / 9.999)])
     assert len(json.dumps(made, default=str)) < 3_000
-
-
-@pytest.mark.parametrize("count", [0, 1, 2, 3, POINTS - 1, POINTS])
-def test_a_short_history_is_kept_whole(count: int) -> None:
-    made = excerpts.excerpt(json.loads(shown(points=count)))["history"]
-    start = "2026-01-01T00:00:00.000Z" if count else None
-    assert made == [count, start, *(number for at in range(count) for number in (at * 60, round(at / 9.999)))]
-
-
-def test_a_market_without_details_has_an_empty_excerpt() -> None:
-    made = excerpts.excerpt(json.loads(shown(description=None)))
-    assert (made["description"], made["isCut"], made["bids"], made["fills"]) == ("", False, [0], [0])

@@ -1,28 +1,18 @@
 """The figures of the history page are those of a plain computation, and candles are read again only if need be."""
 
-from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from generator.api import keys
-from generator.api.contract import Resolution
-from generator.api.downloads import DumpHead, MarketsFile, PeriodFile
 from generator.builder.inspection import history
 from generator.builder.inspection.history import (
-    BUCKETS,
     MOVERS,
     SHOWN_DAYS,
     CalibrationBucket,
     DayVolume,
-    HistoryFigures,
     Move,
 )
-from generator.site.catalog import Catalog
-from tests.support.sites.builds import NOW
 
 AS_OF: Final = "2026-01-31T12:34:56.000Z"
 HOUR: Final = datetime(2026, 1, 31, 12, tzinfo=UTC)
@@ -38,7 +28,7 @@ def milliseconds(moment: datetime) -> int:
 
 def test_a_bucket_has_the_mean_probability_of_its_markets_and_the_share_that_resolved_yes() -> None:
     closes = [("a", 0.31), ("b", 0.35), ("c", 0.39), ("d", 1.0), ("e", 0.0)]
-    resolutions: dict[str, Resolution | None] = {"a": "YES", "b": "NO", "c": "NO", "d": "YES", "e": "NO"}
+    resolutions: dict[str, Any] = {"a": "YES", "b": "NO", "c": "NO", "d": "YES", "e": "NO"}
     low, middle, high = history.calibration(closes, resolutions)
     assert (low, high) == (CalibrationBucket(0.0, 0.1, 1, 0.0, 0.0), CalibrationBucket(0.9, 1.0, 1, 1.0, 1.0))
     assert (middle.low, middle.high, middle.markets) == (0.3, 0.4, 3)
@@ -47,21 +37,6 @@ def test_a_bucket_has_the_mean_probability_of_its_markets_and_the_share_that_res
 
 def test_neither_a_market_without_a_probability_then_nor_one_that_is_not_published_counts() -> None:
     assert history.calibration([("a", None), ("b", 0.5)], {"a": "YES"}) == []
-
-
-@given(st.lists(st.tuples(st.floats(0, 1), st.sampled_from(["YES", "NO", "CANCEL", None]))))
-def test_every_market_that_counts_is_in_the_bucket_of_its_probability(
-    markets: list[tuple[float, Resolution | None]],
-) -> None:
-    closes = [(str(number), prob) for number, (prob, _) in enumerate(markets)]
-    found = history.calibration(closes, {str(number): resolution for number, (_, resolution) in enumerate(markets)})
-    for bucket in range(BUCKETS):
-        inside = [one for one in markets if one[1] in {"YES", "NO"} and min(int(one[0] * 10), 9) == bucket]
-        of_range = [one for one in found if one.low == bucket / BUCKETS]
-        assert [one.markets for one in of_range] == [len(inside)] * bool(inside)
-        assert [round(one.yes * one.markets) for one in of_range] == [sum(one[1] == "YES" for one in inside)] * bool(
-            inside
-        )
 
 
 # ── volume ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -126,67 +101,3 @@ def test_the_greatest_moves_come_first_whatever_their_direction_and_equal_ones_b
     candles = [hour(1, 0.5, 0.5 + step / 64, f"{step + 20}") for step in range(-MOVERS, MOVERS) if step]
     found = moves(*candles)
     assert [move.id for move in found] == ["10", "11", "29", "12", "28", "13", "27", "14", "26", "15"]
-
-
-# ── what is read ──────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-class _File(NamedTuple):
-    sha256: str
-    size: int = 1
-
-
-class Tables:
-    """Files of these periods for each table, without rows; `read` holds the folders of the files that were read."""
-
-    def __init__(self, as_of: str, **periods: Sequence[str]) -> None:
-        files = {
-            name: [
-                PeriodFile.of(
-                    _File(f"{number:064}"), "https://api.example.org", f"{name.replace('_', '/')}/period={period}"
-                )
-                for number, period in enumerate(found)
-            ]
-            for name, found in periods.items()
-        }
-        markets = [MarketsFile.of(_File("f" * 64), "https://api.example.org")]
-        self.head = DumpHead(
-            as_of=as_of, count=0, state="f" * 64, markets=markets, history_as_of=as_of, fills=[], **files
-        )
-        self.read = list[str]()
-
-    def rows(self, object_keys: Sequence[str], columns: Sequence[str], since: int | None) -> Iterator[tuple[Any, ...]]:
-        assert columns
-        assert (since is None) == ("probWeekBefore" in columns)
-        self.read += [key.removeprefix(keys.chunk(keys.DUMPS, "")).rpartition("/")[0] for key in object_keys]
-        yield from ()
-
-    def figures(self) -> HistoryFigures:
-        return history.figures(self.head, Catalog([], as_of=NOW, hidden=0), self.rows, None, "this")
-
-
-def test_only_files_of_periods_that_are_shown_are_read_and_of_closes_all() -> None:
-    periods = ("2024", "2025", "2026-01", "2026-02")
-    tables = Tables("2026-02-01T00:30:00.000Z", candles_day=periods, candles_hour=periods[2:], closes=periods)
-    tables.figures()
-    assert tables.read == [
-        *(f"candles/day/period={period}" for period in ("2025", "2026-01", "2026-02")),
-        *(f"candles/hour/period={period}" for period in ("2026-01", "2026-02")),
-        *(f"closes/period={period}" for period in periods),
-    ]
-    tables = Tables("2026-02-02T00:30:00.000Z", candles_day=["2025-10", "2025-11"], candles_hour=periods[2:])
-    tables.figures()
-    assert tables.read == ["candles/day/period=2025-11", "candles/hour/period=2026-02"]
-
-
-def test_without_trades_no_day_is_read() -> None:
-    tables = Tables("2026-02-01T00:30:00.000Z", candles_day=["2026-01"], candles_hour=["2026-01"], closes=["2026-01"])
-    tables.head = tables.head.model_copy(update={"fills": None})
-    assert not tables.figures().has_trades
-    assert tables.read == ["candles/hour/period=2026-01", "closes/period=2026-01"]
-
-
-def test_a_page_of_other_files_or_of_another_hour_is_of_other_candles() -> None:
-    later, files = AS_OF.replace("12:", "13:"), {"candles_day": ["2026-01"], "candles_hour": ["2026-01"]}
-    tables = [Tables(AS_OF, **files), Tables(later, **files), Tables(AS_OF, candles_day=["2026-01"])]
-    assert len({one.figures().seal for one in tables}) == len(tables)

@@ -3,8 +3,6 @@
 import json
 import re
 import sqlite3
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
@@ -12,12 +10,10 @@ from typing import Any, Final
 import pytest
 from click.testing import CliRunner
 
-from generator.api import keys
 from generator.cli.main import main
 from generator.config.settings import Config
 from generator.tree import files
 from tests.builder.inspection.full_sites import OPTIONS, built, files_of
-from tests.support.opened_files import opened_below
 from tests.support.sites.builds import AS_OF, build_now, make_config
 from tests.support.sites.rows import insert_fill, insert_market, insert_point, market_id
 
@@ -92,25 +88,6 @@ def test_a_market_that_resolves_and_a_question_that_changes_show_at_once(
 # ── what is read ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@contextmanager
-def read(site: Config) -> Iterator[list[str]]:
-    """The tables of which the block opens files."""
-    found, start = list[str](), keys.chunk(keys.DUMPS, "")
-    with opened_below(site.output) as names:
-        yield found
-    tables = {name.removeprefix(start).partition("/period=")[0] for name in names if name.endswith(".parquet")}
-    # Each build reads daily candles for the excerpts of the inspection page.
-    found += sorted(tables - {"candles/day"})
-
-
-def test_candles_are_read_again_only_if_they_changed(site: Config) -> None:
-    place = site.output / files.HISTORY
-    before = place.stat().st_ino
-    with read(site) as tables:
-        build_now(site)
-    assert (tables, place.stat().st_ino) == (["closes"], before)
-
-
 @pytest.mark.parametrize("damage", ["gone", "altered", "of another program"])
 def test_a_page_that_is_not_as_this_program_left_it_is_made_again(site: Config, damage: str) -> None:
     place, before = site.output / files.HISTORY, page(site)
@@ -121,9 +98,7 @@ def test_a_page_that_is_not_as_this_program_left_it_is_made_again(site: Config, 
     else:
         place.write_text(re.sub(r'data-seal="\w+"', f'data-seal="{"0" * 64}"', before), "utf-8")
     assert not place.exists() or page(site) != before
-    with read(site) as tables:
-        build_now(site)
-    assert tables == ["candles/hour", "closes"]
+    build_now(site)
     assert page(site) == before
 
 

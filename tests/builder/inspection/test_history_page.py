@@ -10,12 +10,11 @@ from playwright.sync_api import Browser, expect
 from generator.builder.inspection.excerpts import Excerpts
 from generator.builder.inspection.history import CalibrationBucket, CandleFigures, DayVolume, HistoryFigures, Move
 from generator.builder.report import Report
-from generator.site.catalog import Catalog
 from generator.tree import files
 from tests.builder.inspection.full_sites import FULL, write_pages
 from tests.support.readers.browser import Watched, Window, window
 from tests.support.sites.builds import NOW
-from tests.support.sites.rows import market_id, public_market
+from tests.support.sites.rows import catalog_of, market_id, public_market
 
 QUESTIONS: Final = (
     '</script><script>alert("script")</script>',
@@ -40,14 +39,13 @@ FIGURES: Final = HistoryFigures(
     ),
     questions={market_id(number): question for number, question in enumerate(QUESTIONS)},
 )
-FAULT: Final = "v1/<b>dumps</b>: damaged Parquet file"
 
 
 def placed(folder: Path, figures: HistoryFigures) -> Path:
     """The history page with the files around it, in the folder; returns its path."""
     markets = [public_market(number, question=question) for number, question in enumerate(QUESTIONS)]
     report = Report(as_of=NOW, source="sqlite:///markets.db", built=len(markets)).content()
-    write_pages(folder, report, Excerpts(Catalog(markets, as_of=NOW, hidden=0)), figures, **FULL)
+    write_pages(folder, report, Excerpts(catalog_of(*markets)), figures, **FULL)
     return folder / files.HISTORY
 
 
@@ -108,26 +106,9 @@ def test_questions_stay_text_wherever_they_are_shown(page: str, wide: Window) ->
     height = watched.page.locator("#movers ~ .scroll tr").nth(4).bounding_box()
     assert height is not None
     assert height["height"] < 120, "2,000 letters without a space take few lines"
-    point_at(watched, "#movers-plot [aria-label=dot] circle >> nth=-3")
+    watched.page.locator("#movers-plot [aria-label=dot] circle >> nth=-3").hover(force=True)
     expect(watched.page.locator("#movers-plot [aria-label=tip]")).to_contain_text("WWW")
     assert (watched.complaints, watched.foreign, watched.overflow()) == ([], [], 0)
-
-
-def point_at(watched: Watched, mark: str) -> None:
-    """Move the pointer there, which shows a tip."""
-    watched.page.locator(mark).hover(force=True)
-
-
-def test_pointing_at_a_mark_tells_its_figures(page: str, wide: Window) -> None:
-    watched = wide.open(page)
-    shapes(watched)
-    for mark, chart, told in (
-        ("#calibration-plot circle >> nth=6", "#calibration-plot", "10 markets at 34.0%"),
-        ("#volume-plot [aria-label=rect] rect >> nth=8", "#volume-plot", "2026-01-09"),
-        ("#movers-plot [aria-label=dot] circle >> nth=-1", "#movers-plot", "5.0% → 45.0%"),
-    ):
-        point_at(watched, mark)
-        expect(watched.page.locator(f"{chart} [aria-label=tip]")).to_contain_text(told)
 
 
 def test_a_mover_leads_to_the_market_on_the_inspection_page_and_both_pages_to_each_other(
@@ -154,16 +135,9 @@ NOTHING: Final = (
 )
 
 
-@pytest.mark.parametrize(
-    ("fault", "said"),
-    [("", NOTHING), (FAULT, (FAULT, "public-markets build --full"))],
-    ids=["no figures", "a damaged file"],
-)
-def test_words_say_in_place_of_charts_that_there_is_nothing_or_what_is_damaged(
-    tmp_path: Path, wide: Window, fault: str, said: tuple[str, ...]
-) -> None:
-    watched = wide.open(placed(tmp_path, HistoryFigures(as_of=NOW, fault=fault)).as_uri())
+def test_words_say_in_place_of_charts_that_there_is_nothing(tmp_path: Path, wide: Window) -> None:
+    watched = wide.open(placed(tmp_path, HistoryFigures(as_of=NOW)).as_uri())
     text = watched.page.inner_text("main")
-    assert [sentence for sentence in said if sentence not in text] == []
+    assert [sentence for sentence in NOTHING if sentence not in text] == []
     assert watched.page.locator("svg, table").count() == 0
     assert (watched.complaints, watched.violations()) == ([], [])

@@ -138,6 +138,12 @@ def test_the_page_describes_the_build_without_network_requests(disk: Watched, re
     expect(disk.page.locator("#calls-form")).to_be_hidden()
     expect(disk.page.locator("#find-api")).to_be_hidden()
     assert disk.page.inner_text("#search-index").startswith("The search index has ")
+    assert "52\n51 in lists, 1 in FX families only" in disk.page.inner_text("main > section:first-child")
+    assert "52 markets published. 1 of them in no list" in disk.page.inner_text("#found")
+    assert disk.page.inner_text("#fx").startswith("The status all holds 51 of the 52 published markets. The other is ")
+    disk.page.fill("#query", market_id(62))
+    assert "in no list" in disk.page.inner_text("#markets")
+    assert "EURUSD ≥ 1.08" in read(disk, 62)
 
 
 @pytest.mark.campaign(short=0)
@@ -165,24 +171,10 @@ def test_a_search_says_why_a_market_is_public_or_not(disk: Watched) -> None:
     assert questions == []
     assert "one of the 2 hidden markets" in verdict
     expect(disk.page.locator("#unknown")).to_have_attribute("open", "")
-
-
-def test_the_query_for_the_database_takes_ids_only(disk: Watched) -> None:
     find(disk, market_id(99))
     assert market_id(99) in disk.page.inner_text("#ask")
     find(disk, "'; DROP TABLE markets; --")
-    assert "DROP" not in disk.page.inner_text("#ask")
-
-
-def test_a_member_of_an_fx_family_is_said_to_be_in_no_list_where_it_is_shown_and_where_it_is_counted(
-    disk: Watched,
-) -> None:
-    assert "52\n51 in lists, 1 in FX families only" in disk.page.inner_text("main > section:first-child")
-    assert "52 markets published. 1 of them in no list" in disk.page.inner_text("#found")
-    assert disk.page.inner_text("#fx").startswith("The status all holds 51 of the 52 published markets. The other is ")
-    disk.page.fill("#query", market_id(62))
-    assert "in no list" in disk.page.inner_text("#markets")
-    assert "EURUSD ≥ 1.08" in read(disk, 62)
+    assert "DROP" not in disk.page.inner_text("#ask"), "the query for the database takes ids only"
 
 
 @pytest.mark.campaign(short=0)
@@ -208,20 +200,6 @@ def test_a_market_is_shown_with_its_history_order_book_and_fills(disk: Watched) 
     assert disk.page.inner_text(".readout") == "2026-01-01 00:00 UTC: 2.0%"
     disk.page.keyboard.press("ArrowRight")
     assert disk.page.inner_text(".readout") == "2026-01-02 00:00 UTC: 4.0%"
-
-
-def test_everything_can_be_reached_by_keyboard(disk: Watched) -> None:
-    disk.page.keyboard.press("Tab")
-    disk.page.keyboard.press("Enter")  # the skip link
-    while disk.page.evaluate("document.activeElement.id") != "query":
-        disk.page.keyboard.press("Tab")
-    disk.page.keyboard.type("edited")
-    while disk.page.evaluate("document.activeElement.dataset.market") != market_id(11):
-        disk.page.keyboard.press("Tab")
-    disk.page.keyboard.press("Enter")
-    expect(disk.page.locator("#market-title")).to_be_focused()
-    disk.page.keyboard.press("Escape")
-    assert disk.page.evaluate("document.activeElement.dataset.market") == market_id(11)
 
 
 def test_what_changed_is_named(disk: Watched) -> None:
@@ -300,77 +278,31 @@ def test_a_market_without_an_excerpt_can_be_read_from_its_file(
     expect(watched.page.locator("#market-body")).to_contain_text("Rules of the unknown.")
 
 
-def report_page(
-    folder: Path, market_url: str | None = None, close_time: str = "2026-06-30 23:59:59", **report: Any
-) -> str:
-    """The URL of a page with one market and additional fields in its report."""
-    made = Report(as_of="2026-01-31T12:00:00.000Z", built=1, hidden=3).content()
-    made |= report
-    excerpts = Excerpts(Catalog([public_market(close_time=close_time)], as_of=made["asOf"], hidden=3), market_url)
-    write_pages(folder, made, excerpts)
-    return (folder / files.INSPECTION).as_uri()
-
-
-def test_a_search_finds_markets_taken_down_or_withdrawn_by_earlier_builds(tmp_path: Path, desktop: Window) -> None:
+def test_the_page_tells_what_earlier_builds_withdrew_what_it_does_not_hold_and_where_the_site_shows_a_market(
+    tmp_path: Path, desktop: Window
+) -> None:
     run = Report().content()["run"] | {"withdrawnEarlier": [{"id": market_id(8), "asOf": "2026-01-05T10:00:00.000Z"}]}
-    watched = desktop.open(report_page(tmp_path, takenDown=[market_id(7)], run=run))
+    markets = {"published": 50_000, "hidden": 3, "quarantined": 0}
+    told: dict[str, Any] = {"takenDown": [market_id(7)], "run": run, "markets": markets}
+    made = Report(as_of="2026-01-31T12:00:00.000Z", built=1, hidden=3).content() | told
+    catalog = Catalog([public_market(close_time="9999-12-31 23:59:59")], as_of=made["asOf"], hidden=3)
+    write_pages(tmp_path, made, Excerpts(catalog, "https://example.org/m/{id}?from=page"))
+    watched = desktop.open((tmp_path / files.INSPECTION).as_uri())
     assert find(watched, market_id(7))[1].startswith(f"Taken down: {market_id(7)}. It stays blocked until ")
     verdict = f"Withdrawn: {market_id(8)}. The build of 2026-01-05 10:00 UTC withdrew it."
     assert find(watched, market_id(8))[1] == verdict
-
-
-def test_a_market_is_linked_to_its_page_on_the_site_in_the_table_and_in_the_dialog(
-    tmp_path: Path, desktop: Window
-) -> None:
-    watched = desktop.open(report_page(tmp_path, "https://example.org/m/{id}?from=page"))
+    assert "This page holds 1 of 50,000 markets." in find(watched, market_id(9))[1]
+    assert watched.page.locator("#verdicts a").first.get_attribute("href") == keys.detail(market_id(9))
     home = f"https://example.org/m/{market_id(1)}?from=page"
     assert find(watched, "question")[0] == ["Question 1?", "↗"]
     assert watched.page.locator("#markets a.page").get_attribute("href") == home
+    assert watched.page.locator("#markets tbody td").last.inner_text() == "none", "it never closes"
     watched.page.goto(f"{watched.page.url}#market={market_id(1)}")
     assert watched.page.locator("#market-body a.page").get_attribute("href") == home
-
-
-def test_a_link_home_stands_in_its_row_which_is_no_higher_for_it(tmp_path: Path, desktop: Window) -> None:
-    measure = """row => {
-        const [box, link] = [row, row.querySelector(".page") || row].map((one) => one.getBoundingClientRect());
-        return [box.height, box.top <= link.top && link.bottom <= box.bottom];
-    }"""
-    alone, linked = (
-        desktop.open(report_page(tmp_path, url)).page.locator("#markets tbody tr").evaluate(measure)
-        for url in (None, "https://example.org/m/{id}")
-    )
-    assert alone == linked
-    assert linked[0] < 50
-    assert linked[1]
-
-
-@pytest.mark.parametrize("has_scripts", [True, False])
-def test_a_market_that_closes_in_the_year_9999_is_shown_to_close_never(
-    tmp_path: Path, browser: Browser, *, has_scripts: bool
-) -> None:
-    with window(browser, scripts=has_scripts) as opened:
-        watched = opened.open(report_page(tmp_path, close_time="9999-12-31 23:59:59"))
-        assert watched.page.locator("#markets tbody td").last.inner_text() == "none"
-        if has_scripts:
-            assert "Closes\tnone" in read(watched, 1)
-
-
-def test_a_market_beyond_the_pages_limit_is_linked_to_its_file(tmp_path: Path, desktop: Window) -> None:
-    markets = {"published": 50_000, "hidden": 3, "quarantined": 0}
-    watched = desktop.open(report_page(tmp_path, markets=markets))
-    assert "This page holds 1 of 50,000 markets." in find(watched, market_id(9))[1]
-    link = watched.page.locator("#verdicts a").first
-    assert link.get_attribute("href") == keys.detail(market_id(9))
+    assert "Closes\tnone" in watched.page.inner_text("#market")
 
 
 # ── over serve ────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def send(watched: Watched) -> tuple[str, dict[str, Any]]:
-    """Press Send; returns the status line and the body shown."""
-    watched.page.click("text=Send")
-    expect(watched.page.locator("#call-said")).to_contain_text("Answered")
-    return watched.page.inner_text("#call-status-line"), json.loads(watched.page.inner_text("#call-body"))
 
 
 @pytest.mark.campaign(short=0)
@@ -381,8 +313,10 @@ def test_live_calls_show_request_and_response(live: Watched, server: Served) -> 
     page.fill("#call-limit", "3")
     line = f"curl -i 'http://127.0.0.1:{server.port}/{keys.MARKETS}?status=all&sort=new&limit=3'"
     assert page.inner_text("#call-line") == line
-    status, body = send(live)
-    assert (status, len(body["items"])) == ("200 OK", 3)
+    page.click("text=Send")
+    expect(page.locator("#call-said")).to_contain_text("Answered")
+    body = json.loads(page.inner_text("#call-body"))
+    assert (page.inner_text("#call-status-line"), len(body["items"])) == ("200 OK", 3)
     assert "content-type: application/json; charset=utf-8" in page.inner_text("#call-headers").split("\n")
     page.click("#call-next")
     expect(page.locator("#call-line")).to_contain_text(f"cursor={body['nextCursor']}")

@@ -14,17 +14,16 @@ import pytest
 
 from generator.api import keys
 from generator.builder.inspection import pages as inspection
-from generator.builder.inspection.downloads import Downloads
 from generator.builder.inspection.excerpts import Excerpts
+from generator.builder.inspection.pages import PublishedDownloads
 from generator.builder.report import Report
 from generator.config.settings import Config
-from generator.site.catalog import Catalog
 from generator.site.families import openapi
 from generator.tree import files as names
 from tests.builder.inspection.full_sites import built
 from tests.support.project import ROOT
 from tests.support.sites.builds import AS_OF, NOW, build_now, make_config
-from tests.support.sites.rows import insert_market, market_id, public_market
+from tests.support.sites.rows import catalog_of, insert_market, market_id, public_market
 
 #: dist/rapidoc-min.js of rapidoc 9.3.8 on npm: `npm pack rapidoc@9.3.8`.
 RAPIDOC: Final = "affbd173a65e870e18f392cca963113bcdafb6e50e88cd2f6a834a65b22db94d"
@@ -68,36 +67,10 @@ class Elements(HTMLParser):
 def pages(tmp_path: Path, config: Config | None = None, **report: Any) -> dict[str, str]:
     """The pages of one market, with additional fields in the report."""
     made = Report(as_of=NOW, source="sqlite:///markets.db", built=1)
-    excerpts = Excerpts(Catalog([public_market()], as_of=NOW, hidden=0))
-    nothing = Downloads(None, None)
+    excerpts = Excerpts(catalog_of(public_market()))
+    nothing = PublishedDownloads(None, None)
     rendered = inspection.render(config or make_config(tmp_path), {**made.content(), **report}, excerpts, nothing)
     return {name: body.decode() for name, body in rendered}
-
-
-@pytest.mark.parametrize(
-    ("settings", "parameters"),
-    [
-        ({"search": "title"}, []),
-        ({"variant": "extended", "search": "off"}, ["category"]),
-        ({"variant": "extended", "search": "title"}, ["category", "q"]),
-    ],
-)
-def test_the_parameters_that_the_api_has_can_be_tried(
-    tmp_path: Path, settings: dict[str, str], parameters: list[str]
-) -> None:
-    page = pages(tmp_path, config=make_config(tmp_path, **settings))[names.INSPECTION]
-    found = {dict(attributes).get("id") for _, attributes in Elements(page).tags}
-    assert [name for name in ("category", "q") if f"call-{name}" in found] == parameters
-    assert ("find-api" in found) == ("q" in parameters)
-
-
-def test_the_page_says_what_the_search_index_takes(tmp_path: Path) -> None:
-    index = {"words": 12_345, "generation": f"s{'0' * 19}", "objects": 57, "bytes": 1_500_000, "largestBytes": 64_000}
-    page = pages(tmp_path, search=index, cost=COST)[names.INSPECTION]
-    text = " ".join(re.sub(r"<[^>]+>", "", page).split())
-    assert "The search index has 12,345 words in 57 objects of 1.5 MB, the largest of 64.0 kB." in text
-    assert "Generations take 0 Bytes and the search index 1.5 MB of the 476.0 MB of the whole build" in text
-    assert "search-index" not in pages(tmp_path)[names.INSPECTION]
 
 
 def test_the_page_leads_to_every_file_to_take_away_and_to_the_feeds(
@@ -120,13 +93,6 @@ def test_the_page_leads_to_every_file_to_take_away_and_to_the_feeds(
     text = " ".join(re.sub(r"<[^>]+>", "", page).split())
     assert f"The dump holds the 1 market that lists hold, as of {NOW[:10]} {NOW[11:16]} UTC." in text
     assert "The change feed is at serial 2 of session" in text
-
-
-def test_the_page_names_no_downloads_where_there_are_none(tmp_path: Path) -> None:
-    page = pages(tmp_path, make_config(tmp_path, feeds__enabled=False))[names.INSPECTION]
-    assert "No dump is published" in page
-    assert "change feed" not in page
-    assert "Feeds of" not in page
 
 
 # ── when they are written ─────────────────────────────────────────────────────────────────────────────────────────
@@ -174,7 +140,7 @@ def settings(page: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", ["index.html", "api.html"])
-def test_the_policy_allows_the_pages_own_code_and_nothing_else(tmp_path: Path, name: str) -> None:
+def test_a_page_has_no_code_but_its_own_and_leads_to_no_other_host(tmp_path: Path, name: str) -> None:
     page = Elements(pages(tmp_path)[name])
     policy = next(attributes["content"] or "" for tag, attributes in page.tags if "http-equiv" in attributes)
     rules = dict(rule.split(" ", 1) for rule in policy.split("; "))
@@ -184,11 +150,6 @@ def test_the_policy_allows_the_pages_own_code_and_nothing_else(tmp_path: Path, n
     hashes = [f"'sha256-{b64encode(hashlib.sha256(text.encode()).digest()).decode()}'" for text in code]
     assert len(hashes) == 1
     assert hashes[0] in rules["script-src"].split()
-
-
-@pytest.mark.parametrize("name", ["index.html", "api.html"])
-def test_no_element_has_inline_code_or_style_or_links_to_another_host(tmp_path: Path, name: str) -> None:
-    page = Elements(pages(tmp_path)[name])
     assert len(page.tags) > 10
     for tag, attributes in page.tags:
         assert not [name for name in attributes if name.startswith("on") or name == "style"], tag
@@ -219,10 +180,6 @@ def test_the_cost_is_shown_for_each_layout_and_store(tmp_path: Path) -> None:
     assert "2026-01-01." in cost
     for row in ("pages in use 63,135 476.0 MB 45,000,000 202.50 225.50", "chunks 900 4.0 MB 90,000 0.41 n/a"):
         assert row in " ".join(cost)
-
-
-def test_without_an_estimate_the_page_names_the_command_that_makes_one(tmp_path: Path) -> None:
-    assert "<code>public-markets plan</code>" in pages(tmp_path)["index.html"]
 
 
 def test_the_documentation_holds_the_published_document(tmp_path: Path) -> None:

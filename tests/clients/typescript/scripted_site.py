@@ -4,24 +4,18 @@ import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler
 from typing import Any, Final
 
-from tests.support.edges.servers import serving
+from tests.support.readers.change_feed import Answer, answering
 
 
-@dataclass(frozen=True)
-class Scripted:
-    """An answer; `cut` leaves out the end of the body."""
+class Scripted(Answer):
+    """An answer; `cut` leaves out so many bytes at the end of the body."""
 
-    body: Any
-    status: int = 200
-    headers: Mapping[str, str] = field(default_factory=dict)
-    cut: int = 0
-
-    def encoded(self) -> bytes:
-        return self.body if isinstance(self.body, bytes) else json.dumps(self.body).encode()
+    def __init__(self, body: Any, status: int = 200, headers: Mapping[str, str] | None = None, cut: int = 0) -> None:
+        whole = body if isinstance(body, bytes) else json.dumps(body).encode()
+        length = {"Content-Length": str(len(whole))}
+        super().__init__(whole[: len(whole) - cut], status, {**length, **(headers or {})})
 
 
 _MISSING: Final = Scripted({"error": "not found"}, 404)
@@ -39,7 +33,9 @@ class ScriptedSite:
     def put(self, path: str, *answers: Scripted) -> None:
         self.answers[path] = [*answers]
 
-    def next(self, path: str) -> Scripted:
+    def answer(self, path: str, headers: Mapping[str, str]) -> Scripted:
+        self.asked.append(path)
+        self.headers[path].append(headers)
         waiting = self.answers.get(path, [_MISSING])
         return waiting.pop(0) if len(waiting) > 1 else waiting[0]
 
@@ -48,21 +44,5 @@ class ScriptedSite:
 def scripted() -> Iterator[ScriptedSite]:
     """Serve such a site."""
     site = ScriptedSite()
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            site.asked.append(self.path)
-            site.headers[self.path].append(dict(self.headers))
-            answer = site.next(self.path)
-            body = answer.encoded()
-            self.send_response(answer.status)
-            for name, value in {"Content-Length": str(len(body)), **answer.headers}.items():
-                self.send_header(name, value)
-            self.end_headers()
-            self.wfile.write(body[: len(body) - answer.cut])
-
-        def log_message(self, *_: object) -> None: ...
-
-    with serving(Handler) as port:
-        site.url = f"http://127.0.0.1:{port}"
+    with answering(site.answer) as site.url:
         yield site

@@ -96,13 +96,6 @@ def test_a_walk_that_always_expires_ends_with_the_error(run: Program, site: Scri
     assert walked["waits"] == [0, 1000, 8000]
 
 
-def test_a_walk_that_gets_further_may_begin_again_as_often_as_it_expires(run: Program, site: ScriptedSite) -> None:
-    ids = [str(number) for number in range(9)]
-    site.put(FIRST_PAGE, *(page(one, cursor="1") for one in ids), page(*ids))
-    site.put(following("1"), EXPIRED)
-    assert run(WALK, url=site.url)["found"] == ids
-
-
 @pytest.mark.parametrize(
     ("second", "problem"), [(page("b", "a"), "lists a twice"), (page("b", cursor="1"), "leads to itself")]
 )
@@ -207,23 +200,6 @@ def test_what_sends_nothing_is_given_up_and_asked_again(run: Program, site: Scri
     assert (done["failed"]["message"], done["asked"]) == ("it did not fail", 2)
 
 
-def test_an_answer_that_is_too_long_is_not_read_to_its_end(run: Program) -> None:
-    script = """
-    const told = { pieces: 0, ended: false };
-    const endless = { pull: (into) => { told.pieces += 1; into.enqueue(new Uint8Array(1 << 22)); } };
-    const fetch = async (url, { signal }) => {
-      signal.addEventListener("abort", () => { told.ended = true; });
-      return new Response(new ReadableStream(endless));
-    };
-    const failed = await failure(new Client("http://site.example", { fetch, wait, retries: 0 }).build());
-    return { ...told, message: failed.message };
-    """
-    told = run(script)
-    assert "is longer than 16777216 bytes" in told["message"]
-    assert told["ended"]
-    assert 5 <= told["pieces"] <= 7, "of 4 MB"
-
-
 def test_a_signal_ends_requests_and_waits(run: Program, site: ScriptedSite) -> None:
     site.put(BUILD, Scripted({}, 503, {"Retry-After": "100"}))
     script = """
@@ -261,20 +237,6 @@ def test_what_has_not_changed_is_not_sent_again(run: Program, site: ScriptedSite
     site.put(BUILD, Scripted(AS_OF, headers={"ETag": '"one"'}))
     run(script, url=site.url, size=0)
     assert [asked.get("If-None-Match") for asked in site.headers[BUILD][2:]] == [None, None]
-
-
-def test_the_answers_that_were_used_last_are_kept(run: Program, site: ScriptedSite) -> None:
-    for name in "abc":
-        site.put(f"/v1/public/markets/{name}", Scripted({"market": {"id": name}}, headers={"ETag": f'"{name}"'}))
-    script = """
-    const site = new Client(given.url, { cacheSize: 2 });
-    for (const name of given.order) await site.market(name);
-    """
-    run(script, url=site.url, order="abacab")
-    conditional = {
-        name: ["If-None-Match" in asked for asked in site.headers[f"/v1/public/markets/{name}"]] for name in "abc"
-    }
-    assert conditional == {"a": [False, True, True], "b": [False, False], "c": [False]}
 
 
 def test_a_market_is_the_one_that_was_asked_for(run: Program, site: ScriptedSite) -> None:

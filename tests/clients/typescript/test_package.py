@@ -15,7 +15,7 @@ import pytest
 from generator import __version__
 from generator.api import contract
 from tests.clients.typescript.changing_site import MARKETS, ChangingSite, changing_site
-from tests.clients.typescript.programs import NAME, OPENAPI, PACKAGE, SOURCE, build, copy_source, deno, node
+from tests.clients.typescript.programs import NAME, PACKAGE, SOURCE, deno, node
 from tests.conftest import Shared
 from tests.support.programs import require
 from tests.support.project import ROOT
@@ -119,28 +119,6 @@ def test_it_has_the_version_and_license_of_the_program_and_no_dependencies() -> 
     assert PACKAGE["version"] == lock["version"] == lock["packages"][""]["version"] == __version__
     assert (SOURCE / "LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()
     assert {"dependencies", "peerDependencies", "optionalDependencies"} & PACKAGE.keys() == set()
-
-
-def test_it_has_at_most_650_lines_of_code() -> None:
-    """Without blank lines, comments and the types that are generated."""
-    sources = [path for path in (SOURCE / "src").glob("*.ts") if path.name != "api.ts"]
-    assert len(sources) == 8
-    lines = [line for path in sources for line in path.read_text("utf-8").splitlines()]
-    assert max(map(len, lines)) <= 120
-    assert (
-        300 < len([line for line in lines if line.strip() and not line.lstrip().startswith(("//", "/*", "*"))]) <= 650
-    )
-
-
-@pytest.mark.campaign(short=0)
-def test_it_does_not_compile_without_what_it_reads_of_the_contract(tmp_path: Path) -> None:
-    folder, document = copy_source(tmp_path), tmp_path / OPENAPI
-    text, names = document.read_text("utf-8"), ("nextCursor", "stepsUrl", "sha256", "PublicMarketSnapshot")
-    for name in names:
-        text = text.replace(name, f"{name}OrSo")
-    document.write_text(text, "utf-8")
-    said = build(folder)
-    assert [name for name in names if f"'{name}' does not exist" not in said] == []
 
 
 @pytest.mark.campaign(short=0)

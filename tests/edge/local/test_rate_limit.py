@@ -1,53 +1,16 @@
 """The rate limit of the local server."""
 
-import time
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from generator.api import contract, keys
 from generator.config import networks
-from generator.edge import responses
 from generator.edge.local import reader
 from generator.edge.local.reader import RequestCounter
 from tests.support.edges.in_process import Local
-from tests.support.edges.servers import Answer, connected
-from tests.support.edges.serving import MARKETS, served
-from tests.support.sites.builds import build_now, make_config
-from tests.support.waiting import wait_until
-
-
-@pytest.mark.campaign(short=0)
-def test_a_burst_is_refused_but_a_polite_client_is_not(folder: Path) -> None:
-    settings = {"rate_limit__requests": 20, "rate_limit__window": "1 s"}
-    build_now(make_config(folder, **settings))
-    options = [f"--set={name.replace('__', '.')}={value}" for name, value in settings.items()]
-    with served(folder, *options) as server, connected(server.port) as client:
-        for _ in range(3):  # a full window's worth at once, as often as the window allows
-            assert {client.send("GET", MARKETS).status for _ in range(20)} == {200}
-            time.sleep(1.05)
-        burst: list[Answer] = []
-
-        def takes_less_than_a_window() -> bool:
-            begun = time.monotonic()
-            burst[:] = [client.send(method, MARKETS) for method in ["GET"] * 30 + ["HEAD", "POST"]]
-            duration = time.monotonic() - begun
-            time.sleep(1.05 if duration > 1 else 0)
-            return duration < 1
-
-        wait_until(takes_less_than_a_window)
-        refused = [answer for answer in burst if answer.status == 429]
-        assert len(refused) >= 10
-        assert [answer.status for answer in burst[:20]] == [200] * 20
-        for answer in refused:
-            assert answer.body in (contract.encode(contract.FIXED_ERRORS[429]), b"")
-            assert answer.headers["retry-after"] == "1"
-            assert answer.headers["content-type"] == keys.CONTENT_TYPE
-            assert responses.COMMON.items() <= answer.headers.items()
-        assert client.send("GET", "/inspect/").status == 200
-        wait_until(lambda: client.send("GET", MARKETS).status == 200)
+from tests.support.sites.builds import make_config
 
 
 @given(st.integers(1, 6), st.lists(st.tuples(st.floats(0, 9), st.sampled_from("ab")), max_size=60))

@@ -1,25 +1,22 @@
 """What is published in the explorer: two lists of two or three markets, with pages for two limits, in both layouts."""
 
-import atexit
 import hashlib
-import shutil
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cache
-from pathlib import Path
 from typing import Any, Final
 
 from generator.api import keys
 from generator.config.settings import Config
 from generator.site.catalog import Catalog
+from generator.site.sessions import LastPublish
 from generator.tree import staging
 from generator.tree.files import MANIFEST, STATES
 from generator.tree.folder import locked
-from generator.tree.last_publish import LastPublish
 from generator.tree.manifest import Manifest
 from tests.publish.explorer.scheduler import LEASE_S, nobody
+from tests.publish.explorer.world import workplace
 from tests.publish.faults import sites
 from tests.support.faults import State
 from tests.support.sites.builds import files as files_of
@@ -74,14 +71,6 @@ class Built:
     files: Mapping[str, bytes]
     manifest: Manifest
     state: State
-
-
-@cache
-def workplace() -> Path:
-    """For the files of configuration; outputs are in memory."""
-    folder = Path(tempfile.mkdtemp(prefix="explorer-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return folder
 
 
 @cache

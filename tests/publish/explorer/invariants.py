@@ -16,8 +16,8 @@ from generator.tree import blocklist, manifest
 from generator.tree.generations import object_keys
 from tests.publish.explorer import downloads
 from tests.publish.explorer.contents import CONTENTS, LIMITS, LISTS, NEVER_PUBLISHED, SEARCHES, built
-from tests.publish.explorer.scenarios import Scenario
-from tests.publish.explorer.scheduler import Actor
+from tests.publish.explorer.scenarios import Scenario, lose_record
+from tests.publish.explorer.scheduler import Actor, Fault, Watcher
 from tests.publish.explorer.world import Op, World, label
 from tests.publish.faults import sites
 from tests.support.faults import GoneError, Seen, expected_keys
@@ -163,7 +163,7 @@ def untruths(site: Site, content: bytes, blocked_: frozenset[str] = frozenset())
     taken_down = built_.all_details(blocked_) - objects.keys()
     wrong = [
         key for key, digest in built_.objects.items()
-        if key not in taken_down and (key not in objects or _digest(key, objects) != digest)
+        if key not in taken_down and (key not in objects or manifest.digest(key, objects[key]) != digest)
     ]  # fmt: skip
     lost = [
         key for (name, _), entry in built_.generations().items() for key in object_keys(name, entry)
@@ -180,10 +180,6 @@ def untruths(site: Site, content: bytes, blocked_: frozenset[str] = frozenset())
 
 def kinds(found: Iterable[str]) -> list[str]:
     return sorted({label(key) for key in found})
-
-
-def _digest(key: str, objects: Mapping[str, bytes]) -> str:
-    return manifest.digest(key, objects[key])
 
 
 class Moment(NamedTuple):
@@ -235,7 +231,7 @@ def lasting(site: Site, held: Held) -> Held:
 
 
 @dataclass
-class Watch:
+class Watch(Watcher):
     """Checks one placement as it is played; `broken` are the violations so far."""
 
     scenario: Scenario
@@ -260,7 +256,7 @@ class Watch:
 
     def freeze(self) -> None:
         """From now on nothing else may become public if builds are on hold, and nobody releases them."""
-        if is_held(self.world) and not self.scenario.is_releasing:
+        if is_held(self.world) and all(role.command != "release" for role in self.scenario.roles):
             self.frozen = public(self.world.site())
 
     def begin(self) -> None:
@@ -286,6 +282,8 @@ class Watch:
         if op.place.startswith(f"{API_VERSION}/"):
             if actor.name.startswith("takedown") and Op("put", record.KEY) in actor.trace:
                 self.withdrawing.append(actor)
+            if has_lost_lease(actor):
+                self._say(f"{actor.name} goes on writing after its lease")
             self._check_readers()
         elif op.place == record.KEY:
             self._check_record()
@@ -325,7 +323,7 @@ class Watch:
         # Without a record, details are all that it can delete.
         blocked_ = blocked(self.world)
         is_private = not any(keys.detail(id_) in self.world.objects for id_ in blocked_)
-        return (0, 1) if self.scenario.lacks_record and is_private else (0,)
+        return (0, 1) if self.scenario.damage is lose_record and is_private else (0,)
 
     # Checks
 
@@ -377,6 +375,18 @@ class Watch:
         self.tell(f"BROKEN {sentence}")
         if sentence not in self.broken:
             self.broken.append(sentence)
+
+
+def has_lost_lease(actor: Actor) -> bool:
+    """Whether its lease expired before an earlier request, and it has neither read nor put the record since."""
+    if actor.strike is None or actor.strike.fault is not Fault.STALL:
+        return False
+    before, since = actor.trace[: actor.strike.at], actor.trace[actor.strike.at + 1 :]
+    return (
+        bool(since)
+        and Op("put", record.KEY) in before
+        and {Op("get", record.KEY), Op("put", record.KEY)}.isdisjoint(since)
+    )
 
 
 def blocked(world: World) -> frozenset[str]:
@@ -441,7 +451,7 @@ def still_gone(scenario: Scenario, world: World, gone: frozenset[int]) -> frozen
 
 def check_settled(world: World, layout: str, content: str, *, may_have_probes: bool) -> list[str]:
     """After a publish of the content that nobody disturbed: how the world differs from what a fresh publish leaves."""
-    made = built(layout, content, frozenset(blocked(world) & ids_of(layout, content)))
+    made = built(layout, content, blocked(world) & {market_id(number) for number in CONTENTS[content][0]})
     if record.KEY not in world.objects:
         return ["there is no record"]
     stored, found = stored_record(world), dict(world.site())
@@ -449,7 +459,10 @@ def check_settled(world: World, layout: str, content: str, *, may_have_probes: b
     if published.work or published.due or not published.built.complete:
         broken.append("the record is not settled")
     # A publish that withdraws markets changes the downloads of its folder, and a fresh build makes others.
-    differing = [key for key in made.manifest.objects if found.get(key) != made.files[key] and not _may_differ(key)]
+    differing = [
+        key for key in made.manifest.objects
+        if found.get(key) != made.files[key] and not (key == keys.BUILD or tells_of_earlier_builds(key))
+    ]  # fmt: skip
     broken += [f"{kind} is not as built" for kind in kinds(differing)]
     if _lists(published.built) != _lists(made.manifest):
         broken.append("the record has other lists")
@@ -463,14 +476,5 @@ def check_settled(world: World, layout: str, content: str, *, may_have_probes: b
     ]
 
 
-def _may_differ(key: str) -> bool:
-    return key == keys.BUILD or tells_of_earlier_builds(key)
-
-
 def _lists(built_: manifest.Manifest) -> dict[str, manifest.Current]:
     return {name: current for name, current in built_.current.items() if name not in keys.DOWNLOADS}
-
-
-@cache
-def ids_of(layout: str, content: str) -> frozenset[str]:
-    return frozenset(market_id(number) for number in CONTENTS[content][0])

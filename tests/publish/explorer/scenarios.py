@@ -32,8 +32,8 @@ from tests.publish.explorer.actors import (
     Role,
 )
 from tests.publish.explorer.contents import CONTENTS, EVERYTHING, LISTS, WHOLE
-from tests.publish.explorer.scheduler import Actor, Game
-from tests.publish.explorer.world import Op, World
+from tests.publish.explorer.scheduler import Game, Watcher
+from tests.publish.explorer.world import World
 from tests.support.stores.records import split
 
 #: Changes the world before the actors begin; gets the layout.
@@ -75,33 +75,11 @@ class Scenario:
         """The contents that may be published."""
         return frozenset(role.content for role in self._builders()) | {self.next}
 
-    @property
-    def is_releasing(self) -> bool:
-        """Whether an actor may end a hold."""
-        return any(role.command == "release" for role in self.roles)
-
-    @property
-    def lacks_record(self) -> bool:
-        """Whether it begins without a record, which a takedown needs to end well."""
-        return self.damage is _lose_record
-
     def _builders(self) -> list[Role]:
         return [FIRST, *(role for role in (*self.before, *self.roles) if role.builds)]
 
 
 FIRST: Final = Role("first", "publish", content="old")
-
-
-class _Nobody:
-    """Watches nothing."""
-
-    def wrote(self, actor: Actor, op: Op) -> None: ...
-
-    def landed(self) -> None: ...
-
-    def began(self, actor: Actor) -> None: ...
-
-    def ended(self, actor: Actor) -> None: ...
 
 
 @contextmanager
@@ -118,7 +96,7 @@ def made(scenario: Scenario, layout: str) -> World:
     for role in (FIRST, *scenario.before):
         actor = role.actor(layout, role.name)
         with recorded(layout):
-            Game(world, [actor], _Nobody()).play()
+            Game(world, [actor], Watcher()).play()
         assert actor.code == 0, actor.error
     world.folders.clear()
     if scenario.damage:
@@ -126,7 +104,7 @@ def made(scenario: Scenario, layout: str) -> World:
     return world
 
 
-def _lose_record(world: World, _: str) -> None:
+def lose_record(world: World, _: str) -> None:
     world.delete(record.KEY)
 
 
@@ -156,7 +134,7 @@ _ALL: Final = (
     Scenario("verify-publish", (VERIFY, OTHER), next="other", games=(("pages", 0),)),
     Scenario("move-takedown1", (MOVE, TAKEDOWNS[1])),
     Scenario("move-publish", (MOVE, OTHER), next="other"),
-    Scenario("no-record", (PUBLISH, TAKEDOWNS[1]), damage=_lose_record),
+    Scenario("no-record", (PUBLISH, TAKEDOWNS[1]), damage=lose_record),
     Scenario("no-first-page", (PUBLISH, TAKEDOWNS[1]), damage=_lose_first_page, games=(("pages", 1),)),
     Scenario("search-publish-takedown1", (PUBLISH, TAKEDOWNS[1]), games=(("searched", 0),)),
     Scenario("search-publish-other", (PUBLISH, OTHER), next="other", games=(("searched", 0),)),

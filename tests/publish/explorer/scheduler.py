@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Final, NamedTuple, Protocol
+from typing import Any, Final, NamedTuple
 
 from generator.errors import PublicMarketsError
 from generator.stores.store import ConditionFailedError, UnavailableError
@@ -83,8 +83,11 @@ class Actor:
     turn: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
 
 
-class Watcher(Protocol):
-    """Looks at the world after every write, when one arrives late, and when an actor begins and ends."""
+class Watcher:
+    """Looks at the world after every write, when one arrives late, and when an actor begins and ends.
+
+    This one sees nothing.
+    """
 
     def wrote(self, actor: Actor, op: Op) -> None:
         """An actor wrote."""

@@ -6,6 +6,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager, nullcontext
 from datetime import datetime
 from functools import lru_cache
@@ -38,25 +39,6 @@ _PACKAGES: Final = ("generator.publish", "generator.stores", "generator.cli", "g
 _MODULES: Final = (apply, audit, withdrawal, cli_build, cli_publish, cli_rebuild, cli_takedown)
 
 
-class _Done:
-    """A future that is over."""
-
-    def __init__(self, work: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
-        self._error: BaseException | None = None
-        try:
-            self._result = work(*arguments)
-        except BaseException as error:  # noqa: BLE001 - raised where the result is asked for
-            self._error = error
-
-    def result(self) -> Any:
-        if self._error:
-            raise self._error
-        return self._result
-
-    def cancel(self) -> bool:
-        return False
-
-
 class InlineExecutor:
     """Does in one thread, in order, what a pool does in several."""
 
@@ -69,8 +51,13 @@ class InlineExecutor:
     def __exit__(self, *_: object) -> None:
         pass
 
-    def submit(self, work: Callable[..., Any], *arguments: Any) -> _Done:
-        return _Done(work, arguments)
+    def submit(self, work: Callable[..., Any], *arguments: Any) -> Future[Any]:
+        done = Future[Any]()
+        try:
+            done.set_result(work(*arguments))
+        except BaseException as error:  # noqa: BLE001 - raised where the result is asked for
+            done.set_exception(error)
+        return done
 
 
 @contextmanager

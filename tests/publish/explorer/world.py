@@ -4,7 +4,7 @@ import atexit
 import hashlib
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -24,7 +24,7 @@ from generator.tree import manifest_file
 from generator.tree.files import MANIFEST, STATES
 from generator.tree.folder import Output
 from generator.tree.generation import PageFolder
-from generator.tree.generations import chunk_keys
+from generator.tree.generations import Generations, chunk_keys
 from generator.tree.manifest import Manifest
 from tests.support.sites.builds import AS_OF
 
@@ -184,9 +184,9 @@ class BucketStore:
             before_each()
             self._gate(Op("delete", key), methodcaller("delete", key))
 
-    def list(self, prefix: str) -> Iterator[Listed]:
+    def list(self, prefix: str, after: str = "") -> Iterator[Listed]:
         objects: dict[str, bytes] = self._gate(Op("list", prefix), lambda world: dict(world.objects))
-        found = sorted(item for item in objects.items() if item[0].startswith(prefix))
+        found = sorted(item for item in objects.items() if item[0].startswith(prefix) and item[0] > after)
         return (Listed(key, len(body), etag_of(body)) for key, body in found)
 
     def keys(self, prefix: str) -> Iterator[str]:
@@ -268,7 +268,7 @@ class Folder(Output):
         return nullcontext(_Durable())
 
     def scratch(self, name: str = "scratch") -> Path:
-        return _place_of_drafts() / name
+        return workplace() / name
 
     def stage_file(self, path: Path, key: str) -> bool:
         body = path.read_bytes()
@@ -296,14 +296,13 @@ class Folder(Output):
         self.files[name] = content
 
     def strangers(self, known: Manifest) -> set[str]:
-        return {self._key(path) for path in self.unknown(known)}
+        return {self._key(path) for path in self.unknown(known.objects, known.generations())}
 
-    def unknown(self, known: Manifest) -> Iterator[Path]:
-        generations = known.generations()
-        prefixes = tuple(f"{keys.generation_prefix(*pair)}/" for pair in generations)
-        named = known.objects.keys() | chunk_keys(generations)
+    def unknown(self, objects: Container[str], known: Generations) -> Iterator[Path]:
+        prefixes = tuple(f"{keys.generation_prefix(*pair)}/" for pair in known)
+        chunks = chunk_keys(known)
         below = [key for key in self.files if key.startswith(f"{API_VERSION}/")]
-        return (self.path(key) for key in below if key not in named and not key.startswith(prefixes))
+        return (self.path(key) for key in below if not (key in objects or key in chunks or key.startswith(prefixes)))
 
     def discard(self, path: Path) -> None:
         place = self._key(path)
@@ -315,8 +314,8 @@ class Folder(Output):
 
 
 @cache
-def _place_of_drafts() -> Path:
-    """Drafts of downloads are real files."""
+def workplace() -> Path:
+    """For what are real files: drafts of downloads, and configuration."""
     folder = Path(tempfile.mkdtemp(prefix="explorer-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder

@@ -4,8 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from generator.tree import in_turn
-from tests.support.stores.places import use_credentials
+from generator.tree import run_lock
 from tests.support.stores.records import split
 
 
@@ -20,11 +19,6 @@ def is_split(request: pytest.FixtureRequest) -> Iterator[bool]:
 
 
 @pytest.fixture(autouse=True)
-def _credentials(monkeypatch: pytest.MonkeyPatch) -> None:
-    use_credentials(monkeypatch)
-
-
-@pytest.fixture(autouse=True)
 def _few_limits(few_limits: None) -> None:
     """Sites of these tests have pages for five limits; deleting those of a hundred would be most of each round."""
 
@@ -32,4 +26,4 @@ def _few_limits(few_limits: None) -> None:
 @pytest.fixture(autouse=True)
 def _soon_tries_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """A takedown that waits for a publisher looks for its end more often."""
-    monkeypatch.setattr(in_turn, "_RETRY_S", 0.02)
+    monkeypatch.setattr(run_lock, "_RETRY_S", 0.02)

@@ -1,21 +1,18 @@
 """Shared by the fault tests of publishing: a bucket, publishers, readers, and the invariants."""
-# ruff: noqa: S311 - nothing here is secret, and every run must make the same choices
 
-import random
 import shutil
-import threading
-import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Final
 
 import pytest
 
 from generator.api import keys
 from generator.api.contract import API_VERSION
 from generator.config.settings import Config
+from generator.errors import PublicMarketsError
 from generator.progress import SILENT
 from generator.publish import takedown
 from generator.publish.apply import Tally
@@ -27,26 +24,24 @@ from generator.search.buckets import KEY_LENGTH
 from generator.source.address import shape
 from generator.stores.factory import open_store
 from generator.stores.store import Store
-from generator.tree import manifest, pages
+from generator.tree import pages
 from generator.tree.blocklist import BlockedList
 from generator.tree.files import MANIFEST
 from generator.tree.folder import locked
 from generator.tree.generations import object_keys
-from generator.tree.in_turn import Notify
-from generator.tree.manifest import Manifest
+from generator.tree.run_lock import Notify
 from tests.publish.explorer import downloads
 from tests.publish.faults import sites as publish_sites
 from tests.publish.faults.sites import LISTS, SiteContent
 from tests.support import commands
-from tests.support.faults import GoneError, State, expected_keys, fast_folder
+from tests.support.faults import State, expected_keys, fast_folder
 from tests.support.readers.remembered import RememberingReader
 from tests.support.sites.builds import NOW, make_config, text_of
 from tests.support.sites.rows import market_id
 from tests.support.stores.places import use_credentials
 from tests.support.stores.records import named_states, state_keys, whole
-from tests.support.stores.s3.bucket import Bucket, Conditions, RefusedError
+from tests.support.stores.s3.bucket import Bucket, RefusedError
 from tests.support.stores.s3.server import S3Server
-from tests.support.waiting import wait_until
 
 PREFIX: Final = "api/"
 LIFETIME_S: Final = 24 * 3600
@@ -76,9 +71,6 @@ class Scene:
         self.folder = folder
         self.server = server
         self.reader = RememberingReader(self.read)
-        self.lock = threading.Lock()
-        #: How often the whole bucket was replaced.
-        self.resets = 0
         self._stores: dict[Path, Store] = {}
         #: The layout of each machine that does not use the default.
         self.layouts: dict[str, str] = {}
@@ -158,29 +150,23 @@ class Scene:
         """Replace the whole content with these objects."""
         bucket = Bucket(self.server.behaviour, self.server.clock)
         for key, found in objects.items():
-            bucket.put(PREFIX + key, found.body, found.headers, Conditions())
-        with self.lock:
-            self.server.bucket = bucket
-            self.resets += 1
+            bucket.put(PREFIX + key, found.body, found.headers)
+        self.server.bucket = bucket
         self._followers.clear()
         self._follow({key: found.body for key, found in objects.items()})
 
     def check_followers(self) -> None:
         """The steps of the change feed lead everybody who has read it to what it says now."""
         bodies = {key: found.body for key, found in self.objects().items()}
-        with self.lock:
-            followers = [*self._followers]
-        for serial, session, had in followers:
+        for serial, session, had in self._followers:
             if downloads.is_in_session(bodies, session):
                 assert not downloads.leads_astray(bodies, serial, had), "the change feed leads to another state"
         self._follow(bodies)
 
     def _follow(self, bodies: Mapping[str, bytes]) -> None:
-        begun = {
+        self._followers |= {
             (serial, session, had) for (name, serial, session), had in downloads.begun(bodies) if name == keys.CHANGES
         }
-        with self.lock:
-            self._followers |= begun
 
     def pass_time(self, seconds: float) -> None:
         """Move the store's clock."""
@@ -192,6 +178,15 @@ def scene(tmp_path: Path, s3: S3Server, monkeypatch: pytest.MonkeyPatch) -> Iter
     use_credentials(monkeypatch)
     with fast_folder(tmp_path) as folder:
         yield Scene(folder, s3)
+
+
+def code_of(run: Callable[[], object]) -> int:
+    """The exit code that the command would have."""
+    try:
+        run()
+    except PublicMarketsError as error:
+        return error.exit_code
+    return 0
 
 
 def publish_site(site: SiteContent, store: Store, lifted: LiftedGuards = LIFTED, **options: bool) -> Outcome:
@@ -243,23 +238,14 @@ def check_whole(objects: Objects, site: SiteContent) -> None:
         assert key in objects, f"{key} is missing"
         assert objects[key].body == site.files[key], f"{key} is stale"
         assert published.etags[key] == objects[key].etag, f"{key} has another ETag than recorded"
-    for key in expected_keys(published.built.model_copy(update={"retired": whole_retired(published.built)})):
+    retired = tuple(entry for entry in published.built.retired if not entry.partial)
+    for key in expected_keys(published.built.model_copy(update={"retired": retired})):
         assert key in objects, f"{key} is missing"
-    check_headers(objects)
     if keys.head(keys.DUMPS) in site.manifest.objects:
         check_downloads(objects, site.state)
     left = state_keys(objects) - named_states({key: found.body for key, found in objects.items()})
     # What a publisher that was cut short put late is looked for in the next runs.
     assert published.doubted_until or not left, f"states were left: {sorted(left)}"
-
-
-def whole_retired(built: Manifest) -> tuple[manifest.Retired, ...]:
-    return tuple(entry for entry in built.retired if not entry.partial)
-
-
-def stored_headers(key: str) -> dict[str, str]:
-    """What a scene's publishers put: no CDN is configured."""
-    return keys.headers(key, keys.UNPURGED_IMMUTABLE)
 
 
 def check_downloads(objects: Objects, *states: State) -> None:
@@ -268,19 +254,6 @@ def check_downloads(objects: Objects, *states: State) -> None:
     assert not [*downloads.faults(bodies)]
     assert keys.head(keys.CHANGES) in bodies
     assert downloads.markets(bodies) in [(*sorted(state["all/popular"]),) for state in states]
-
-
-def check_headers(objects: Objects) -> None:
-    for key, found in objects.items():
-        wanted = _lower_case_headers(key)
-        if not found.headers.items() >= wanted.items():
-            headers = {name.lower(): value for name, value in found.headers.items()}
-            assert headers.items() >= wanted.items(), f"{key} has the headers {headers}"
-
-
-@lru_cache(maxsize=20_000)
-def _lower_case_headers(key: str) -> Mapping[str, str]:
-    return {name.lower(): value for name, value in stored_headers(key).items()}
 
 
 def check_hidden(objects: Objects, *numbers: int) -> None:
@@ -305,78 +278,3 @@ def check_lists(scene: Scene, *states: State, with_searches: bool = True) -> Non
     if scene.has_downloads:
         check_downloads(scene.objects(), *states)
         scene.check_followers()
-
-
-# ── readers ───────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-class Walkers:
-    """A thread that walks the lists during the test; every walk must show a single state."""
-
-    def __init__(self, scene: Scene, *states: State) -> None:
-        self.exact = 0
-        self.gone = 0
-        self._is_withdrawing = False
-        self._withdrawals = 0
-        self._scene = scene
-        self._random = random.Random(1)
-        self._possible: dict[str, list[list[Any]]] = {name: [] for name in scene.lists}
-        self._is_over = threading.Event()
-        self._broken: list[BaseException] = []
-        self._thread = threading.Thread(target=self._run, name="walkers", daemon=True)
-        self.expect(*states)
-
-    def expect(self, *states: State) -> None:
-        """Accept these states, too; call this before they become visible."""
-        for state in states:
-            for name in self._possible:
-                self._possible[name].append([*state[name]])
-
-    def withdraw(self, *, is_withdrawing: bool) -> None:
-        """Declare that withdrawals, which end walks, begin or are over."""
-        self._withdrawals += is_withdrawing and not self._is_withdrawing
-        self._is_withdrawing = is_withdrawing
-
-    def await_exact(self, walks: int) -> None:
-        """Wait until more walks than these were exact."""
-        wait_until(lambda: self.exact > walks or bool(self._broken))
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        self._is_over.set()
-        self._thread.join()
-        if kind is None and self._broken:
-            raise self._broken[0]
-
-    def _run(self) -> None:
-        try:
-            while not self._is_over.is_set():
-                self._walk(self._random.choice(self._scene.lists), self._random.choice(publish_sites.LIMITS))
-        except BaseException as broken:  # noqa: BLE001 - raised again in the thread of the test
-            self._broken.append(broken)
-
-    def _walk(self, name: str, limit: int) -> None:
-        resets, at, seen = self._scene.resets, None, []
-        is_withdrawing, withdrawals = self._is_withdrawing, self._withdrawals
-        while True:
-            with self._scene.lock:
-                if resets != self._scene.resets:
-                    return
-                try:
-                    items, at_next = self._scene.reader.page(name, limit, at)
-                except GoneError:
-                    if at is not None:
-                        is_excused = is_withdrawing or withdrawals != self._withdrawals
-                        assert is_excused, f"a walk of {name} by {limit} was interrupted"
-                        self.gone += 1
-                    return
-            seen += items
-            at = at_next
-            if at is None:
-                break
-            time.sleep(0.002)  # or this thread would take the time of those that it watches
-        assert seen in self._possible[name], f"a walk of {name} by {limit} was torn"
-        self.exact += 1

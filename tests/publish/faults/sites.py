@@ -3,17 +3,17 @@
 They are made with a build's own functions, folder and manifest; publishing one takes milliseconds.
 """
 
-import json
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
 
 from generator import __version__
-from generator.api import keys
+from generator.api import contract, keys
 from generator.api.contract import SORTS
+from generator.api.forms import instant
 from generator.builder.collector import Collector
 from generator.config.settings import Config
 from generator.downloads import periods
@@ -22,9 +22,9 @@ from generator.markets import detail
 from generator.markets.market import Market
 from generator.markets.slugs import SiteKeys
 from generator.progress import SILENT
-from generator.site import families, history_state
-from generator.site.catalog import Catalog, Naming
-from generator.site.make import Details, Maker, Outline
+from generator.site import download_files, families
+from generator.site.catalog import Catalog, Details, Naming
+from generator.site.make import Maker
 from generator.source.address import shape
 from generator.tree import staging
 from generator.tree.folder import Output, locked
@@ -57,14 +57,12 @@ MARKETS: Final[Mapping[int, Mapping[str, Any]]] = {
 }
 #: What details say besides: of each market, and beside it.
 _MORE: Final = '"poolYes":50.0,"poolNo":50.0,"tradingPauseReason":null,"fxFamilyMember":null'
-_FILL: Final = (
-    b'{"id":"00000001-0000-4000-9000-000000000000","amount":10.0,"shares":20.0,"price":0.5,'
-    b'"timestamp":"2026-01-15T00:00:00.000Z"}'
-)
-_BESIDE: Final = (
-    b',"orderBook":{"bids":[],"asks":[]},"recentFills":[%b],'
-    b'"probHistory":[{"timestamp":"2026-01-01T00:00:00.000Z","prob":0.5}]}' % _FILL
-)
+_FILL: Final = {
+    "id": "00000001-0000-4000-9000-000000000000", "amount": 10.0, "shares": 20.0, "price": 0.5,
+    "timestamp": "2026-01-15T00:00:00.000Z",
+}  # fmt: skip
+_HISTORY: Final = [{"timestamp": "2026-01-01T00:00:00.000Z", "prob": 0.5}]
+_BESIDE: Final = {"orderBook": {"bids": [], "asks": []}, "recentFills": [_FILL], "probHistory": _HISTORY}
 
 
 def markets(**changes: Mapping[str, Any] | None) -> dict[int, Mapping[str, Any]]:
@@ -118,7 +116,7 @@ def catalog_of(shown: Mapping[int, Mapping[str, Any]], minute: int, search_texts
             public_market(number, search_texts=search_texts, **{"description": secret(number), **columns})
             for number, columns in shown.items()
         ),
-        as_of=contract_time(AS_OF + timedelta(minutes=minute)),
+        as_of=instant(AS_OF + timedelta(minutes=minute)),
         hidden=0,
         # Every other one has a key, which the record keeps.
         naming=Naming(site_keys=SiteKeys({market_id(number): site_key(number) for number in shown if number % 2}, {})),
@@ -135,10 +133,6 @@ def secret(number: int) -> str:
     return f"kw0{number:02}secret"
 
 
-def contract_time(moment: datetime) -> str:
-    return moment.strftime("%Y-%m-%dT%H:%M:%S.000Z")
-
-
 def without(state: State, *numbers: int) -> State:
     """The state after a takedown."""
     ids = {market_id(number) for number in numbers}
@@ -153,22 +147,19 @@ def rendered(folder: Output, catalog: Catalog, config: Config, names: tuple[str,
     changed = [*filter(None, map(keys.market_id, staged.changed))]
     lines = {market.id: detail.market_object(_detail(market)) for market in catalog.markets}
     maker = Maker(folder, folder.manifest(), config, SILENT, names=names)
-    outline, base = Outline.of(catalog, config), _base(catalog, config)
     details = Details(staged, changed, lines.__getitem__, histories=_histories(folder, catalog, config))
-    return maker.make(outline, details, families.of_settings(config), base).rendered
+    return maker.make(catalog, details, families.of_settings(config), _base(catalog, config)).rendered
 
 
 def _histories(folder: Output, catalog: Catalog, config: Config) -> NewHistories | None:
     """The histories of all details, if it is their turn."""
-    state = history_state.found_in(folder)
+    state = download_files.found_in(folder, folder.read)
     if not config.has_parquet or (state and not periods.is_due(state.as_of, catalog.as_of)):
         return None
     collector = Collector(LastHistories(state.markets, state.as_of) if state else LastHistories(), catalog.as_of)
     for market in catalog.markets:
-        shown = json.loads(_detail(market))
-        collector.points([(point["timestamp"], point["prob"]) for point in shown["probHistory"]])
-        fills = ("timestamp", "id", "amount", "shares", "price")
-        collector.fills([tuple(fill[name] for name in fills) for fill in shown["recentFills"]])
+        collector.points([(point["timestamp"], point["prob"]) for point in _HISTORY])
+        collector.fills([tuple(_FILL[name] for name in ("timestamp", "id", "amount", "shares", "price"))])
         collector.finish(market)
     found, spool = collector.close()
     path = folder.scratch(f"histories-{secrets.token_hex(8)}")
@@ -180,7 +171,7 @@ def _histories(folder: Output, catalog: Catalog, config: Config) -> NewHistories
 def _detail(market: Market) -> bytes:
     """The body of a detail that has a description, a fill and a point of history."""
     more = f',"description":"{secret(int(market.id[:8], 16))}",{_MORE}}}'
-    return b'{"market":%b%b%b' % (market.body[:-1], more.encode(), _BESIDE)
+    return b'{"market":%b%b,%b' % (market.body[:-1], more.encode(), contract.encode(_BESIDE)[1:])
 
 
 def _base(catalog: Catalog, config: Config) -> Manifest:

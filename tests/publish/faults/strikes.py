@@ -4,8 +4,8 @@ import os
 import signal
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -16,11 +16,10 @@ from generator.api.contract import API_VERSION
 from generator.publish import record
 from generator.site.families import rank
 from generator.stores.s3 import Bucket as BucketStore
-from generator.stores.store import BeforeEach, Condition, ConditionFailedError, Store, nothing
+from generator.stores.store import BeforeEach, Condition, Store, nothing
 from generator.tree.blocklist import KEY
 from generator.tree.files import STATES
 from tests.publish.faults.scene import PREFIX, Scene
-from tests.support.faults import Fault as FileFault
 from tests.support.faults import Runner
 from tests.support.stores import records
 from tests.support.stores.s3.behaviour import DROPPED, Fault
@@ -53,10 +52,7 @@ ANY: Final = "any"
 
 @dataclass(frozen=True)
 class Strike:
-    """The request to interrupt: before it takes effect, or after that but before the response.
-
-    `label` may also be the key of an object, for the first put of it.
-    """
+    """The request to interrupt: before it takes effect, or after that but before the response."""
 
     label: str
     number: int
@@ -87,14 +83,12 @@ class Watch:
             if (
                 strike is None
                 or self._chosen
-                or not (self._is_counted(strike, texts) or _is_put_of(strike.label, request))
+                or strike.label not in texts
+                or self.counts[strike.label] != strike.number
             ):
                 return None
             self._chosen = request
         return None if strike.after else self._strike
-
-    def _is_counted(self, strike: Strike, texts: tuple[str, ...]) -> bool:
-        return strike.label in texts and self.counts[strike.label] == strike.number
 
     @prompt
     def after(self, request: Request, _: Answer) -> Callable[[], object] | None:
@@ -115,53 +109,23 @@ class Watch:
             server.before = server.after = None
 
 
-def _is_put_of(key: str, request: Request) -> bool:
-    return request.operation == "PutObject" and request.key == f"{PREFIX}{key}"
-
-
-def places(counts: Mapping[str, int], few: int = 4) -> list[Strike]:
-    """Where to interrupt a publisher that made these requests: at each, or at a few of many alike.
-
-    The first of a kind before it takes effect and after that, the others in turn.
-    """
-    return [
-        Strike(text, number, after)
-        for text, count in counts.items()
-        if text != ANY
-        for number in sorted({*range(1, count + 1)} if count <= few else {1, count // 2, count})
-        for after in ((False,) if text == ANONYMOUS else (False, True) if number == 1 else (number % 2 == 0,))
-    ]
-
-
 class DiedError(BaseException):
     """Simulates the end of a process: nothing catches it."""
 
 
 class DiesAfter:
-    """A store that ends the process after a number of writes; it makes one request at a time.
-
-    If the last request was a put, it is under way: it takes effect when it is told to `arrive`.
-    """
+    """A store that ends the process after a number of writes; it makes one request at a time."""
 
     parallel: Final = 1
 
     def __init__(self, store: Store, writes: int) -> None:
         self._store = store
         self._left = writes
-        self._in_flight: tuple[str, bytes, Condition] | None = None
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)
 
-    def arrive(self) -> None:
-        """Let the put take effect that was under way when the process ended."""
-        if self._in_flight:
-            with suppress(ConditionFailedError):
-                self._store.put(*self._in_flight)
-
     def put(self, key: str, body: bytes, condition: Condition) -> str:
-        if self._left == 0:
-            self._in_flight = key, body, condition
         self._count()
         return self._store.put(key, body, condition)
 
@@ -187,7 +151,6 @@ class Victims:
         self._scene = scene
         splits = [records.__name__] if records.are_split() else []
         self._runner = Runner(scene.folder / "victim.log", "tests.publish.faults.strikes", each=splits)
-        self.kills = 0
 
     def close(self) -> None:
         self._runner.close()
@@ -195,26 +158,9 @@ class Victims:
     def run(self, arguments: list[str]) -> Counter[str]:
         """Run a command to completion; returns its requests by label."""
         with Watch(None).over(self._scene.server) as watch:
-            self.finish(arguments)
+            self._runner.begin(arguments)
+            assert self._runner.end() == 0, self._runner.log()
         return watch.counts
-
-    def finish(self, arguments: list[str]) -> Counter[str]:
-        """Run a command to completion; returns its file calls by label."""
-        code, output = self.end(arguments)
-        assert code == 0, output
-        return self._runner.calls
-
-    def end(self, arguments: list[str]) -> tuple[int, str]:
-        """Run a command that may fail; returns its exit code and output."""
-        self._runner.begin(arguments)
-        return self._runner.end(), self._runner.log()
-
-    def fail(self, arguments: list[str], fault: FileFault) -> None:
-        """Run a command that is killed at a file call, if it gets there: threads vary in their calls."""
-        self._runner.begin(arguments, fault)
-        code = self._runner.end()
-        assert code in (0, -signal.SIGKILL), self._runner.log()
-        self.kills += code != 0
 
     def kill(self, arguments: list[str], strike: Strike) -> bool:
         """Run a command until it is killed; returns whether it was."""
@@ -230,7 +176,6 @@ class Victims:
             has_started.set()
             code = self._runner.end()
         assert code == (-signal.SIGKILL if watch.has_struck else 0), f"{strike}: {code}: {self._runner.log()}"
-        self.kills += watch.has_struck
         return watch.has_struck
 
     @contextmanager

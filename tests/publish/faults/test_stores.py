@@ -1,9 +1,6 @@
 """Stores and records that were altered, damaged, foreign, out of date or full; and other servers."""
 
-import os
-import subprocess
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from itertools import groupby
 from pathlib import Path
@@ -13,10 +10,9 @@ import pytest
 
 from generator.api import keys
 from generator.config.settings import Config
-from generator.errors import PublicMarketsError, StoreError
+from generator.errors import StoreError
 from generator.progress import SILENT
 from generator.publish import record, takedown
-from generator.publish.guards import LiftedGuards
 from generator.publish.lease import Target
 from generator.stores.directory import Directory
 from generator.stores.factory import open_store
@@ -34,10 +30,8 @@ from tests.publish.faults.scene import (
     check_whole,
     publish_site,
     record_of,
-    stored_headers,
 )
 from tests.publish.faults.sites import LISTS, SiteContent, make, markets, without
-from tests.support.campaigns import rounds
 from tests.support.faults import Reader
 from tests.support.sites.builds import NOW, make_config
 from tests.support.sites.rows import market_id
@@ -78,17 +72,6 @@ def test_altered_objects_are_found_and_repaired(scene: Scene, published: SiteCon
     assert len(altered) > 10
 
 
-def test_altered_objects_are_replaced_by_the_next_change_too(scene: Scene, published: SiteContent) -> None:
-    objects = dict(scene.objects())
-    for key in published.manifest.objects:
-        objects[key] = Found(b"{}", "", objects[key].headers)
-    scene.reset(objects)
-    new = scene.site("c", 2, m1={"question": "New?"})
-    scene.publish(new)
-    check_whole(scene.objects(), new)
-    check_lists(scene, new.state)
-
-
 # ── records ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -101,15 +84,6 @@ def test_an_outdated_record_is_repaired_by_verify(scene: Scene) -> None:
     scene.publish(second, is_verifying=True)
     check_whole(scene.objects(), second)
     check_hidden(scene.objects(), 3)
-
-
-def test_an_empty_site_is_published_with_the_option(scene: Scene, published: SiteContent) -> None:
-    empty = make(scene.config("d"), {}, 2)
-    scene.publish(empty, lifted=LiftedGuards(shrink=True))
-    check_whole(scene.objects(), empty)
-    check_hidden(scene.objects(), *range(1, 10))
-    scene.publish(published)
-    check_whole(scene.objects(), published)
 
 
 # ── clocks ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -143,76 +117,16 @@ def retired(scene: Scene) -> int:
     return len(published.built.retired)
 
 
-# ── full disk ─────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-@contextmanager
-def small_disk(folder: Path, kilobytes: int) -> Iterator[Path]:
-    """A separate file system of the given size."""
-    folder.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", f"size={kilobytes}k", "tmpfs", str(folder)]
-    if os.geteuid() != 0 or subprocess.run(mount, check=False, capture_output=True).returncode:
-        pytest.skip("only root can make a small file system")
-    try:
-        yield folder
-    finally:
-        subprocess.run(["umount", "-l", str(folder)], check=True)
-
-
-@pytest.mark.campaign
-@pytest.mark.usefixtures("few_limits")
-def test_a_full_disk_leaves_the_published_site_intact(scene: Scene, tmp_path: Path) -> None:
-    old = scene.site("a", 0)
-    new = scene.site("b", 1, **{f"m{number}": {"question": "長" * 1_500 + "?"} for number in (1, 2, 3)})
-    refusals = []
-    with small_disk(tmp_path / "disk", 1_200) as disk:
-        store = NotedDirectory(disk / "site")
-        reader = Reader.of_folder(disk / "site")
-        publish_site(old, store)
-        for kept in range(0, 160, rounds(40, 10)):  # fills up later and later
-            filler = disk / "filler"
-            filler.write_bytes(b"0" * max(0, free(disk) - kept * 1024))
-            refusals.append(refusal_of(store, new))
-            store.ahead += timedelta(seconds=LEASE_S + 2)
-            reader.check(old.state, new.state, lists=LISTS)
-            filler.unlink()
-        publish_site(new, store)
-        check_whole(objects_of(store), new)
-        reader.check(new.state, lists=LISTS)
-    full = [refusal for refusal in refusals if refusal]
-    assert len(full) > rounds(0, 5)
-    assert all("no space left on device; free some space" in refusal for refusal in full), full
-
-
-def refusal_of(store: Store, site: SiteContent) -> str:
-    """What a publish says that the store refuses; nothing if it does not."""
-    try:
-        publish_site(site, store)
-    except PublicMarketsError as error:
-        return str(error)
-    return ""
-
-
-def free(disk: Path) -> int:
-    room = os.statvfs(disk)
-    return room.f_bavail * room.f_bsize
-
-
 # ── other servers ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def objects_of(store: Store) -> dict[str, Found]:
-    """Every object of any store; the headers are assumed."""
+    """Every object of any store, without its headers."""
     found = {}
-    for listed in [
-        *store.list("v1/"),
-        *store.list("manifest.json"),
-        *store.list("state/"),
-        *store.list("blocked.json"),
-    ]:
+    for listed in store.list(""):
         stored = store.get(listed.key)
         assert stored
-        found[listed.key] = Found(stored.body, stored.etag, stored_headers(listed.key))
+        found[listed.key] = Found(stored.body, stored.etag, {})
     return found
 
 

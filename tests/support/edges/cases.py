@@ -37,15 +37,6 @@ _OF_ROUTER: Final = Path(__file__).with_name("requests")
 #: An index and two chunks.
 MOST_READS: Final = 3
 
-#: Rules of a search, which every harness of searches must show, whatever it runs; test_rules.py has more of them.
-CHANGED_SEARCH_RULES: Final = (
-    ("point >= 65 && point <= 90 ? point + 32 : point", "point"),
-    ("digit & bits[i]", "digit"),
-    ("((states >> state) & 1) === 0", "false"),
-    ("if (asked.category !== '') words.push", "if (false) words.push"),
-    ("taken.length < search.asked.limit", "taken.length <= search.asked.limit"),
-)
-
 
 @dataclass(frozen=True)
 class Case:

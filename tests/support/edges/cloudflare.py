@@ -17,7 +17,6 @@ from urllib.parse import quote
 from generator.api import contract, keys
 from generator.config.settings import Config
 from generator.edge import cloudflare, deployment
-from tests.support.edges import cases as cases_
 from tests.support.edges.cases import Case, faults
 from tests.support.edges.engines import in_quickjs
 from tests.support.edges.servers import Answer, Client
@@ -26,6 +25,8 @@ from tests.support.project import ROOT
 from tests.support.waiting import PATIENCE_S
 
 NODE_FOLDER: Final = ROOT / "tests" / "node"
+#: Of the table's methods, those that workerd refuses without asking a Worker.
+UNKNOWN_METHODS: Final = frozenset(["CONNECT", "FOO", "get", "Get", "GETT", "BREW", "__proto__", "constructor"])
 _PROGRAM: Final = NODE_FOLDER / "cloudflare.mjs"
 
 
@@ -170,7 +171,3 @@ def _as_found(case: Case, result: Any) -> Case:
     error = contract.ErrorResponse.model_validate_json(result["body"] or '{"error":""}')
     named = faults(error, case.variant, can_search=case.can_search)
     return replace(case, status=result["status"], statuses=frozenset([result["status"]]), key=None, invalid=named)
-
-
-def mismatches(site: RunningWorker, cases: Sequence[Case], output: Path) -> list[str]:
-    return cases_.mismatches(cases, (site.ask(case.target, case.method) for case in cases), output)

@@ -7,6 +7,7 @@ policy, as none is documented for answers that a function makes: they must be ri
 
 import hashlib
 import json
+import os
 import re
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -19,12 +20,11 @@ from generator.api import keys
 from generator.config.downloads import Dumps
 from generator.config.settings import Config, Publish
 from generator.edge import cloudfront, deployment
-from tests.support.edges import kept_node
 from tests.support.edges.cases import Case
+from tests.support.edges.cloudflare import NODE_FOLDER
 from tests.support.edges.servers import Answer
 from tests.support.programs import require
 from tests.support.sites.builds import files
-from tests.support.stores.s3.bucket import Conditions
 from tests.support.stores.s3.server import S3Server
 from tests.support.waiting import PATIENCE_S
 
@@ -71,7 +71,7 @@ fs.writeFileSync(%s, JSON.stringify(tasks.map(function (task) {
 _RUN_LAMBDA: Final = """
 const fs = require('fs');
 const tasks = JSON.parse(fs.readFileSync(%s, 'utf8'));
-module.exports = (async function () {
+(async function () {
   const results = [];
   // Few at a time: among all of them, one would wait for S3 longer than the function does.
   for (let at = 0; at < tasks.length; at += 8) {
@@ -181,19 +181,17 @@ class CloudFront:
         given.write_text(json.dumps(tasks), "utf-8")
         file.write_text(code + runner % (json.dumps(str(given)), json.dumps(str(returned))), "utf-8")
         returned.unlink(missing_ok=True)
-        if program == "node":
-            error = kept_node.run(path, file, self._environment())
-        else:
-            done = subprocess.run([path, file], capture_output=True, text=True, check=False, timeout=2 * PATIENCE_S)
-            error = f"{done.stdout[-2000:]}{done.stderr[-2000:]}" if done.returncode else None
-        if error:
-            raise RefusedError(f"{program}: {error}")
+        command, environ = [path, file], self._environment()
+        done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False, timeout=2 * PATIENCE_S)
+        if done.returncode:
+            raise RefusedError(f"{program}: {done.stdout[-2000:]}{done.stderr[-2000:]}")
         results: list[Event] = json.loads(returned.read_text("utf-8"))
         return results
 
     def _environment(self) -> Mapping[str, str]:
         """The environment in Lambda: credentials; here with another S3."""
-        return {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_ENDPOINT_URL_S3": self.store}
+        own = {"AWS_ACCESS_KEY_ID": "test", "AWS_SECRET_ACCESS_KEY": "test", "AWS_ENDPOINT_URL_S3": self.store}
+        return {**os.environ, "NODE_PATH": str(NODE_FOLDER / "node_modules"), **own}
 
 
 def distribution(config: Config, output: Path, folder: Path, store: S3Server | None = None) -> CloudFront:
@@ -204,7 +202,7 @@ def distribution(config: Config, output: Path, folder: Path, store: S3Server | N
         return edge
     prefix = cloudfront.origin_request_values(config)["prefix"]
     for key, body in files(output).items():
-        store.bucket.put(prefix + key, body, {}, Conditions())
+        store.bucket.put(prefix + key, body, {})
     return replace(edge, origin_request=made["origin-request.js"], store=store.url)
 
 

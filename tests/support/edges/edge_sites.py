@@ -47,7 +47,7 @@ class EdgeSite:
 
     def put_pages(self, made: ItemList, limit: int) -> None:
         """Publish the pages of one limit of a list in the layout `pages`."""
-        generation = pages.Generation(made)
+        generation = pages.PagedList(made)
         objects = {keys.first_page(made.name, limit): generation.first(limit)}
         for folder in generation.folders():
             place = f"{keys.generation_prefix(made.name, generation.name)}/{folder.name}"
@@ -98,7 +98,8 @@ def _nothing(changed: Iterable[str]) -> None:
 
 
 def _settings(folder: Path, layout: str, port: int, **settings: object) -> Config:
-    config = make_config(folder, base_url=f"http://127.0.0.1:{port}", layout=layout, **NO_LIMITS, **settings)
+    chosen = {**NO_LIMITS, **settings}
+    config = make_config(folder, base_url=f"http://127.0.0.1:{port}", layout=layout, **chosen)
     render(config)
     lists.write(config.output / keys.BUILD, contract.encode({"asOf": NOW}))
     return config

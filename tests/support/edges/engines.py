@@ -7,7 +7,7 @@ A result is an answer, or what the core said first (`key`), what an adapter make
 import json
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -85,16 +85,8 @@ def in_quickjs(core: str, requests: Sequence[Request], folder: Path, output: Pat
     return results
 
 
-def in_njs(core: str, requests: Sequence[Request], folder: Path, output: Path = NOWHERE) -> list[Mapping[str, Any]]:
-    return _in_program("njs", core, requests, folder, output)
-
-
-def in_node(core: str, requests: Sequence[Request], folder: Path, output: Path = NOWHERE) -> list[Mapping[str, Any]]:
-    return _in_program("node", core, requests, folder, output)
-
-
 def _in_program(
-    program: str, core: str, requests: Sequence[Request], folder: Path, output: Path
+    program: str, core: str, requests: Sequence[Request], folder: Path, output: Path = NOWHERE
 ) -> list[Mapping[str, Any]]:
     path = require(program, reason="the router core is not run in it")
     table, answers = folder / "requests.json", folder / f"{program}.json"  # console.log of njs cuts long lines
@@ -109,4 +101,6 @@ def _in_program(
     return results
 
 
-ENGINES: Final[Mapping[str, Engine]] = {"quickjs": in_quickjs, "njs": in_njs, "node": in_node}
+ENGINES: Final[Mapping[str, Engine]] = {
+    "quickjs": in_quickjs, "njs": partial(_in_program, "njs"), "node": partial(_in_program, "node"),
+}  # fmt: skip

@@ -6,43 +6,38 @@ CloudFront takes a broken function without complaint, and then answers every req
 import re
 from typing import Final
 
-#: What may not stand in code, by name, and a sample; comments and quoted strings are taken out first.
-FORBIDDEN: Final = {
-    "for…of": (r"\bfor\s*\([^;)]*\bof\b", "for (const x of list) {}"),
-    "for…in": (r"\bfor\s*\([^;)]*\bin\b", "for (const name in object) {}"),
-    "destructuring": (
-        r"\b(?:const|let|var)\s*[\[{]|\(\s*[\[{][^()]*[\]}]\s*\)\s*=>|function\s*\w*\(\s*[\[{]",
-        "const { a } = b;",
-    ),
-    "spread or rest": (r"\.\.\.", "f(...list);"),
-    "default parameter": (r"function\s*\w*\([^)]*=|\([^()]*\w\s*=\s*[^=()]*\)\s*=>", "function f(a = 1) {}"),
-    "class": (r"\bclass\b", "class A {}"),
-    "generator": (r"\bfunction\s*\*|\byield\b", "function* f() {}"),
-    "async": (r"\basync\b|\bawait\b|\bPromise\b", "async function f() {}"),
-    "optional chaining": (r"\?\.(?!\d)", "a?.b;"),
-    "nullish": (r"\?\?", "a ?? b;"),
-    "logical assignment": (r"(?:\|\||&&)=", "a ||= b;"),
-    "exponent": (r"\*\*", "a ** b;"),
-    "catch without a name": (r"\bcatch\s*\{", "try { a(); } catch { b(); }"),
-    "BigInt": (r"\bBigInt\b|\b\d+n\b", "1n;"),
-    "collections": (r"\b(?:Map|Set|WeakMap|WeakSet|Symbol|Proxy|Reflect)\b", "new Map();"),
-    "URL": (r"\bURL(?:SearchParams)?\b", "new URLSearchParams(query);"),
+#: What may not stand in code, by name; comments and quoted strings are taken out first.
+_FORBIDDEN: Final = {
+    "for…of": r"\bfor\s*\([^;)]*\bof\b",
+    "for…in": r"\bfor\s*\([^;)]*\bin\b",
+    "destructuring": r"\b(?:const|let|var)\s*[\[{]|\(\s*[\[{][^()]*[\]}]\s*\)\s*=>|function\s*\w*\(\s*[\[{]",
+    "spread or rest": r"\.\.\.",
+    "default parameter": r"function\s*\w*\([^)]*=|\([^()]*\w\s*=\s*[^=()]*\)\s*=>",
+    "class": r"\bclass\b",
+    "generator": r"\bfunction\s*\*|\byield\b",
+    "async": r"\basync\b|\bawait\b|\bPromise\b",
+    "optional chaining": r"\?\.(?!\d)",
+    "nullish": r"\?\?",
+    "logical assignment": r"(?:\|\||&&)=",
+    "exponent": r"\*\*",
+    "catch without a name": r"\bcatch\s*\{",
+    "BigInt": r"\bBigInt\b|\b\d+n\b",
+    "collections": r"\b(?:Map|Set|WeakMap|WeakSet|Symbol|Proxy|Reflect)\b",
+    "URL": r"\bURL(?:SearchParams)?\b",
     "newer methods": (
-        r"\.(?:flat|flatMap|at|matchAll|replaceAll|localeCompare|fromEntries|normalize)\s*\(|Array\.(?:from|of)\b",
-        "text.replaceAll('a', 'b');",
+        r"\.(?:flat|flatMap|at|matchAll|replaceAll|localeCompare|fromEntries|normalize)\s*\(|Array\.(?:from|of)\b"
     ),
-    "timers": (r"\bset(?:Timeout|Interval|Immediate)\b", "setTimeout(f, 1);"),
-    "code from text": (r"\beval\b|\bFunction\b", "new Function('return 1')();"),
-    "the machine": (r"\b(?:process|require|global|globalThis|module|exports|console|njs|ngx)\b", "process.env;"),
-    "modules": (r"\bimport\b|\bexport\b", "import crypto from 'crypto';"),
-    "chance and time": (r"\bMath\.random\b|\bDate\b", "new Date();"),
+    "timers": r"\bset(?:Timeout|Interval|Immediate)\b",
+    "code from text": r"\beval\b|\bFunction\b",
+    "the machine": r"\b(?:process|require|global|globalThis|module|exports|console|njs|ngx)\b",
+    "modules": r"\bimport\b|\bexport\b",
+    "chance and time": r"\bMath\.random\b|\bDate\b",
     "regular expression": (
-        r"(?:[=(,:;!&|?{}]|\breturn)\s*/(?![/*])|\bRegExp\b|\.(?:match|search|test|exec|replace)\s*\(",
-        "if (/^open$/.test(text)) f();",
+        r"(?:[=(,:;!&|?{}]|\breturn)\s*/(?![/*])|\bRegExp\b|\.(?:match|search|test|exec|replace)\s*\("
     ),
-    "label or with": (r"\bwith\s*\(|\bdebugger\b", "with (a) {}"),
-    "template literal": (r"`", "`a`;"),
-    "with a getter": (r"\b(?:get|set)\s+\w+\s*\(", "const a = { get b() {} };"),
+    "label or with": r"\bwith\s*\(|\bdebugger\b",
+    "template literal": r"`",
+    "with a getter": r"\b(?:get|set)\s+\w+\s*\(",
 }
 
 _STRING_OR_COMMENT: Final = re.compile(r"""//[^\n]*|/\*.*?\*/|'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*\"""", re.DOTALL)
@@ -53,7 +48,7 @@ def findings(script: str) -> list[str]:
     code = _STRING_OR_COMMENT.sub(_blank, script)
     return [
         f"line {code.count(chr(10), 0, found.start()) + 1}: {name}"
-        for name, (pattern, _) in FORBIDDEN.items()
+        for name, pattern in _FORBIDDEN.items()
         for found in re.finditer(pattern, code)
     ]
 

@@ -6,19 +6,17 @@ import pwd
 import shutil
 import socket
 import subprocess
-import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
-from typing import Final
+from typing import Any, Final
 
 from tests.support.programs import require
-from tests.support.waiting import PATIENCE_S
+from tests.support.waiting import PATIENCE_S, wait_until
 
 #: Sockets that keep ports for servers that are about to listen.
 _kept: Final[list[socket.socket]] = []
@@ -43,10 +41,7 @@ def free_port() -> int:
     socket_.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     socket_.bind(("127.0.0.1", 0))
     port = int(socket_.getsockname()[1])
-    if sys.platform == "linux":
-        _kept.append(socket_)
-    else:
-        socket_.close()
+    _kept.append(socket_)
     return port
 
 
@@ -127,6 +122,17 @@ def serving(handler: Callable[..., BaseHTTPRequestHandler], port: int = 0) -> It
             thread.join()
 
 
+def await_port(port: int, process: "subprocess.Popen[Any]", told: Callable[[], str]) -> None:
+    """Wait until a program listens; show what it told if it ends instead."""
+
+    def listens() -> bool:
+        with closing(socket.socket()) as client:
+            return client.connect_ex(("127.0.0.1", port)) == 0
+
+    wait_until(lambda: process.poll() is not None or listens(), pause=0.05)
+    assert process.poll() is None, f"the server ended: {told()}"
+
+
 @contextmanager
 def connected(port: int) -> Iterator[Client]:
     with closing(Client(port)) as client:
@@ -168,7 +174,7 @@ def nginx(output: Path, port: int, name: str = "nginx.conf") -> Iterator[None]:
     owner = nobody_owning(configuration.parent)
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, user=owner) as process:
         try:
-            _wait_for(port, process)
+            await_port(port, process, lambda: process.communicate()[1])
             yield
         finally:
             process.terminate()
@@ -183,14 +189,3 @@ def temporary_folders(folder: Path) -> str:
 def _module_folders(program: Path) -> Iterator[Path]:
     yield program.parent.parent / "lib" / "nginx" / "modules"
     yield Path("/usr/lib/nginx/modules")
-
-
-def _wait_for(port: int, process: "subprocess.Popen[str]") -> None:
-    deadline = time.monotonic() + PATIENCE_S
-    while time.monotonic() < deadline:
-        if process.poll() is not None:
-            raise RuntimeError(f"the server ended: {process.communicate()[1]}")
-        with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
-            return
-        time.sleep(0.05)
-    raise TimeoutError(f"nothing listens on port {port}")

@@ -1,6 +1,5 @@
 """Starts `public-markets serve` as a user does, and reads the expected lists from the database."""
 
-import json
 import signal
 import socket
 import sqlite3
@@ -9,12 +8,11 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from generator.api import keys
 from generator.api.contract import STATES_OF_FILTER, Sort, StatusFilter
 from tests.support import commands
-from tests.support.edges.servers import Client
 from tests.support.waiting import PATIENCE_S
 
 MARKETS: Final = f"/{keys.MARKETS}"
@@ -94,38 +92,6 @@ def _instant(text: str) -> str:
     moment = datetime.fromisoformat(text)
     moment = moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
     return moment.isoformat(timespec="milliseconds")
-
-
-def page(client: Client, **parameters: object) -> dict[str, Any]:
-    """A page of the list, which must be there."""
-    answer = client.send("GET", target(**parameters))
-    assert answer.status == 200, answer
-    content: dict[str, Any] = json.loads(answer.body)
-    return content
-
-
-def target(**parameters: object) -> str:
-    """The request target of a page; None is omitted."""
-    given = [f"{name}={value}" for name, value in parameters.items() if value is not None]
-    return f"{MARKETS}?{'&'.join(given)}"
-
-
-def ids(content: dict[str, Any]) -> list[str]:
-    return [item["id"] for item in content["items"]]
-
-
-def walk(client: Client, limits: Iterator[int], cursor: str | None = None, **parameters: object) -> list[str]:
-    """The ids of a whole list, from the first page or a cursor on, each page with the next limit."""
-    found: list[str] = []
-    while True:
-        limit = next(limits)
-        content = page(client, limit=limit, cursor=cursor, **parameters)
-        assert len(content["items"]) <= limit
-        found += ids(content)
-        cursor = content["nextCursor"]
-        if cursor is None:
-            return found
-        assert content["items"]
 
 
 def exchange(port: int, sent: bytes) -> bytes:

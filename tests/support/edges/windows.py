@@ -42,7 +42,7 @@ def walk(
     at: EdgeSite, one: ItemList, limits: Iterator[int], cursor: str | None = None, generation: str | None = None
 ) -> int:
     """Walk the list, comparing every page byte for byte; returns the number of pages."""
-    generation, position, number = generation or chunks.Generation(one).name, 0, 0
+    generation, position, number = generation or chunks.ChunkedList(one).name, 0, 0
     if cursor is not None:
         position = int(cursor[30:])
     while True:
@@ -68,14 +68,14 @@ def refused(answer: Answer) -> tuple[str, ...]:
     return faults(contract.ErrorResponse.model_validate_json(answer.body))
 
 
-def damaged_heads(made: chunks.Generation) -> list[bytes]:
+def damaged_heads(made: chunks.ChunkedList) -> list[bytes]:
     """Damaged, of another type, or with unknown content."""
     whole = made.head()
     forged = (b'"count":250', b'"count":25'), (made.name.encode(), b"../../../../../build")
     return [whole[:-3], whole[:-9000], b"", b"<Error/>", b"null", *(whole.replace(*change) for change in forged)]
 
 
-def damaged_indexes(made: chunks.Generation) -> list[bytes]:
+def damaged_indexes(made: chunks.ChunkedList) -> list[bytes]:
     whole = dict(made.objects())[keys.index(made.list_name, made.name)]
     lines = whole.split(b"\n")
     end = int(lines[1][1:].split(b",")[0])
@@ -94,7 +94,7 @@ def damaged_indexes(made: chunks.Generation) -> list[bytes]:
     ]
 
 
-def damaged_chunks(made: chunks.Generation) -> list[bytes]:
+def damaged_chunks(made: chunks.ChunkedList) -> list[bytes]:
     whole = dict(made.objects())[keys.chunk(made.list_name, made.chunks[1])]
     forged = f'"count":{len(chunks.items(whole))}'.encode(), b'"count":7'
     return [whole[:-3], whole[:-9000], b"", b"[\n]", b"<Error/>", whole.replace(*forged)]

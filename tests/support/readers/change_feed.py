@@ -3,7 +3,7 @@
 import gzip
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -54,6 +54,14 @@ class ChangeFeedSite:
     def put_head(self) -> None:
         self.answers[HEAD] = Answer(json.dumps(self.head).encode())
 
+    def answer(self, path: str, asked: Mapping[str, str]) -> Answer:
+        self.asked.append(path)
+        answer = self.answers.get(path, Answer(b'{"error":"not found"}', 404))
+        if path == HEAD and answer.status == 200:
+            answer = _as_edges_send(answer, asked)
+        self.sent.append((answer.status, len(answer.body)))
+        return answer
+
     def file(self, folder: str, body: bytes) -> dict[str, Any]:
         """Put a file; return what a head says of it."""
         sha256 = hashlib.sha256(body).hexdigest()
@@ -91,25 +99,27 @@ def _as_edges_send(answer: Answer, asked: Mapping[str, str]) -> Answer:
 
 
 @contextmanager
-def serving() -> Iterator[ChangeFeedSite]:
-    """A site that is served."""
-    site: ChangeFeedSite
+def answering(answer: Callable[[str, Mapping[str, str]], Answer]) -> Iterator[str]:
+    """Answer each GET by its path and headers; yields the address."""
 
     class Handler(QuietHandler):
         protocol_version = "HTTP/1.0"  # an answer may be shorter than it says
 
         def do_GET(self) -> None:  # noqa: N802 - the name is the library's
-            site.asked.append(self.path)
-            answer = site.answers.get(self.path, Answer(b'{"error":"not found"}', 404))
-            if self.path == HEAD and answer.status == 200:
-                answer = _as_edges_send(answer, dict(self.headers))
-            site.sent.append((answer.status, len(answer.body)))
-            self.send_response(answer.status)
-            for name, value in ({"Content-Length": str(len(answer.body))} | dict(answer.headers)).items():
+            found = answer(self.path, dict(self.headers))
+            self.send_response(found.status)
+            for name, value in ({"Content-Length": str(len(found.body))} | dict(found.headers)).items():
                 self.send_header(name, value)
             self.end_headers()
-            self.wfile.write(answer.body)
+            self.wfile.write(found.body)
 
     with servers.serving(Handler) as port:
-        site = ChangeFeedSite(f"http://127.0.0.1:{port}")
+        yield f"http://127.0.0.1:{port}"
+
+
+@contextmanager
+def serving() -> Iterator[ChangeFeedSite]:
+    """A site that is served."""
+    site = ChangeFeedSite("")
+    with answering(site.answer) as site.url:
         yield site

@@ -23,10 +23,11 @@ from public_markets_client.site import LOG
 from tests.downloads import states
 from tests.support import limits
 from tests.support.deaths import Kill
+from tests.support.faults import Reader
 from tests.support.readers import parquet
 from tests.support.readers.change_feed import HEAD, Answer, serving
 from tests.support.sites.builds import files, text_of
-from tests.support.sites.publishing import EVERY, FX, PublishedSite, copy_output, slug, walk
+from tests.support.sites.publishing import EVERY, FX, PublishedSite, copy_output, slug
 from tests.support.sites.rows import insert_market, market_id
 from tests.support.waiting import PATIENCE_S
 
@@ -275,7 +276,8 @@ class Followed:
             assert [line["id"] for line in lines] == [market_id(number) for number in sorted(public - {FX})]
             details = [json.loads(self.site.read(keys.detail(line["id"])) or b"{}")["market"] for line in lines]
             assert json.dumps(lines) == json.dumps(details)
-            assert sorted(walk(self.site, "all/new", 100)) == sorted(line["question"] for line in lines)
+            listed = [question for _, question, _ in Reader(self.site.read).walk("all/new", 100)]
+            assert sorted(listed) == sorted(line["question"] for line in lines)
             changes = self.head()
             assert changes is None or (changes["state"], changes["dump"]) == (head["state"], head["markets"][0])
             self._check_parquet(head, {line["id"] for line in lines})

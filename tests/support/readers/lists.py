@@ -5,13 +5,13 @@ from functools import cache
 from pathlib import Path
 
 from generator.api import contract, cursors
-from generator.tree import chunks, list_reader
+from generator.tree import chunks, layouts
 from generator.tree.generation import ItemList
 
 
 def put(output: Path, lists: Iterable[ItemList]) -> Mapping[str, str]:
     """Write the objects of each list in the layout `chunks`; returns the generations by list name."""
-    made = {items.name: chunks.Generation(items) for items in lists}
+    made = {items.name: chunks.ChunkedList(items) for items in lists}
     for generation in made.values():
         for key, body in (*generation.objects(), *generation.first_pages()):
             write(output / key, body)
@@ -29,7 +29,7 @@ def write(path: Path, body: bytes) -> None:
 @cache
 def source(output: Path, name: str) -> ItemList:
     """A list of a build, in either layout."""
-    return ItemList(name, list_reader.items(lambda key: read(output / key), name))
+    return ItemList(name, layouts.items(lambda key: read(output / key), name))
 
 
 def read(path: Path) -> bytes | None:

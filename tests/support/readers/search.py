@@ -71,10 +71,10 @@ def order(markets: Sequence[Market], sort: Sort) -> list[int]:
 
 def generation(
     markets: Sequence[Market], layout: str, sizes: Sizes = SIZES
-) -> tuple[index.Generation, list[pages.Generation | chunks.Generation]]:
+) -> tuple[index.SearchIndex, list[pages.PagedList | chunks.ChunkedList]]:
     """The index of the markets, and the lists `all/<sort>`; a market's number is its place in `markets`."""
     vocabulary = words.Vocabulary()
-    postings, orders, lists = Postings(), {}, list[pages.Generation | chunks.Generation]()
+    postings, orders, lists = Postings(), {}, list[pages.PagedList | chunks.ChunkedList]()
     encoded = [item(number, market) for number, market in enumerate(markets)]
     for market in markets:
         postings.add(vocabulary.of_texts(market.texts), market.categories)
@@ -82,10 +82,10 @@ def generation(
     for sort in contract.SORTS:
         found = order(markets, sort)
         source = ItemList(f"all/{sort}", [encoded[number] for number in found])
-        lists.append(chunks.Generation(source) if layout == "chunks" else pages.Generation(source))
+        lists.append(chunks.ChunkedList(source) if layout == "chunks" else pages.PagedList(source))
         first = source.items[0] if source.items and layout == "pages" else b""
         orders[sort] = index.Order(lists[-1].name, found, first)
-    return index.Generation(postings.in_order(), [market.status for market in markets], orders, sizes), lists
+    return index.SearchIndex(postings.in_order(), [market.status for market in markets], orders, sizes), lists
 
 
 def small(span: int = 5, target: int = 24) -> Sizes:

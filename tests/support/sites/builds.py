@@ -1,6 +1,7 @@
 """Shared by tests that build: configurations, commands, builds, and the files they leave."""
 
 import gzip
+import json
 import os
 import re
 from collections.abc import Callable, Mapping
@@ -13,6 +14,7 @@ import click
 
 from generator.api import keys
 from generator.api.contract import Variant
+from generator.api.downloads import DumpHead
 from generator.builder.dry_run import DryRun, dry_run, trial
 from generator.builder.guards import BuildOverrides
 from generator.builder.preparation import Clock
@@ -25,7 +27,8 @@ from generator.errors import BUILD_GUARDS
 from generator.markets.quarantine import Quarantine
 from generator.progress import SILENT, Progress
 from generator.source.reader import open_reader
-from generator.tree import dry_folder
+from generator.tree import blocklist, dry_folder, manifest_file
+from generator.tree.folder import locked
 from generator.tree.manifest import Manifest
 from tests.support.readers import parquet
 
@@ -86,6 +89,24 @@ def manifest_of(**fields: Any) -> Manifest:
     return Manifest(**about | nothing | fields)
 
 
+def manifest_in(output: Path) -> Manifest:
+    """The manifest that is in a folder."""
+    found = manifest_file.read(output, lambda name: (output / name).read_bytes() if (output / name).exists() else None)
+    assert found
+    return found
+
+
+def dump_head(output: Path) -> DumpHead:
+    """What names the files of the dump in an output folder."""
+    return DumpHead.model_validate_json((output / keys.head(keys.DUMPS)).read_bytes())
+
+
+def block(output: Path, *ids: str) -> None:
+    """Put markets on the list of those that are taken down, and do nothing else."""
+    with locked(output) as folder:
+        folder.save(blocklist.KEY, blocklist.load(folder).decided(ids, is_blocked=True, now=NOW).encoded())
+
+
 def dry_run_of(
     settings: Config, as_of: datetime = AS_OF, *, output: Path | None = None, progress: Progress = SILENT
 ) -> DryRun:
@@ -128,11 +149,17 @@ def _is_dated(key: str) -> bool:
     return key == keys.PRICES or key.startswith(_FEEDS)
 
 
+def details(output: Path, by: str = "id") -> dict[str, Any]:
+    """What was built of every market, by its id or another property."""
+    found = (json.loads(path.read_bytes()) for path in output.glob("v1/public/markets/detail/*/*.json"))
+    return {detail["market"][by]: detail for detail in found}
+
+
 def files(output: Path, below: str = "v1") -> dict[str, bytes]:
-    """Every file of an output folder below `v1`, by its key; `below=""` for all files."""
+    """Every file of an output folder below `v1`, by its key; `below=""` for all files but the lock."""
     found, start = dict[str, bytes](), len(os.path.join(output, ""))  # noqa: PTH118 - thousands of files, as texts
     for folder, _, names in os.walk(output / below):
-        for path in (f"{folder}/{name}" for name in names):
+        for path in (f"{folder}/{name}" for name in names if name != ".lock"):
             with open(path, "rb") as file:  # noqa: PTH123
                 found[path[start:]] = file.read()
     return {key: found[key] for key in sorted(found, key=lambda key: key.split("/"))}

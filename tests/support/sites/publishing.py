@@ -5,8 +5,9 @@ import shutil
 import sqlite3
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, closing, contextmanager, nullcontext, suppress
+from contextlib import ExitStack, chdir, closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,7 +24,7 @@ from generator.tree import blocklist
 from generator.tree.blocklist import BlockedList, Decision, Hold
 from generator.tree.generations import object_keys
 from tests.support import limits
-from tests.support.faults import Reader, fast_folder
+from tests.support.faults import expected_keys, fast_folder
 from tests.support.sites.builds import files, text_of
 from tests.support.sites.rows import (
     create_database,
@@ -34,7 +35,7 @@ from tests.support.sites.rows import (
     market_id,
 )
 from tests.support.stores.places import open_bucket, use_credentials
-from tests.support.stores.s3.bucket import Conditions, RefusedError
+from tests.support.stores.s3.bucket import RefusedError
 from tests.support.stores.s3.server import BUCKET, S3Server
 
 #: The as-of time of the published site; later ones are real times, or hours of that day.
@@ -156,7 +157,7 @@ class PublishedSite:
 
     def put(self, key: str, body: bytes, headers: Mapping[str, str] | None = None) -> None:
         """Change an object directly, without a publisher."""
-        self.server.bucket.put(PREFIX + key, body, headers or {}, Conditions())
+        self.server.bucket.put(PREFIX + key, body, headers or {})
 
     def remove(self, key: str) -> None:
         """Delete an object directly."""
@@ -176,12 +177,8 @@ class PublishedSite:
         assert stated.work is None
         assert stated.due == ()
         assert stated.built.complete
-        pages = {
-            key for (name, generation), entry in stated.built.generations().items()
-            for key in object_keys(name, entry)
-        }  # fmt: skip
         objects = self.objects()
-        assert objects.keys() == stated.built.objects.keys() | pages
+        assert objects.keys() == expected_keys(stated.built)
         built = self.built(output)
         current = {key for name, entry in stated.built.current.items() for key in object_keys(name, entry)}
         expected = stated.built.objects.keys() | current
@@ -199,47 +196,7 @@ class PublishedSite:
         )
 
 
-@dataclass
-class Walk:
-    """A reader in the middle of a list."""
-
-    site: PublishedSite
-    list_name: str
-    limit: int
-    seen: list[str] = field(default_factory=list)
-    cursor: str | None = None
-
-    def begin(self) -> "Walk":
-        self._read()
-        return self
-
-    def finish(self) -> list[str]:
-        """The questions of the whole list."""
-        while self.cursor:
-            self._read()
-        return self.seen
-
-    def _read(self) -> None:
-        items, self.cursor = Reader(self.site.read).page(self.list_name, self.limit, self.cursor)
-        self.seen += [question for _, question, _ in items]
-
-
-def walk(site: PublishedSite, list_name: str, limit: int = 2) -> list[str]:
-    """The questions of a list, read to its end."""
-    return Walk(site, list_name, limit).begin().finish()
-
-
 # Fixtures
-
-
-@contextmanager
-def _within(folder: Path) -> Iterator[None]:
-    before = Path.cwd()
-    os.chdir(folder)
-    try:
-        yield
-    finally:
-        os.chdir(before)
 
 
 @dataclass(frozen=True)
@@ -251,44 +208,33 @@ class Original:
 
 
 @pytest.fixture(scope="session")
-def original(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Original]:
-    """A site with few limits, built and published at FIRST."""
+def original(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[bool], Original]]:
+    """The site built and published at FIRST: with pages for all hundred limits (True), or with few of them."""
     with ExitStack() as stack:
-        # For the build alone: the fixture outlives the tests that want these limits.
-        with limits.only(limits.FEWEST):
-            made = stack.enter_context(published_once(tmp_path_factory.mktemp("original"), populate, {}))
-        yield made
 
+        @cache
+        def made(is_whole: bool) -> Original:  # noqa: FBT001 - the key of a cache
+            # For the build alone: the fixture outlives the tests that want these limits.
+            with nullcontext() if is_whole else limits.only(limits.FEWEST):
+                return stack.enter_context(published_once(tmp_path_factory.mktemp("original")))
 
-@pytest.fixture(scope="session")
-def original_of_every_limit(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Original]:
-    """The same, with pages for all hundred limits."""
-    with ExitStack() as stack:
-        made = stack.enter_context(published_once(tmp_path_factory.mktemp("original"), populate, {}))
         yield made
 
 
 @contextmanager
-def published_once(
-    place: Path,
-    fill: Callable[[sqlite3.Connection], None],
-    settings: dict[str, str],
-    then: Callable[["PublishedSite"], object] = lambda _: None,
-) -> Iterator[Original]:
-    """Build and publish a site at FIRST, to be copied after what happens `then`."""
+def published_once(place: Path) -> Iterator[Original]:
+    """Build and publish the site at FIRST, to be copied."""
     with (
         fast_folder(place) as folder,
         S3Server() as server,
         closing(create_database(folder / "markets.db")) as database,
         pytest.MonkeyPatch.context() as patch,
     ):
-        with _within(folder):
+        with chdir(folder):
             use_credentials(patch)
-            fill(database)
+            populate(database)
             write_config(folder)
-            site = PublishedSite(folder, server, database, settings=settings)
-            site.done("rebuild", "--as-of", FIRST)
-            then(site)
+            PublishedSite(folder, server, database).done("rebuild", "--as-of", FIRST)
         yield Original(folder, server.objects())
 
 
@@ -310,29 +256,27 @@ def site_server() -> Iterator[S3Server]:
 
 @pytest.fixture
 def published_site(
-    request: pytest.FixtureRequest, site_server: S3Server, monkeypatch: pytest.MonkeyPatch
+    request: pytest.FixtureRequest,
+    original: Callable[[bool], Original],
+    site_server: S3Server,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> Iterator[PublishedSite]:
     """A copy of the published site; the working directory is its folder."""
     is_whole = request.node.get_closest_marker("every_limit") is not None
-    original = request.getfixturevalue("original_of_every_limit" if is_whole else "original")
-    with nullcontext() if is_whole else limits.only(limits.FEWEST), copied(original, site_server, monkeypatch) as site:
-        yield site
-
-
-@contextmanager
-def copied(original: Original, server: S3Server, patch: pytest.MonkeyPatch) -> Iterator[PublishedSite]:
-    """Copy a published site, and change to its folder."""
-    use_credentials(patch)
-    with tempfile.TemporaryDirectory(dir=original.folder.parent) as name:
+    first = original(is_whole)
+    use_credentials(monkeypatch)
+    with (
+        nullcontext() if is_whole else limits.only(limits.FEWEST),
+        tempfile.TemporaryDirectory(dir=first.folder.parent) as name,
+        closing(sqlite3.connect(shutil.copy(first.folder / "markets.db", name), isolation_level=None)) as database,
+    ):
         folder = Path(name)
-        shutil.copy(original.folder / "markets.db", folder)
         write_config(folder)
-        copy_output(original.folder / "output", folder / "output")
-        for key, (body, headers) in original.objects.items():
-            server.bucket.put(key, body, headers, Conditions())
-        patch.chdir(folder)
-        with closing(sqlite3.connect(folder / "markets.db", isolation_level=None)) as database:
-            yield PublishedSite(folder, server, database)
+        copy_output(first.folder / "output", folder / "output")
+        for key, (body, headers) in first.objects.items():
+            site_server.bucket.put(key, body, headers)
+        monkeypatch.chdir(folder)
+        yield PublishedSite(folder, site_server, database)
 
 
 @pytest.fixture

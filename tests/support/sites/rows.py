@@ -8,6 +8,7 @@ from typing import Any, Final
 from generator.demo.database import seed
 from generator.markets import row_validation
 from generator.markets.market import Market, SearchWords
+from generator.site.catalog import Catalog
 from generator.source.relations import RELATIONS
 from tests.support.sites.builds import AS_OF, NOW
 
@@ -79,6 +80,10 @@ def public_market(
     return Market.of(market, words=SearchWords(search_texts).of(market.question, market.description))
 
 
+def catalog_of(*markets: Market, hidden: int = 0) -> Catalog:
+    return Catalog(markets, as_of=NOW, hidden=hidden)
+
+
 def insert_market(connection: sqlite3.Connection, number: int = 1, **columns: Any) -> str:
     """Insert a valid public open market, with `columns` in place of its values; returns its id."""
     row = market_row(number, **columns)
@@ -117,6 +122,14 @@ def insert_point(connection: sqlite3.Connection, recorded_at: object, prob: obje
 def insert_fx_member(connection: sqlite3.Connection, **columns: Any) -> None:
     """Insert a valid membership of a public FX family, of market 1 if `market_id` is not given."""
     insert(connection, "fx_members", **{"market_id": market_id(1), **FX_MEMBER, "is_public": 1} | columns)
+
+
+def insert_whole_market(connection: sqlite3.Connection, number: int, **columns: Any) -> None:
+    """Insert a valid public open market with an order, a fill and a point."""
+    owner = {"market_id": insert_market(connection, number, **columns)}
+    insert_order(connection, **owner)
+    insert_fill(connection, number, **owner)
+    insert_point(connection, "2026-01-15 00:00:00.000000", **owner)
 
 
 def tell_row_versions(connection: sqlite3.Connection) -> None:

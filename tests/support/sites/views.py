@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from generator.source.relations import RELATIONS
+from tests.support.commands import run
 from tests.support.postgres import PASSWORD, Server
 from tests.support.project import ROOT
 from tests.support.sites.builds import files, text_of
@@ -56,3 +57,11 @@ def assert_nothing_private(reader: Any, published: Path, *optional: str) -> None
         cursor = reader.execute(f"SELECT * FROM {view}")
         assert [column.name for column in cursor.description] == [*columns, *(optional if view == "markets" else ())]
         assert not re.search(private, repr(cursor.fetchall()))
+
+
+def assert_nothing_to_mend(site: ExistingSite, folder: Path, warnings: int = 0) -> None:
+    """`check` ends well, with so many warnings."""
+    (folder / "config.yaml").write_text("source:\n  schema: public_api\n")
+    done = run("check", cwd=folder, PUBLIC_MARKETS_SOURCE__URL=site.url)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.count("warning: ") == warnings, done.stdout

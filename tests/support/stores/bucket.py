@@ -24,10 +24,6 @@ def behind_nginx(port: int, store: int) -> dict[str, str]:
     }
 
 
-def _healthy(path: str) -> None:
-    """No failure."""
-
-
 def _part(body: bytes, asked: str) -> tuple[int, bytes, str]:
     """Status, body and Content-Range for what the Range header asks for."""
     found = re.fullmatch("bytes=([0-9]*)-([0-9]*)", asked)
@@ -41,7 +37,7 @@ def _part(body: bytes, asked: str) -> tuple[int, bytes, str]:
 
 
 @contextmanager
-def bucket(output: Path, port: int, fault: Fault = _healthy) -> Iterator[list[str]]:
+def bucket(output: Path, port: int, fault: Fault = lambda _: None) -> Iterator[list[str]]:
     """A store that answers 403 for missing objects, as without permission to list; yields its requests.
 
     `fault` is asked before each answer for the status to fail with: None for no failure, 0 for a closed connection.

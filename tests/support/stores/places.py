@@ -1,17 +1,14 @@
 """Places to publish to, for tests of stores; each can open several stores on the same objects."""
 
-import hashlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
 from generator.stores.directory import Directory
 from generator.stores.s3 import Bucket
-from generator.stores.store import BeforeEach, Condition, ConditionFailedError, If, Listed, Store, Stored, nothing
+from generator.stores.store import Store
 from tests.support.stores.s3.server import S3Server
 
 if TYPE_CHECKING:
@@ -59,7 +56,7 @@ def open_bucket(server: S3Server, client: Client, prefix: str = "") -> Bucket:
 def _at_home(request: pytest.FixtureRequest, client: Client, quirk: str) -> Place:
     server: S3Server = request.getfixturevalue("s3")
     if quirk:
-        server.behaviour.change({quirk: True})
+        vars(server.behaviour)[quirk] = True
     return Place(
         lambda: open_bucket(server, client, "some/prefix/"), lambda key: server.objects()[f"some/prefix/{key}"][1]
     )
@@ -100,59 +97,3 @@ BUCKETS = [
     ("s3", "boto3", "wants_content_md5"),
     *_served_by("radosgw"),
 ]
-
-
-class MemoryStore:
-    """A store in memory that answers everything at once, as far as the record needs it.
-
-    `traffic` has the bytes that were put, by key. `before_get` is called with the key of each GET.
-    """
-
-    name: Final = "memory"
-    parallel: Final = 1
-    at_once: Final = 1
-    together = staticmethod(nullcontext)
-
-    def __init__(self) -> None:
-        self.objects: dict[str, bytes] = {}
-        self.traffic: dict[str, int] = {}
-        self.before_get: Callable[[str], object] = lambda _: None
-        self.time = datetime(2026, 2, 1, tzinfo=UTC)
-
-    def now(self) -> datetime:
-        return self.time
-
-    def get(self, key: str) -> Stored | None:
-        self.before_get(key)
-        body = self.objects.get(key)
-        return None if body is None else Stored(body, etag_of(body))
-
-    def head(self, key: str) -> str | None:
-        body = self.objects.get(key)
-        return None if body is None else etag_of(body)
-
-    def put(self, key: str, body: bytes, condition: Condition) -> str:
-        found = self.head(key)
-        if condition is not If.ALWAYS and condition != (If.ABSENT if found is None else found):
-            raise ConditionFailedError
-        self.objects[key] = body
-        self.traffic[key] = self.traffic.get(key, 0) + len(body)
-        return etag_of(body)
-
-    def delete(self, keys: Sequence[str], before_each: BeforeEach = nothing) -> None:
-        before_each()
-        for key in keys:
-            self.objects.pop(key, None)
-
-    def list(self, prefix: str) -> Iterator[Listed]:
-        return iter([Listed(key, len(body), "") for key, body in self.objects.items() if key.startswith(prefix)])
-
-    def keys(self, prefix: str) -> Iterator[str]:
-        return (listed.key for listed in self.list(prefix))
-
-    def flush(self) -> None:
-        """Everything is durable."""
-
-
-def etag_of(body: bytes) -> str:
-    return f'"{hashlib.sha256(body).hexdigest()}"'

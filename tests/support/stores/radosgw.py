@@ -1,19 +1,15 @@
 """A temporary Ceph with its S3 server, in memory, reachable from this machine only."""
 
 import shutil
-import socket
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final
 from uuid import uuid4
 
-import pytest
-
-from tests.support.edges.servers import free_port, mortal
+from tests.support.edges.servers import await_port, free_port, mortal
 from tests.support.programs import require
 from tests.support.waiting import PATIENCE_S
 
@@ -83,7 +79,8 @@ def _start(folder: Path, daemons: ExitStack) -> int:
     _daemon(folder, daemons, "ceph-osd", "-i", number)
     user = ("--uid", "test", "--display-name", "test", "--access-key", KEY_ID, "--secret-key", SECRET)
     _run(folder, "radosgw-admin", "user", "create", *user)
-    _await(_daemon(folder, daemons, "radosgw", "-n", "client.admin"), port, folder / "radosgw.log")
+    server = _daemon(folder, daemons, "radosgw", "-n", "client.admin")
+    await_port(port, server, (folder / "radosgw.log").read_text)
     return port
 
 
@@ -120,12 +117,3 @@ def _daemon(folder: Path, daemons: ExitStack, program: str, *arguments: str) -> 
 def _stop(process: "subprocess.Popen[bytes]") -> None:
     process.kill()  # there is nothing to save
     process.wait()
-
-
-def _await(server: "subprocess.Popen[bytes]", port: int, log: Path) -> None:
-    deadline = time.monotonic() + PATIENCE_S
-    while server.poll() is None and time.monotonic() < deadline:
-        with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
-            return
-        time.sleep(0.05)
-    pytest.fail(f"Ceph does not start: {log.read_text()}")

@@ -3,9 +3,9 @@
 import hashlib
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Final
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,19 +72,10 @@ class Behaviour:
     wants_content_md5: bool = False
     #: Listing is not permitted.
     refuses_lists: bool = False
-    #: Listing the versions of objects is not permitted.
-    refuses_versions: bool = False
     #: The most entries on one page of a listing.
     page_size: int = 1000
     #: Requests without a signature are served.
     open_to_everyone: bool = False
-
-    def change(self, values: Mapping[str, Any]) -> None:
-        """Set several fields, by name."""
-        known = {field.name for field in fields(self)}
-        if unknown := values.keys() - known:
-            raise ValueError(f"no such behaviour: {', '.join(sorted(unknown))}")
-        vars(self).update(values)
 
 
 class Lots:

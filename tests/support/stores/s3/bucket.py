@@ -18,11 +18,10 @@ NULL: Final = "null"
 class RefusedError(Exception):
     """What S3 answers with an error; nothing was changed."""
 
-    def __init__(self, status: int, code: str, message: str, headers: Mapping[str, str] | None = None) -> None:
+    def __init__(self, status: int, code: str, message: str) -> None:
         super().__init__(message)
         self.status = status
         self.code = code
-        self.headers = headers or {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,14 +35,6 @@ class Version:
     headers: Mapping[str, str]
     modified: float
     is_marker: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Conditions:
-    """The condition headers of a put as they came; None for those that did not."""
-
-    if_match: str | None = None
-    if_none_match: str | None = None
 
 
 class Bucket:
@@ -68,41 +59,39 @@ class Bucket:
         """The object that can be read under this key."""
         with self._lock:
             history = self._histories.get(key)
-        if history is None:
+        if history is None or history[-1].is_marker:
             raise RefusedError(404, "NoSuchKey", "The specified key does not exist.")
-        if history[-1].is_marker:
-            raise RefusedError(404, "NoSuchKey", "It was deleted.", {"x-amz-delete-marker": "true"})
         return history[-1]
 
-    def put(self, key: str, body: bytes, headers: Mapping[str, str], conditions: Conditions) -> Version:
-        """Write an object if the conditions hold."""
+    def put(self, key: str, body: bytes, headers: Mapping[str, str], match: str = "", none_match: str = "") -> Version:
+        """Write an object if the conditions hold, which are as the headers have them."""
         with self._lock:
             if not self._behaviour.ignores_conditions:
-                self._check(key, conditions)
+                self._check(key, match, none_match)
             digest = token_hex(16) if self._behaviour.opaque_etags else hashlib.md5(body).hexdigest()  # noqa: S324 - S3's
             return self._append(key, body, f'"{digest}"', headers, is_marker=False)
 
-    def _check(self, key: str, conditions: Conditions) -> None:
+    def _check(self, key: str, match: str, none_match: str) -> None:
         history = self._histories.get(key)
         current = None if history is None or history[-1].is_marker else history[-1]
-        if conditions.if_none_match is not None and current is not None:
+        if none_match and current is not None:
             raise RefusedError(412, "PreconditionFailed", "The object exists.")
-        if conditions.if_match is None:
+        if not match:
             return
         if current is None:
             raise RefusedError(404, "NoSuchKey", "The specified key does not exist.")
-        expected = conditions.if_match if self._behaviour.bare_etags else conditions.if_match.strip('"')
+        expected = match if self._behaviour.bare_etags else match.strip('"')
         if expected != current.etag.strip('"'):
             raise RefusedError(412, "PreconditionFailed", "The object has another ETag.")
 
-    def delete(self, key: str) -> Version | None:
-        """Delete an object; returns the marker that is left where versions are kept."""
+    def delete(self, key: str) -> None:
+        """Delete an object; a marker is left where versions are kept."""
         with self._lock:
-            if not self.versioning:
+            if self.versioning:
+                self._append(key, b"", "", {}, is_marker=True)
+            else:
                 self._histories.pop(key, None)
                 self._sorted = None
-                return None
-            return self._append(key, b"", "", {}, is_marker=True)
 
     def delete_version(self, key: str, version_id: str) -> None:
         """Delete one version or marker for good."""

@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Final, ParamSpec, Self, TypeVar
 
 from tests.support.stores.s3 import api as s3_api
-from tests.support.stores.s3.behaviour import CONFLICT, Behaviour, Fault, Lots
+from tests.support.stores.s3.behaviour import CONFLICT, DENIED, Behaviour, Fault, Lots
 from tests.support.stores.s3.bucket import Bucket
 from tests.support.stores.s3.wire import Answer, Request, error, receive, serialised, truncated
 
@@ -158,18 +158,15 @@ class S3Server:
             return Fault(404, "NoSuchBucket")
         key_id = request.key_id
         if key_id is None:
-            return None if self.behaviour.open_to_everyone else Fault(403, "AccessDenied")
+            return None if self.behaviour.open_to_everyone else DENIED
         self._requests_by_key_id[key_id] += 1
         limit = self.behaviour.expire_after
         if limit is not None and self._requests_by_key_id[key_id] > limit:
             return Fault(400, "ExpiredToken")
-        operation = request.operation
-        is_of_versions = self.behaviour.refuses_versions and operation == "ListObjectVersions"
-        if is_of_versions or (self.behaviour.refuses_lists and operation.startswith("List")):
-            return Fault(403, "AccessDenied")
-        if self.behaviour.wants_content_md5 and operation == "DeleteObjects" and "content-md5" not in request.headers:
-            return Fault(400, "MissingContentMD5")
-        return None
+        if self.behaviour.refuses_lists and request.operation.startswith("List"):
+            return DENIED
+        is_unsummed = request.operation == "DeleteObjects" and "content-md5" not in request.headers
+        return Fault(400, "MissingContentMD5") if self.behaviour.wants_content_md5 and is_unsummed else None
 
     def _drawn(self, request: Request) -> Fault | None:
         shares = self.behaviour.shares

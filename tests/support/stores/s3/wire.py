@@ -2,16 +2,13 @@
 
 import asyncio
 import re
-from base64 import b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from email.utils import formatdate
-from hashlib import md5
 from http import HTTPStatus
 from typing import Final, TypeAlias
 from urllib.parse import parse_qsl, unquote
 from xml.sax.saxutils import escape
-from zlib import crc32
 
 #: The content of an XML answer: element names and contents, in order.
 Tree: TypeAlias = list[tuple[str, "str | Tree"]]
@@ -22,7 +19,6 @@ _KEY_ID: Final = re.compile(r"Credential=([^/]+)/")
 _BUCKET_OPERATIONS: Final = {
     ("POST", "delete"): "DeleteObjects",
     ("GET", "versioning"): "GetBucketVersioning",
-    ("PUT", "versioning"): "PutBucketVersioning",
     ("GET", "versions"): "ListObjectVersions",
     ("GET", "list-type"): "ListObjectsV2",
     ("HEAD", ""): "HeadBucket",
@@ -61,15 +57,6 @@ class Request:
         found = _KEY_ID.search(self.headers.get("authorization", ""))
         return found[1] if found else None
 
-    @property
-    def is_damaged(self) -> bool:
-        """Whether the body does not match its checksum."""
-        digest = self.headers.get("content-md5")
-        checksum = self.headers.get("x-amz-checksum-crc32")
-        return (digest is not None and digest != b64encode(md5(self.body).digest()).decode()) or (  # noqa: S324 - S3's
-            checksum is not None and checksum != b64encode(crc32(self.body).to_bytes(4, "big")).decode()
-        )
-
 
 @dataclass(frozen=True, slots=True)
 class Answer:
@@ -91,10 +78,10 @@ def _xml(content: Tree) -> str:
     )
 
 
-def error(status: int, code: str, message: str, headers: Mapping[str, str] | None = None) -> Answer:
+def error(status: int, code: str, message: str) -> Answer:
     """An error answer."""
     body = f"<Error><Code>{escape(code)}</Code><Message>{escape(message)}</Message></Error>".encode()
-    return Answer(status, body, {"Content-Type": "application/xml", **(headers or {})})
+    return Answer(status, body, {"Content-Type": "application/xml"})
 
 
 def serialised(answer: Answer, request: Request, now: float) -> bytes:
@@ -126,32 +113,6 @@ async def receive(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) ->
         writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
     path, _, query = target.partition("?")
     bucket, _, key = path.removeprefix("/").partition("/")
-    body = await _body(reader, headers)
+    body = await reader.readexactly(int(headers.get("content-length", "0")))
     parameters = dict(parse_qsl(query, keep_blank_values=True))
     return Request(method, unquote(bucket), unquote(key), parameters, headers, body)
-
-
-async def _body(reader: asyncio.StreamReader, headers: dict[str, str]) -> bytes:
-    if headers.get("transfer-encoding", "").lower() == "chunked":
-        body = await _chunked(reader)
-    else:
-        body = await reader.readexactly(int(headers.get("content-length", "0")))
-    if not headers.get("x-amz-content-sha256", "").startswith("STREAMING-"):
-        return body
-    inner = asyncio.StreamReader()
-    inner.feed_data(body)
-    inner.feed_eof()
-    return await _chunked(inner, headers)
-
-
-async def _chunked(reader: asyncio.StreamReader, trailers: dict[str, str] | None = None) -> bytes:
-    """A body in chunks, HTTP's or S3's own; what trails it goes into `trailers`."""
-    body = b""
-    while size := int((await reader.readuntil(b"\r\n")).partition(b";")[0], 16):
-        body += await reader.readexactly(size)
-        await reader.readexactly(len(b"\r\n"))
-    while line := (await reader.readline()).strip():
-        name, _, value = line.decode("latin-1").partition(":")
-        if trailers is not None:
-            trailers[name.lower()] = value.strip()
-    return body

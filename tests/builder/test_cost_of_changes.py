@@ -7,8 +7,6 @@ from typing import Any
 
 import pytest
 
-from generator.api import forms
-from generator.builder import foreseen
 from generator.cost import prices
 from generator.tree.layouts import LAYOUTS
 from tests.support.sites.builds import AS_OF, EXTENDED, build_now, dry_run_of, make_config
@@ -36,11 +34,6 @@ def _minutes(number: int) -> timedelta:
     return timedelta(minutes=number)
 
 
-def trade(rows: sqlite3.Connection) -> None:
-    insert_fill(rows, 99, market_id=market_id(7))
-    rows.execute("UPDATE markets SET volume = 4321, trader_count = 99 WHERE id = ?", [market_id(7)])
-
-
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("settings", [{}, EXTENDED], ids=["core", "extended"])
 def test_one_changed_market_costs_what_was_foreseen(
@@ -48,10 +41,11 @@ def test_one_changed_market_costs_what_was_foreseen(
 ) -> None:
     config = make_config(tmp_path, layout=layout, **settings)
     build_now(config)
-    found = foreseen.of_one(dry_run_of(config), config, prices.load(config))
+    found = dry_run_of(config).of_one_market(prices.load(config))
     assert found is not None
     sentence, cost = found
-    trade(rows)
+    insert_fill(rows, 99, market_id=market_id(7))
+    rows.execute("UPDATE markets SET volume = 4321, trader_count = 99 WHERE id = ?", [market_id(7)])
     report = build_now(config, AS_OF + _minutes(5))
     assert cost.objects - SPARED <= report.written <= cost.objects
     assert cost.bytes == pytest.approx(report.written_bytes, rel=0.2)
@@ -60,21 +54,8 @@ def test_one_changed_market_costs_what_was_foreseen(
     assert r2 < s3 == pytest.approx((cost.objects + 3) * 5e-6), "a publish writes the record three times"
 
 
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_what_time_alone_changes_costs_what_was_foreseen(tmp_path: Path, rows: sqlite3.Connection, layout: str) -> None:
-    config = make_config(tmp_path, layout=layout)
-    build_now(config)
-    assert build_now(config, AS_OF + _minutes(19)).written == 1, "build.json: fills leave on the hour, none closed"
-    made = dry_run_of(config, AS_OF + _minutes(19))
-    now = AS_OF + _minutes(60)
-    due = [market for market in made.catalog.markets if not market.holds_at(forms.instant(now))]
-    assert [market.id for market in due] == [market_id(number) for number in (0, 1, 5)]
-    cost = foreseen.cost_of(due, made, config, prices.load(config))
-    assert cost.objects - SPARED <= build_now(config, now).written <= cost.objects
-
-
 def test_where_nothing_is_traded_nothing_is_foreseen(tmp_path: Path, rows: sqlite3.Connection) -> None:
     config = make_config(tmp_path, layout="chunks")
     rows.execute("DELETE FROM fills")
     rows.execute("UPDATE markets SET status = 'cancelled'")
-    assert foreseen.of_one(dry_run_of(config), config, prices.load(config)) is None
+    assert dry_run_of(config).of_one_market(prices.load(config)) is None

@@ -13,9 +13,9 @@ from generator.tree import files, manifest, manifest_file, staging
 from generator.tree import state as states
 from generator.tree.folder import Output, locked
 from generator.tree.manifest import Current, Manifest, Retired
-from generator.tree.manifest_saving import Saving
+from generator.tree.staging import Saving
 from tests.support.deaths import dead_at_each_call
-from tests.support.sites.builds import manifest_of
+from tests.support.sites.builds import manifest_in, manifest_of
 from tests.support.sites.rows import market_id
 
 MARKETS = tuple(market_id(number) for number in range(1, states.LEAST + 101))
@@ -192,7 +192,7 @@ def test_a_build_killed_at_any_call_leaves_a_whole_manifest_that_the_next_build_
     """It changes two markets."""
     old, new = built(), changed(built(), MARKETS[7])
     new = new.model_copy(update={"markets": {**new.markets, MARKETS[9]: ("open", "open.rain")}})
-    retired = manifest.begun(old, new.lists(), new.as_of).retired
+    retired = manifest.intend(old, new.lists(), {}, new.as_of).retired
     union = {**old.markets, MARKETS[9]: ("open", "open.rain")}
     intent = old.model_copy(update={"complete": False, "retired": retired, "markets": union})
     before = output.with_name("before")
@@ -203,7 +203,7 @@ def test_a_build_killed_at_any_call_leaves_a_whole_manifest_that_the_next_build_
         (before / files.MANIFEST).write_bytes(old.encoded())
     seen: list[Manifest] = []
     for death in dead_at_each_call(before, output, lambda: save(Output(output, output / ".staging-killed"), new)):
-        found = manifest_file.read(output)
+        found = manifest_in(output)
         assert found in (old, intent, new), death
         seen.append(found)
         assert saved(output, new) == new

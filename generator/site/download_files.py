@@ -1,4 +1,4 @@
-"""A download, the dump or the change feed: files named by their content, and the head that names them."""
+"""The files of downloads, which are named by their content: new ones, the heads that name them, and those in place."""
 
 import secrets
 from collections.abc import Callable, Collection, Iterator
@@ -7,45 +7,26 @@ from pathlib import Path
 from typing import Any, BinaryIO, Generic, TypeAlias, TypeVar
 
 from generator import filesystem
-from generator.api import contract, keys
-from generator.api.downloads import DownloadFile, DumpFile, Head
+from generator.api import contract, downloads, keys
+from generator.api.downloads import DownloadFile, DumpFile, DumpHead, Head
+from generator.downloads import side_file
+from generator.downloads.side_file import HistoryState
 from generator.errors import DamageError
+from generator.tree import files as names
 from generator.tree import generations
-from generator.tree.generation import Stage, StagedGeneration
-from generator.tree.manifest import Manifest
-from generator.tree.workplace import Workplace
+from generator.tree.generation import Read, StagedGeneration, Workplace
 
 Write: TypeAlias = Callable[[bytes], object]
-#: Reads an object by its key; None if there is none.
-Read: TypeAlias = Callable[[str], bytes | None]
-Content = TypeVar("Content")
-File = TypeVar("File", bound=DownloadFile)
-
-
-def reader_of_heads(read: Read, known: Manifest) -> Read:
-    """Reads the head of a download, by its key, if a known generation has it; else what the current one says, if any.
-
-    An index says what the head said, so a head that was damaged is not lost.
-    """
-
-    def found(key: str) -> bytes | None:
-        name = next(family for family in keys.INDEXED if keys.head(family) == key)
-        body = read(key) or b""
-        if (name, generations.name_of_index(keys.DOWNLOAD_LETTER, body)) in known.generations():
-            return body
-        current = known.current.get(name)
-        index = read(keys.index(name, current.generation)) if current else None
-        return index if current and index and generations.is_index(name, current.generation, index) else None
-
-    return found
+_Content = TypeVar("_Content")
+_File = TypeVar("_File", bound=DownloadFile)
 
 
 @dataclass(frozen=True)
-class Draft(Generic[Content]):
+class Draft(Generic[_Content]):
     """A written file without a name, and what its writer says of its content: None if nobody needs it."""
 
     path: Path
-    content: Content
+    content: _Content
 
 
 class NewFiles:
@@ -56,7 +37,7 @@ class NewFiles:
         #: The keys of the files that are not in place yet.
         self.staged = set[str]()
 
-    def draft(self, make: Callable[[Write], Content]) -> Draft[Content]:
+    def draft(self, make: Callable[[Write], _Content]) -> Draft[_Content]:
         """Have a file written piece by piece."""
         # The folder may be locked for several of these, one of them in a worker.
         path, content = self.folder.scratch(f"download-{secrets.token_hex(8)}"), None
@@ -77,7 +58,7 @@ class NewFiles:
         opened.seek(0)
         return opened
 
-    def stage(self, draft: Draft[Any], file: File) -> File:
+    def stage(self, draft: Draft[Any], file: _File) -> _File:
         """Stage a draft as this file, which describes its content, unless it is in place."""
         if self.folder.stage_file(draft.path, file.key):
             self.staged.add(file.key)
@@ -111,11 +92,36 @@ class Download:
         yield from (file.key for file in self._files.values())
         yield keys.index(self.list_name, self.name)
 
-    def stage(self, stage: Stage) -> StagedGeneration:
+    def stage(self, folder: Workplace) -> StagedGeneration:
         """Stage the index; the files are staged already."""
         index = keys.index(self.list_name, self.name)
-        indexes = (index,) if stage.put(index, self._head) else ()
+        indexes = (index,) if folder.put(index, self._head) else ()
         places = (*(file.key for file in self._staged), *indexes)
         written = sum(file.size for file in self._staged) + len(indexes) * len(self._head)
         size = sum(file.size for file in self._files.values()) + len(self._head)
         return StagedGeneration(places, len(places), written, size)
+
+
+def found_in(folder: Workplace, read_head: Read) -> HistoryState | None:
+    """What the files that readers find hold; None if there are none, or not those that the last build left."""
+    state = side_file.decoded(folder.read(names.DUMP_PARTS)).histories
+    return state if are_of(state, DumpHead.found_by(read_head), folder) else None
+
+
+def maker(folder: Workplace) -> str:
+    """The program that made the files in place; '' if nobody knows."""
+    return side_file.decoded(folder.read(names.DUMP_PARTS)).maker
+
+
+def are_of(state: HistoryState | None, head: DumpHead | None, folder: Workplace) -> bool:
+    """Whether the state is that of the files that the head names, which are there."""
+    if state is None or head is None or state.tables != downloads.tables(fills=head.has_fills):
+        return False
+    files = head.tables()
+    return [file.name for file in files] == [*state.files] and all(folder.has(file.key) for file in files)
+
+
+def are_undamaged(folder: Workplace, read_head: Read) -> bool:
+    """Whether the files in place have the bytes that the head tells of: a build is about to copy their rows."""
+    head = DumpHead.found_by(read_head)
+    return head is not None and all(filesystem.digest(folder.path(file.key)) == file.sha256 for file in head.tables())

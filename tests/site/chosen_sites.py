@@ -1,4 +1,4 @@
-"""Random small sites: what their databases say of each market in two states, their settings, and whom to take down."""
+"""Small sites: what their databases say of each market in two states, their settings, and whom to take down."""
 
 import json
 import sqlite3
@@ -7,8 +7,6 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
-
-from hypothesis import strategies as st
 
 from generator.api import keys, slugs
 from generator.markets import categories
@@ -25,7 +23,7 @@ from tests.support.sites.rows import (
 
 #: The as-of of the first state, and those of the second: of the same day, or of another, when Parquet has histories.
 FIRST: Final = "2026-01-31T12:00:00Z"
-SAME_DAY, NEXT_DAY, LATER = "2026-01-31T15:00:00Z", "2026-02-01T12:00:00Z", "2026-02-03T12:00:00Z"
+SAME_DAY, NEXT_DAY = "2026-01-31T15:00:00Z", "2026-02-01T12:00:00Z"
 
 #: Spellings of four categories, in words that nothing else has.
 CATEGORIES: Final = (
@@ -69,7 +67,7 @@ State = Mapping[int, Rows]
 
 
 @dataclass(frozen=True)
-class RandomSite:
+class ChosenSite:
     """Two states of a database, the second `as_of` some hours later; settings; numbers of `gone` markets."""
 
     settings: Mapping[str, Any]
@@ -91,7 +89,9 @@ class RandomSite:
 
         What was shown of others before stays in lists that replaced ones retain.
         """
-        found = {text for number in self.gone for text in texts_of(number)}
+        found = {text for number in self.gone for text in (market_id(number), slug(number))}
+        own = ("qx{:02}question", "dz{:02}description", f"{KEY_LETTERS}{{:02}}site")  # what only this market says
+        found |= {text.format(number) for number in self.gone for text in own}
         left = {
             categories.folded(name) for state in (self.first, self.second) for number, rows in state.items()
             if number not in self.gone for name in rows.categories if rows.is_public
@@ -112,12 +112,6 @@ def slug(number: int) -> str:
 def site_key(number: int) -> str:
     """The market's key on the operator's site, with letters that addresses cannot have."""
     return f"{KEY_LETTERS}{number:02}site/käy"
-
-
-def texts_of(number: int) -> tuple[str, ...]:
-    """What only this market says."""
-    own = f"qx{number:02}question", f"dz{number:02}description", f"{KEY_LETTERS}{number:02}site"
-    return market_id(number), slug(number), *own
 
 
 def create(folder: Path) -> None:
@@ -157,106 +151,10 @@ def _insert(database: sqlite3.Connection, number: int, rows: Rows) -> None:
         insert_fx_member(database, **mine)
 
 
-# Strategies
-
 _MONTHS: Final = ("2025-10-05", "2025-11-20", "2026-01-20")
 
 
-def _of_status(status: str, ended: str) -> dict[str, Any]:
-    """The columns that say how far a market is, which was open until it `ended`."""
-    return {
-        "status": status,
-        "resolution": "YES" if status == "resolved" else None,
-        "resolved_at": ended if status in ("resolved", "cancelled") else None,
-        "close_time": "2026-06-30 00:00:00.000000" if status == "open" else ended,
-    }
-
-
-@st.composite
-def _rows(draw: st.DrawFn, number: int) -> Rows:
-    status = draw(st.sampled_from(("open", "open", "closed", "resolved", "cancelled")))
-    ended = f"{draw(st.sampled_from(_MONTHS))} 00:00:00.000000"
-    columns = {
-        **_of_status(status, ended),
-        "slug": draw(st.sampled_from((slug(number), slug(number), None, "Ours", "ours"))),
-        "key": draw(st.sampled_from((site_key(number), site_key(number), None, "ours", 7_000 + number))),
-        "created_at": f"2025-0{draw(st.integers(1, 4))}-01 00:00:00.000000",
-        "last_activity_at": f"2026-01-{draw(st.integers(15, 18))} 00:00:00.000000",
-        "volume": draw(st.sampled_from((0.0, 12.5, 100.0))),
-        "trader_count": draw(st.integers(0, 3)),
-        "approval": draw(st.sampled_from(("approved",) * 9 + ("pending",))),
-    }
-    if draw(st.booleans()):
-        columns["question"] = f"Is it qx{number:02}question, then?"
-    if not draw(st.integers(0, 3)):
-        columns["description"] = None
-    return Rows(
-        columns,
-        categories=tuple(draw(st.lists(st.sampled_from(CATEGORIES), max_size=3, unique=True))),
-        fills=draw(st.integers(0, 2)),
-        points=draw(st.integers(0, 3)),
-        is_member=not draw(st.integers(0, 7)),
-    )
-
-
-@st.composite
-def _settings(draw: st.DrawFn, layout: str, variant: str) -> dict[str, Any]:
-    named = "https://example.org/{slug}" if variant == "extended" else "https://example.org/{id}"
-    dumps = draw(st.sampled_from(({"parquet": True}, FULL, FULL, {}, {"ndjson": False})))
-    found: dict[str, Any] = {
-        "layout": layout,
-        "variant": variant,
-        "snapshot": {"size": draw(st.integers(0, 4))},
-        "prices_file": draw(st.sampled_from((True, True, False))),
-        "dumps": dumps,
-        "changes": {"enabled": draw(st.sampled_from((True, True, False)))},
-        "market_url": draw(st.sampled_from((None, named, KEYED))),
-        "feeds": draw(st.sampled_from(({}, {}, {"enabled": False}))),
-    }
-    if variant == "extended":
-        found["search"] = draw(st.sampled_from(("title+description", "title+description", "title", "off")))
-        found["categories"] = draw(st.sampled_from((None, None, ["obskura"])))
-    return found
-
-
-@st.composite
-def _states(draw: st.DrawFn) -> tuple[State, State]:
-    first, second = dict[int, Rows](), dict[int, Rows]()
-    changes = ("same", "same", "same", "edited", "added", "removed") if draw(st.integers(0, 3)) else ("same",)
-    for number in range(1, draw(st.integers(3, 12)) + 1):
-        rows = draw(_rows(number))
-        match draw(st.sampled_from(changes)):
-            case "same":
-                first[number] = second[number] = rows
-            case "edited":
-                first[number], second[number] = rows, draw(_rows(number))
-            case "added":
-                second[number] = rows
-            case "removed":
-                first[number] = rows
-    return first, second
-
-
-@st.composite
-def random_sites(draw: st.DrawFn, layout: str, variant: str) -> RandomSite:
-    """Sites in this layout and variant."""
-    first, second = draw(_states())
-    numbers = sorted(first.keys() | second.keys())
-    if draw(st.sampled_from((True, False, False))):  # the last ones of a category
-        name = categories.folded(draw(st.sampled_from(CATEGORIES)))
-        gone = [number for number, rows in second.items() if name in map(categories.folded, rows.categories)]
-    elif not draw(st.integers(0, 7)):
-        gone = numbers
-    else:
-        gone = draw(st.lists(st.sampled_from(numbers), min_size=1, max_size=4, unique=True))
-    as_of = draw(st.sampled_from((SAME_DAY, NEXT_DAY)))
-    return RandomSite(draw(_settings(layout, variant)), first, second, as_of, tuple(sorted(gone)))
-
-
-# Chosen ones
-
-
-def rich_site(layout: str, variant: str, *, count: int = 10, size: int = 3) -> RandomSite:
+def rich_site(layout: str, variant: str, *, count: int = 10, size: int = 3) -> ChosenSite:
     """A site with all kinds of objects, of which go: listed markets, a member of a family, the last of a category.
 
     The second state edits one that goes and one that stays, with their histories.
@@ -271,7 +169,7 @@ def rich_site(layout: str, variant: str, *, count: int = 10, size: int = 3) -> R
         number: replace(rows, columns={**rows.columns, "volume": 77.0}, points=3)
         for number, rows in first.items() if number in (3, 4)
     }  # fmt: skip
-    return RandomSite(settings, first, {**first, **edited}, SAME_DAY, (2, 3, 5, 7))
+    return ChosenSite(settings, first, {**first, **edited}, SAME_DAY, (2, 3, 5, 7))
 
 
 def _chosen(number: int) -> Rows:
@@ -280,7 +178,10 @@ def _chosen(number: int) -> Rows:
     status = settled.get(number, "open")
     ended = f"{_MONTHS[number % 3]} 00:00:00.000000"
     columns = {
-        **_of_status(status, ended),
+        "status": status,
+        "resolution": "YES" if status == "resolved" else None,
+        "resolved_at": ended if status in ("resolved", "cancelled") else None,
+        "close_time": "2026-06-30 00:00:00.000000" if status == "open" else ended,
         "slug": slug(number),
         "key": site_key(number),
         "volume": float(number),

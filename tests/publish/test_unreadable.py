@@ -1,4 +1,4 @@
-"""A withdrawal from a dump that cannot be read makes it again, from the details."""
+"""What a takedown cannot read it makes again, without a database: lists, documents, and the dump."""
 
 import gzip
 from collections.abc import Callable, Mapping
@@ -8,8 +8,9 @@ from typing import Final
 import pytest
 
 from generator.api import contract, keys
+from tests.support.faults import Reader
 from tests.support.sites.builds import files
-from tests.support.sites.publishing import EVERY, FIRST, PublishedSite, hour, tamper, walk
+from tests.support.sites.publishing import EVERY, FIRST, PublishedSite, hour, tamper
 from tests.support.sites.rows import market_id
 
 LEFT_OUT: Final = "left out 1 market, whose details are missing or damaged; run `public-markets rebuild --verify`"
@@ -25,10 +26,6 @@ def dump_of(objects: Mapping[str, bytes]) -> str:
     """The key of the only dump."""
     (key,) = (key for key in objects if key.startswith("v1/dumps/markets/"))
     return key
-
-
-def tamper_with_dump(output: Path) -> None:
-    tamper(output / dump_of(files(output)), b"torn")
 
 
 def check_as_built_without(site: PublishedSite, number: int) -> None:
@@ -52,13 +49,6 @@ def test_a_dump_that_cannot_be_read_in_the_store_is_made_again_by_a_takedown(
     check_as_built_without(published_site, 1)
 
 
-def test_a_dump_that_cannot_be_read_in_the_folder_is_made_again_by_a_takedown(published_site: PublishedSite) -> None:
-    tamper_with_dump(Path("output"))
-    result = published_site.done("takedown", market_id(1))
-    assert "left out" not in result.stderr
-    check_as_built_without(published_site, 1)
-
-
 def test_what_neither_the_dump_nor_a_detail_tells_is_left_out_and_the_takedown_says_so(
     published_site: PublishedSite,
 ) -> None:
@@ -67,9 +57,9 @@ def test_what_neither_the_dump_nor_a_detail_tells_is_left_out_and_the_takedown_s
     published_site.forget_output()
     assert LEFT_OUT in published_site.done("takedown", market_id(1)).stderr
     assert published_site.traces(1, output=False) == published_site.traces(2, output=False) == []
-    assert len(walk(published_site, "all/new", 100)) == len(EVERY) - 3, "one of them is in no list anyway"
+    assert len(Reader(published_site.read).walk("all/new", 100)) == len(EVERY) - 3, "one of them is in no list anyway"
     published_site.done("rebuild", "--as-of", hour(2), "--verify")
-    assert len(walk(published_site, "all/new", 100)) == len(EVERY) - 2
+    assert len(Reader(published_site.read).walk("all/new", 100)) == len(EVERY) - 2
     published_site.check()
 
 
@@ -85,3 +75,32 @@ def test_without_a_dump_lists_that_cannot_be_read_are_made_again(
         published_site.remove(key) if damage is None else published_site.put(key, damage)
     assert "left out" not in published_site.done("takedown", market_id(1)).stderr
     check_as_built_without(published_site, 1)
+
+
+def without_feed(objects: Mapping[str, bytes]) -> dict[str, bytes]:
+    """The objects but those of the session of the change feed."""
+    return {key: body for key, body in objects.items() if not key.startswith("v1/changes/")}
+
+
+@pytest.mark.campaign(short=1)
+@pytest.mark.parametrize("harm", ["missing", "damaged"])
+@pytest.mark.parametrize(
+    "key",
+    [
+        keys.first_page("open/new", 100),
+        keys.first_page("closed/new", 100),
+        keys.BUILD,
+        keys.feed("new", "json"),
+        keys.head(keys.DUMPS),
+    ],
+)
+def test_what_cannot_be_read_is_made_again(published_site: PublishedSite, harm: str, key: str) -> None:
+    published_site.target = ""
+    if harm == "missing":
+        Path("output", key).unlink()
+    else:
+        tamper(Path("output", key), b'{"items":[{')
+    published_site.done("takedown", market_id(1))
+    published_site.database.execute("DELETE FROM markets WHERE id = ?", [market_id(1)])
+    published_site.done("build", "--as-of", FIRST, output="fresh")
+    assert without_feed(files(Path("output"))) == without_feed(published_site.built("fresh"))
