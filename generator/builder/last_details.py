@@ -66,7 +66,7 @@ def shape_of(config: Config) -> str:
 
 @dataclass(frozen=True)
 class LastDetails:
-    """What `previous` says of the details in a folder, and what they were made of, by market id.
+    """The details of the last build that are in a folder, and what they were made of, by market id.
 
     `shape` is that of the details to be built (see `shape_of`); details of another shape in the folder are not known,
     though they are in place. `objects` are the digests of all objects, without those of details whose files are lost.

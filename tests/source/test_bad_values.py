@@ -2,15 +2,20 @@
 
 import sqlite3
 from collections.abc import Callable
+from datetime import timedelta, timezone
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
 from generator.builder.report import Report
+from generator.markets import row_validation
+from generator.markets.quarantine import Quarantine
+from generator.source.queries import EVERYTHING
+from generator.source.reader import open_reader
 from tests.source.native import Postgres, detail
-from tests.support.sites.builds import build_now, make_config
-from tests.support.sites.rows import FX_MEMBER, fill_id, insert_fx_member, insert_market, market_id
+from tests.support.sites.builds import AS_OF, build_now, make_config
+from tests.support.sites.rows import FX_MEMBER, fill_id, insert_fill, insert_fx_member, insert_market, market_id
 
 
 def reasons(report: Report) -> dict[tuple[str, str], str]:
@@ -81,3 +86,27 @@ def test_a_member_of_a_public_family_stays_out_of_lists_in_whatever_case_its_id_
     report = build_now(settings)
     assert report.built == 1
     assert {current.count for current in report.lists.values()} == {0}
+
+
+def test_fills_of_24_hours_are_counted_in_whatever_form_sqlite_holds_their_times(
+    database: sqlite3.Connection, tmp_path: Path
+) -> None:
+    edge = AS_OF - timedelta(days=1)
+    moments = [
+        limit + timedelta(milliseconds=step)
+        for limit in (edge, AS_OF)
+        for size in (0, 1, 1000, 60_000, 3_600_000, 86_400_000, 90_000_000)
+        for step in (size, -size)
+    ]
+    zones = [timezone(timedelta(minutes=minutes)) for minutes in (0, 330, -720, 840, 1439, -1439)]
+    forms = ["%Y-%m-%d %H:%M:%S.%f", "%Y-%m-%dT%H:%M:%S.%fZ", "%Y-%m-%dt%H:%M:%Sz", "%Y-%m-%d %H:%M"]
+    times = [moment.strftime(form) for moment in moments for form in forms]
+    times += [moment.astimezone(zone).isoformat(letter) for moment in moments for zone in zones for letter in " T"]
+    insert_market(database)
+    for number, time in enumerate(times):
+        insert_fill(database, number, created_at=time)
+    with open_reader(make_config(tmp_path), Quarantine()) as reader:
+        ((_, market),) = reader.read(EVERYTHING, reader.survey().facts, AS_OF).public()
+    wire = [row_validation.timestamp(time) for time in times]
+    first, last = (row_validation.timestamp(moment.isoformat()) for moment in (edge, AS_OF))
+    assert market.item.fills24h == sum(first < time <= last for time in wire) > 100
