@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from tests.bench import build, change, layouts, publish, record, search
+from tests.bench import beside, build, change, layouts, publish, record, search
 from tests.bench.runner import Options, Runner, opened
 from tests.support.project import ROOT
 
@@ -26,6 +26,7 @@ PARTS: Final[dict[str, Part]] = {
     "record": record.run,
     "layouts": layouts.run,
     "search": search.run,
+    "beside": beside.run,
 }
 
 
@@ -73,6 +74,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--folder", type=Path, default=_FOLDER, help="on the file system to measure (default: .bench)")
     parser.add_argument("--scale", type=float, default=1.0, help="multiplies the markets; 0.1 tries the benchmark")
+    parser.add_argument("--commit", default="HEAD^", help="what `beside` compares with (default: the commit before)")
     parser.add_argument("--databases", type=Path, help="a folder that keeps the demo's databases for the next run")
     options = vars(parser.parse_args())
     names = options.pop("part") or PARTS

@@ -23,10 +23,10 @@ MARKETS: Final = 20_000
 TRADED: Final = 50
 _SHARE: Final = 0.01
 SCHEDULE: Final = 5
-_FULL: Final = "full build"
-_SAME: Final = "nothing changed, same as-of"
-_LATER: Final = f"{SCHEDULE} minutes later, nothing traded"
-_TRADED: Final = f"{SCHEDULE} minutes later, {TRADED} markets traded"
+FULL: Final = "full build"
+SAME: Final = "nothing changed, same as-of"
+LATER: Final = f"{SCHEDULE} minutes later, nothing traded"
+TRADED_LATER: Final = f"{SCHEDULE} minutes later, {TRADED} markets traded"
 _SHARE_TRADED: Final = f"{_SHARE:.0%} of the markets traded, same as-of"
 
 
@@ -37,11 +37,11 @@ class _Kind:
     versions: Sequence[Callable[[Path], None]]
     settings: Mapping[str, str]
     builds: Mapping[str, int] = field(
-        default_factory=lambda: {_FULL: 0, _SAME: 0, _LATER: SCHEDULE, _TRADED: 2 * SCHEDULE}
+        default_factory=lambda: {FULL: 0, SAME: 0, LATER: SCHEDULE, TRADED_LATER: 2 * SCHEDULE}
     )
 
 
-_PAGES: Final = _Kind((), {"layout": "pages"}, dict.fromkeys((_FULL, _SAME, _SHARE_TRADED), 0))
+_PAGES: Final = _Kind((), {"layout": "pages"}, dict.fromkeys((FULL, SAME, _SHARE_TRADED), 0))
 _WITHOUT: Final = "without detail_version"
 _WITH: Final = "with it"
 _STEP: Final = "with it, and fills leaving on the hour"
@@ -104,7 +104,7 @@ def one_round(runner: Runner, markets: int, kind: _Kind) -> Round:
         add(database)
     made = {}
     for name, minutes in kind.builds.items():
-        if name == _TRADED:
+        if name == TRADED_LATER:
             databases.trade(database, traded(databases.public(database)))
         elif name == _SHARE_TRADED:
             databases.trade(database, _SHARE)
@@ -123,7 +123,7 @@ def traded(public: int, number: int = TRADED) -> float:
 
 def _shares(rounds: Sequence[Round], idle: Sequence[Measured]) -> Iterator[str]:
     """Compared with the full build: the time, and how many of the files were written."""
-    full = walls([builds[_FULL].taken for builds in rounds], idle)
+    full = walls([builds[FULL].taken for builds in rounds], idle)
     rows = []
     for name, first in rounds[0].items():
         runs = [builds[name].taken for builds in rounds]
@@ -135,7 +135,7 @@ def _shares(rounds: Sequence[Round], idle: Sequence[Measured]) -> Iterator[str]:
 
 def _times(found: Mapping[str, Sequence[Round]]) -> Iterator[str]:
     rows = []
-    for build in (_FULL, _SAME, _LATER, _TRADED):
+    for build in (FULL, SAME, LATER, TRADED_LATER):
         for name, rounds in found.items():
             read = rounds[0][build].read
             took = figures([builds[build].taken for builds in rounds])
@@ -146,7 +146,7 @@ def _times(found: Mapping[str, Sequence[Round]]) -> Iterator[str]:
 def _objects(found: Mapping[str, Sequence[Round]]) -> Iterator[str]:
     """What changed, which is the same in every round."""
     rows = []
-    for build in (_LATER, _TRADED):
+    for build in (LATER, TRADED_LATER):
         for name, rounds in found.items():
             made = rounds[0][build]
             cells = map(_shown, (made.lists, made.written[DETAILS], made.written[OTHERS]))

@@ -15,6 +15,7 @@ from generator.api import contract, keys
 from tests.bench import databases
 from tests.bench.runner import Runner, product
 from tests.bench.tables import Measured
+from tests.support.project import ROOT
 from tests.support.sites.builds import AS_OF
 
 #: Kinds of what is written.
@@ -61,13 +62,15 @@ class Built:
         return self.report["run"]["details"]["read"] if self.puts else None
 
 
-def built(runner: Runner, database: Path, output: Path, minutes: int, **settings: object) -> Built:
+def built(
+    runner: Runner, database: Path, output: Path, minutes: int, checkout: Path = ROOT, /, **settings: object
+) -> Built:
     """Build that many minutes after AS_OF, in `chunks` if no setting says otherwise, and count what that writes."""
     as_of = (AS_OF + timedelta(minutes=minutes)).isoformat()
     settings = {"layout": "chunks", "source__url": databases.url(database), "output": output, **settings}
     marker = runner.root / "before"
     marker.write_bytes(b"")
-    taken = runner.measured(product("build", "--as-of", as_of, folder=runner.root, **settings))
+    taken = runner.measured(product("build", "--as-of", as_of, folder=runner.root, **settings).of(checkout))
     said = counted(taken.stdout.splitlines()[-1])
     report = json.loads((output / "report.json").read_bytes())
     made = Built(taken, written_since(output, marker), sum(said.values()), report)

@@ -2,22 +2,36 @@
 
 import random
 import sqlite3
+from collections.abc import Mapping
 from contextlib import closing
 from datetime import datetime, timedelta
 from itertools import count
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from generator.demo.database import seed
-from generator.source.relations import RELATIONS
+from generator.source.relations import OPTIONAL, RELATIONS, Kind
 from tests.bench.runner import Runner, say
 from tests.support.sites.builds import AS_OF
 from tests.support.sites.rows import insert_fill, insert_point, tell_row_versions
 
 _TIME: Final = "%Y-%m-%d %H:%M:%S.%f"
+_TYPES: Final[Mapping[Kind, str]] = {
+    "id": "uuid", "text": "text", "number": "double precision", "integer": "bigint", "boolean": "boolean",
+    "timestamp": "timestamp with time zone", "date": "date",
+}  # fmt: skip
+#: The columns that differ in every repetition, and how.
+_REPEATED: Final = {
+    "id": "md5(id::text || time)::uuid AS id",
+    "market_id": "md5(market_id::text || time)::uuid AS market_id",
+    "slug": "slug || '-' || time AS slug",
+}
+#: The most rows of a market that `repeat` takes from a relation.
+_ROWS: Final = 3
 #: More fills than `trade` adds at once.
 _FILLS: Final = 1_000_000
-_VISIBLE: Final = "approval = 'approved' AND is_listed"
+#: The condition of a listed market.
+VISIBLE: Final = "approval = 'approved' AND is_listed"
 
 
 def realistic(runner: Runner, markets: int, as_of: datetime = AS_OF) -> Path:
@@ -52,6 +66,31 @@ def copy_first(whole: Path, markets: int, part: Path) -> None:
             connection.execute(index)
 
 
+def repeat(path: Path, connection: Any, times: int) -> None:
+    """Fill a PostgreSQL database with the markets of an SQLite one, so many times under other ids; both versions are 1.
+
+    Every market has a few rows of each other relation at most: an idle build does not read them.
+    """
+    with closing(sqlite3.connect(path)) as source:
+        for relation, columns in RELATIONS.items():
+            names, owner = ", ".join(columns), "id" if relation == "markets" else "market_id"
+            made = ", ".join(f"{name} {_TYPES[kind]}" for name, kind in columns.items())
+            connection.execute(f"CREATE TABLE once_{relation} ({made})")
+            few = f"SELECT *, row_number() OVER (PARTITION BY {owner}) AS place FROM {relation}"
+            with connection.cursor().copy(f"COPY once_{relation} ({names}) FROM STDIN") as copy:
+                for row in source.execute(f"SELECT {names} FROM ({few}) WHERE place <= {_ROWS}"):
+                    copy.write_row(row)
+            other = ", ".join(_REPEATED.get(name, name) for name in columns)
+            connection.execute(
+                f"CREATE TABLE {relation} AS SELECT {other} FROM once_{relation}, generate_series(1, {times}) AS time"
+            )
+            connection.execute(f"CREATE INDEX ON {relation} ({owner})")
+    for version in OPTIONAL["markets"]:
+        if version != "key":
+            connection.execute(f"ALTER TABLE markets ADD COLUMN {version} bigint DEFAULT 1")
+    connection.execute("ANALYZE")
+
+
 def url(path: Path) -> str:
     """The `source.url` of an SQLite file."""
     return f"sqlite:///{path}"
@@ -79,7 +118,7 @@ def add_row_versions(path: Path) -> None:
 def public(path: Path) -> int:
     """The number of public markets."""
     with closing(sqlite3.connect(path)) as connection:
-        return int(connection.execute(f"SELECT count(*) FROM markets WHERE {_VISIBLE}").fetchone()[0])
+        return int(connection.execute(f"SELECT count(*) FROM markets WHERE {VISIBLE}").fetchone()[0])
 
 
 def trade(path: Path, share: float, seed: int = 1) -> int:
@@ -87,10 +126,8 @@ def trade(path: Path, share: float, seed: int = 1) -> int:
     moment = (AS_OF - timedelta(seconds=1)).strftime(_TIME)
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         connection.execute("BEGIN")
-        (public,) = connection.execute(f"SELECT count(*) FROM markets WHERE {_VISIBLE}").fetchone()
-        found = connection.execute(
-            f"SELECT id FROM markets WHERE {_VISIBLE} AND status = 'open' ORDER BY id"
-        ).fetchall()
+        (public,) = connection.execute(f"SELECT count(*) FROM markets WHERE {VISIBLE}").fetchone()
+        found = connection.execute(f"SELECT id FROM markets WHERE {VISIBLE} AND status = 'open' ORDER BY id").fetchall()
         chosen = random.Random(seed).sample(found, round(public * share))  # noqa: S311 - the same markets every time
         for number, (market_id,) in zip(count(seed * _FILLS), chosen, strict=False):
             connection.execute(

@@ -14,11 +14,12 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
 from typing import Final
 
+from tests.bench import measure
 from tests.bench.tables import Measured
 from tests.support.project import ROOT
 
@@ -39,6 +40,8 @@ class Options:
     scale: float = 1.0
     #: Where databases of demo markets are kept for later runs; None: only for this one.
     databases: Path | None = None
+    #: The revision to compare with.
+    commit: str = "HEAD^"
 
     def markets(self, number: int) -> int:
         """The number of markets to use; `number` is that of the published figures."""
@@ -52,6 +55,10 @@ class Command:
     arguments: Sequence[str | Path]
     cwd: Path = ROOT
     environ: Mapping[str, str] = field(default_factory=dict)
+
+    def of(self, checkout: Path) -> "Command":
+        """The same command, by the code of a checkout."""
+        return replace(self, environ={**self.environ, "PYTHONPATH": str(checkout)})
 
 
 class Runner:
@@ -90,7 +97,7 @@ class Runner:
         if self.options.scale >= 1:
             os.sync()
         with tempfile.NamedTemporaryFile(dir=self.root, suffix=".json") as file:
-            arguments = [*PYTHON, "tests.bench.measure", file.name, *map(str, command.arguments)]
+            arguments = [sys.executable, measure.__file__, file.name, *map(str, command.arguments)]
             environ = {**os.environ, "PYTHONPATH": str(ROOT), **command.environ}
             done = subprocess.run(
                 arguments, cwd=command.cwd, env=environ, stdout=subprocess.PIPE, text=True, check=False
