@@ -18,7 +18,7 @@ _MAKERS: Final = ("api", "builder", "downloads", "markets", "search", "site", "s
 #: The packages of others that write files of downloads.
 _WRITERS: Final = ("arro3-core", "arro3-io", "numpy")
 #: What a program is made of: code, and data that it reads.
-_SOURCES: Final = frozenset({".py", ".json", ".yaml"})
+_SOURCES: Final = frozenset({".py", ".json", ".yaml", ".yml", ".j2", ".css", ".js", ".txt"})
 _DIGITS: Final = 12
 
 

@@ -1,6 +1,7 @@
 """`v1/prices.json`: what price boards and bots ask for, all open markets in one object. Pure."""
 
 from collections.abc import Iterable
+from itertools import islice
 from typing import Any, Final
 
 from pydantic import ValidationError
@@ -12,6 +13,8 @@ from generator.api.forms import NonNegative, Probability, Timestamp, Uuid
 
 #: The largest object that is published, in bytes: 16,000 markets or more. Whoever needs more reads the dump.
 MOST_BYTES: Final = 2_000_000
+#: Fewer than any market takes there: if there are too many at that, none is looked into.
+LEAST_BYTES: Final = 100
 
 
 class MarketPrice(Closed):
@@ -37,7 +40,10 @@ def make(items: Iterable[bytes], as_of: str, published: bytes | None) -> bytes |
     an idle build puts nothing.
     """
     markets, size = list[MarketPrice](), 0
-    for item in items:
+    held = [*islice(items, MOST_BYTES // LEAST_BYTES + 1)]
+    if len(held) * LEAST_BYTES > MOST_BYTES:
+        return None
+    for item in held:
         markets.append(_price(from_json(item)))
         size += len(contract.encode(markets[-1])) + len(",")
         if size > MOST_BYTES:

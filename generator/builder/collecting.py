@@ -4,9 +4,9 @@ from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from generator.builder.comparison import Comparison
-from generator.builder.last_details import LastDetails
+from generator.builder.last_details import DetailCounts, LastDetails
 from generator.builder.part_rendering import Reading
-from generator.builder.part_staging import DetailCounts, StagedPart
+from generator.builder.part_staging import StagedPart
 from generator.downloads.histories import NewHistories
 from generator.findings import Finding
 from generator.markets import columns
@@ -24,7 +24,9 @@ class Collected:
     """All parts together: also their findings about rows, and what became of the details.
 
     `catalog` includes blocked markets. `false_versions` are the markets (ids) that an audit found to have one.
-    `comparison`, `histories` and `reading` add up those of the parts.
+    `comparison`, `histories` and `reading` add up those of the parts, and `altered` their markets (ids). `always` are
+    the markets (ids) whose rows the next build reads whatever it finds, and whether it reads their details. `digests`
+    are those of the survey.
     """
 
     catalog: Catalog
@@ -37,6 +39,9 @@ class Collected:
     comparison: Comparison
     histories: NewHistories | None
     reading: Reading
+    altered: frozenset[str]
+    always: Mapping[str, bool]
+    digests: tuple[str, ...]
 
 
 def collect(parts: Iterable[StagedPart], survey: Survey, last: LastDetails, as_of: str) -> Collected:
@@ -81,6 +86,9 @@ def collect(parts: Iterable[StagedPart], survey: Survey, last: LastDetails, as_o
         comparison,
         histories,
         reading,
+        frozenset(altered),
+        {key: key not in made for key in survey.versions if key not in made or not made[key].row},
+        survey.digests,
     )
 
 

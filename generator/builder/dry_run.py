@@ -10,8 +10,8 @@ from generator import garbage
 from generator.api import keys
 from generator.builder import guards
 from generator.builder.collecting import Collected
-from generator.builder.guards import BuildOverrides
-from generator.builder.preparation import Clock, Preparation
+from generator.builder.guards import BuildOverrides, Clock
+from generator.builder.preparation import Preparation
 from generator.builder.prepared import Prepared
 from generator.config.settings import Config
 from generator.cost import estimate, sizes

@@ -24,6 +24,14 @@ _NAMED: Final = 3
 
 
 @dataclass(frozen=True)
+class Clock:
+    """The instant to build for, an aware time; `is_set` when the operator chose it."""
+
+    as_of: datetime
+    is_set: bool
+
+
+@dataclass(frozen=True)
 class BuildOverrides:
     """What the operator overrides with options: guards, which details are read, and what is kept.
 

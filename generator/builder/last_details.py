@@ -32,6 +32,26 @@ class Fate(Enum):
     READ = auto()
 
 
+@dataclass
+class DetailCounts:
+    """How many details were read in full, got only a new market object, or stayed as they are.
+
+    The `audited` are among those `read`: although their version had not changed, they were compared with their files.
+    """
+
+    read: int = 0
+    updated: int = 0
+    kept: int = 0
+    audited: int = 0
+
+    def add(self, other: "DetailCounts") -> None:
+        """Add the counts of another part."""
+        self.read += other.read
+        self.updated += other.updated
+        self.kept += other.kept
+        self.audited += other.audited
+
+
 @dataclass(frozen=True)
 class Sample:
     """The details that are read although they need not be: this share of them, chosen by the seed."""
@@ -47,7 +67,7 @@ class Sample:
     def has(self, market_id: str) -> bool:
         """Whether a market (id) is in it."""
         # Asked for every market, twice: a checksum that starts anywhere is chance enough, at a tenth of the time.
-        return zlib.crc32(market_id.encode(), self.seed) < self.share * _CHANCES
+        return zlib.crc32(market_id.encode("utf-8", "surrogatepass"), self.seed) < self.share * _CHANCES
 
 
 #: The number of checksums, and of seeds.
@@ -84,7 +104,7 @@ class LastDetails:
 
         That is not known if it had other settings, or the database tells no versions.
         """
-        lost = frozenset(_lost(folder, objects))
+        lost = frozenset[str]() if folder.is_as_left else frozenset(_lost(folder, objects))
         if lost:
             objects = {key: digest for key, digest in objects.items() if key not in lost}
         found = fingerprints.load(folder)

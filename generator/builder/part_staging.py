@@ -9,7 +9,7 @@ from typing import IO
 from generator.api import forms, keys
 from generator.builder import last_details, part_rendering
 from generator.builder.comparison import NOT_READ, Comparison, Interval, RowsRead
-from generator.builder.last_details import LastDetails, Sample
+from generator.builder.last_details import DetailCounts, LastDetails, Sample
 from generator.builder.part_rendering import NewMarketObject, OpenReader, ReadDetail, RenderedPart, Task
 from generator.config.settings import Config
 from generator.downloads.histories import LastHistories
@@ -21,26 +21,6 @@ from generator.tree.fingerprints import MadeOf
 from generator.tree.folder import Output
 from generator.tree.generation import Artifact
 from generator.tree.staging import Staged
-
-
-@dataclass
-class DetailCounts:
-    """How many details were read in full, got only a new market object, or stayed as they are.
-
-    The `audited` are among those `read`: although their version had not changed, they were compared with their files.
-    """
-
-    read: int = 0
-    updated: int = 0
-    kept: int = 0
-    audited: int = 0
-
-    def add(self, other: "DetailCounts") -> None:
-        """Add the counts of another part."""
-        self.read += other.read
-        self.updated += other.updated
-        self.kept += other.kept
-        self.audited += other.audited
 
 
 @dataclass

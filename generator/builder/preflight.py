@@ -15,7 +15,8 @@ from generator import filesystem
 from generator.api.contract import API_VERSION, PRICE_MAX, PRICE_MIN
 from generator.builder import disk_space, dry_run, executors, notices
 from generator.builder.dry_run import DryRun
-from generator.builder.preparation import Clock, Preparation
+from generator.builder.guards import Clock
+from generator.builder.preparation import Preparation
 from generator.builder.remote_result import RemoteCheck, shared
 from generator.cluster import engine
 from generator.config import demo

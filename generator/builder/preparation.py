@@ -13,10 +13,10 @@ from generator.api import downloads, forms, keys
 from generator.builder import collecting, executors, guards, last_details, notices
 from generator.builder.collecting import Collected
 from generator.builder.content_guards import ContentGuards
-from generator.builder.guards import BuildOverrides
-from generator.builder.last_details import EVERY_DETAIL, LastDetails, Sample
+from generator.builder.guards import BuildOverrides, Clock
+from generator.builder.last_details import EVERY_DETAIL, DetailCounts, LastDetails, Sample
 from generator.builder.notices import CLOCK_SKEW
-from generator.builder.part_staging import DetailCounts, PartWork, StagedPart
+from generator.builder.part_staging import PartWork, StagedPart
 from generator.builder.prepared import Prepared
 from generator.builder.report import Excused
 from generator.config.settings import Config
@@ -47,19 +47,12 @@ _MOST_FALSE: Final = 100
 
 
 @dataclass(frozen=True)
-class Clock:
-    """The instant to build for, an aware time; `is_set` when the operator chose it."""
-
-    as_of: datetime
-    is_set: bool
-
-
-@dataclass(frozen=True)
 class Preparation:
     """The stages of one build until all is staged.
 
-    `previous` is the manifest it found, `blocked` the ids of blocked markets. Bad rows go to `quarantine`.
-    `suspects` are markets (ids) whose versions turned out to be false, so that everything is read and compared.
+    `previous` is the manifest it found, `blocked` the ids of blocked markets. The details of the `sample` are read
+    anyway. Bad rows go to `quarantine`. `suspects` are markets (ids) whose versions turned out to be false, so that
+    everything is read and compared.
     """
 
     config: Config
@@ -68,6 +61,7 @@ class Preparation:
     previous: Manifest | None
     blocked: frozenset[str]
     overrides: BuildOverrides
+    sample: Sample
     progress: Progress
     quarantine: Quarantine = field(default_factory=Quarantine)
     remarks: list[Finding] = field(default_factory=list)
@@ -88,7 +82,8 @@ class Preparation:
             previous, overrides = None, replace(overrides, full=True)
             # Without it, the change feed begins a new session: steps of the old one may show what is gone.
             folder.discard_key(files.DUMP_PARTS)
-        return cls(config, clock, folder, previous, blocklist.load(folder).ids(), overrides, progress)
+        blocked, sample = blocklist.load(folder).ids(), Sample.chosen(config.source.audit)
+        return cls(config, clock, folder, previous, blocked, overrides, sample, progress)
 
     def distrusting(self, markets: Iterable[str]) -> Self:
         """Build again from the beginning, comparing everything, and report these markets (ids) and all like them."""
@@ -112,7 +107,7 @@ class Preparation:
         with self.stopwatch.stage("read"):
             reader.require_schema()
             last = self._last_details()
-            sample = EVERY_DETAIL if self.suspects else Sample.chosen(self.config.source.audit)
+            sample = EVERY_DETAIL if self.suspects else self.sample
             histories = self._last_histories()
             if histories:
                 last = last.without_histories_of(histories.entries)

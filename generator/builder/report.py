@@ -6,27 +6,29 @@ from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
-from typing import Any, Final, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 from pydantic import ValidationError
 
 from generator import __version__
 from generator.api.downloads import ChangesHead, DumpHead
 from generator.builder import notices
+from generator.builder.last_details import DetailCounts
 from generator.builder.notices import Topic
-from generator.builder.part_staging import DetailCounts
 from generator.cost.estimate import Cost
 from generator.findings import Finding
-from generator.markets.quarantine import Quarantine, QuarantinedRow
+from generator.markets.quarantine import Quarantine, QuarantinedRow, StoredQuarantine
 from generator.metrics import Samples, sample
 from generator.models import replaced
 from generator.progress import Span
-from generator.search.generation import SearchIndex
 from generator.source.relations import RELATIONS
 from generator.tree import generations, layouts
 from generator.tree.manifest import Current
 from generator.tree.stored import StoredModel
 from generator.wording import counted
+
+if TYPE_CHECKING:
+    from generator.search.generation import SearchIndex
 
 
 class Withdrawal(StoredModel):
@@ -46,7 +48,7 @@ class SearchCounts(StoredModel):
     largest_bytes: int
 
     @classmethod
-    def of(cls, index: SearchIndex) -> "SearchCounts":
+    def of(cls, index: "SearchIndex") -> "SearchCounts":
         """Count an index."""
         weight = index.weight()
         largest = max(len(body) for _, body in (*index.objects(), *index.first_pages()))
@@ -180,7 +182,8 @@ class MarketChanges:
 class Report:
     """What was built, and what the run did for it. Files and bytes are those under `v1/`.
 
-    `empty` are the relations in which a first build found no row; report.json does not tell.
+    `lists` are those of `of_list`. `empty` are the relations in which a first build found no row; report.json does not
+    tell.
     """
 
     as_of: str = ""
@@ -189,13 +192,13 @@ class Report:
     built: int = 0
     hidden: int = 0
     taken_down: list[str] = field(default_factory=list)
-    lists: Mapping[str, Current] = field(default_factory=dict)
+    lists: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     search: SearchCounts | None = None
     downloads: DownloadCounts | None = None
     step_lines: int = 0
     cost: Cost | None = None
     retained: int = 0
-    quarantine: Quarantine = field(default_factory=Quarantine)
+    quarantine: StoredQuarantine = field(default_factory=Quarantine)
     written: int = 0
     written_bytes: int = 0
     unchanged: int = 0
@@ -222,7 +225,7 @@ class Report:
                 "quarantined": self.quarantine.total("markets"),
             },
             "takenDown": self.taken_down,
-            "lists": {name: _of_list(name, current) for name, current in self.lists.items()},
+            "lists": {**self.lists},
             "search": _plain(self.search),
             "downloads": _plain(self.downloads),
             "retainedGenerations": self.retained,
@@ -331,7 +334,7 @@ def _plain(model: StoredModel | None) -> dict[str, Any] | None:
     return model.model_dump(mode="json", by_alias=True) if model else None
 
 
-def _of_list(name: str, current: Current) -> dict[str, Any]:
+def of_list(name: str, current: Current) -> dict[str, Any]:
     """One list: its items, its generation, and how many objects and bytes that has, first pages included."""
     objects = generations.object_count(name, current) + len(generations.first_pages(name, current.generation))
     return {

@@ -7,8 +7,7 @@ from typing import Any
 import click
 
 from generator.builder import notices
-from generator.builder.guards import BuildOverrides
-from generator.builder.preparation import Clock
+from generator.builder.guards import BuildOverrides, Clock
 from generator.builder.report import Report
 from generator.builder.run import build
 from generator.cli import logs
@@ -24,9 +23,8 @@ from generator.cli.parameters import (
 from generator.cli.progress_bar import progress_bar
 from generator.config.settings import Config
 from generator.errors import BUILD_GUARDS
-from generator.publish.blocklist import NO_HOLD, hold_samples
 from generator.tree import files
-from generator.tree.blocklist import HeldError
+from generator.tree.blocklist import NO_HOLD, HeldError, hold_samples
 
 
 def overrides_of(given: Mapping[str, Any]) -> BuildOverrides:

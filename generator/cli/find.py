@@ -4,7 +4,8 @@ import click
 
 from generator.cli import logs
 from generator.cli.command import Subcommand
-from generator.cli.parameters import Reference, open_target
+from generator.cli.parameters import Reference
+from generator.cli.target import open_target
 from generator.config.settings import Config
 from generator.errors import PublicMarketsError
 from generator.markets.quarantine import printable

@@ -9,7 +9,7 @@ import click
 from generator.api import forms
 from generator.cli import logs
 from generator.cli.command import Subcommand, now
-from generator.cli.parameters import open_target
+from generator.cli.target import open_target
 from generator.config.settings import Config
 from generator.publish import blocklist as store_blocklist
 from generator.publish.blocklist import HoldChange

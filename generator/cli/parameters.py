@@ -1,43 +1,14 @@
-"""Types of arguments and options that several commands take, and how `publish.target` is opened for them."""
+"""Types of arguments and options that several commands take."""
 
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final
 
 import click
 
-from generator.cli.logs import LOG
 from generator.config.market_url import LONGEST_ADDRESS
-from generator.config.settings import Config
 from generator.errors import PUBLISH_GUARDS
-from generator.publish import store_checks
-from generator.stores.factory import open_store
-from generator.stores.overlay import Overlay
-from generator.stores.store import Store
-from generator.tree import dry_folder
-from generator.tree.folder import Output, locked
-
-
-def open_target(settings: Config) -> Store:
-    """Open the target; warn of a setting that has no effect there."""
-    if problem := store_checks.unused_endpoint(settings):
-        LOG.warning("%s", problem)
-    return open_store(settings)
-
-
-@contextmanager
-def both_ends(settings: Config, *, is_dry: bool) -> Iterator[tuple[Output, Store]]:
-    """The locked output folder and the target; in a dry run, what is written to either is kept aside and deleted."""
-    target = open_target(settings)
-    if not is_dry:
-        with locked(settings.output) as folder:
-            yield folder, target
-        return
-    with dry_folder.whole(settings.output) as folder:
-        yield folder, Overlay(target, folder.read)
-
 
 #: The guards that also have an option of their own, `--allow-…`.
 _ALIASES: Final = ("growth", "invalid", "jumps", "questions", *PUBLISH_GUARDS)

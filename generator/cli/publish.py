@@ -9,19 +9,19 @@ import click
 from generator.cli import logs
 from generator.cli.command import MeasuredCommand, add_metrics
 from generator.cli.logs import LOG
-from generator.cli.parameters import accepted, accepting, both_ends, purge_retired_option
+from generator.cli.parameters import accepted, accepting, purge_retired_option
 from generator.cli.progress_bar import progress_bar
+from generator.cli.target import both_ends
 from generator.config.settings import Config
 from generator.errors import PUBLISH_GUARDS, GuardError, OtherSiteError, OutputError, PublicMarketsError
 from generator.progress import Span
 from generator.publish import takedown
-from generator.publish.blocklist import hold_samples
 from generator.publish.guards import LiftedGuards, Options
 from generator.publish.publication import Outcome, Publication
 from generator.publish.withdrawal import sync_blocked
 from generator.source.address import shape
 from generator.stores.requests import explaining_outage
-from generator.tree.blocklist import HeldError
+from generator.tree.blocklist import HeldError, hold_samples
 from generator.wording import counted
 
 _PUBLISH_OPTIONS: Final = (

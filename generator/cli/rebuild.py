@@ -6,15 +6,15 @@ from typing import Any
 
 import click
 
-from generator.builder.guards import BuildOverrides
-from generator.builder.preparation import Clock
+from generator.builder.guards import BuildOverrides, Clock
 from generator.builder.run import build_into
 from generator.cli.build import clock, log_report, overrides_of, report_names_each, tell_built
 from generator.cli.command import MeasuredCommand
 from generator.cli.logs import LOG
-from generator.cli.parameters import accepting, as_of_option, both_ends, full_option
+from generator.cli.parameters import accepting, as_of_option, full_option
 from generator.cli.progress_bar import progress_bar
 from generator.cli.publish import carry_out, options_of, publish_options, withdraw_hidden
+from generator.cli.target import both_ends
 from generator.config.settings import Config
 from generator.errors import BUILD_GUARDS, PUBLISH_GUARDS, DamageError, PublicMarketsError, UnfitFilesError
 from generator.findings import CHECK_NAMES_EACH

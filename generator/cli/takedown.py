@@ -6,12 +6,14 @@ from dataclasses import replace
 
 import click
 
+from generator import garbage
 from generator.api import forms
 from generator.cli import logs
 from generator.cli.command import Subcommand, now
 from generator.cli.logs import LOG
-from generator.cli.parameters import Reference, open_target
+from generator.cli.parameters import Reference
 from generator.cli.progress_bar import progress_bar
+from generator.cli.target import open_target
 from generator.config.settings import Config
 from generator.errors import PublicMarketsError, StoreError
 from generator.markets.quarantine import printable
@@ -42,7 +44,8 @@ def takedown_command(settings: Config, markets: tuple[str, ...], *, undo: bool, 
         found = _with_details(settings, target, ids, found)
     if asks and not click.confirm("Remove from everything that is published?", err=True):
         raise PublicMarketsError("not confirmed, so nothing was removed")
-    change = _take_down(settings, target, _request(target, ids, found, is_blocked=not undo), found)
+    with garbage.uncollected():
+        change = _take_down(settings, target, _request(target, ids, found, is_blocked=not undo), found)
     for market_id in sorted(change.after.ids()):
         logs.result(f"{market_id} blocked since {change.after.markets[market_id].at}")
     count = len(change.after.ids())
@@ -72,7 +75,8 @@ def _understood(
         raise
     id_of = found.id_of if is_blocked else found.blocked_id_of
     meant = (market_id or id_of(text, settings) for text, market_id in by_itself.items())
-    return found, tuple(dict.fromkeys(meant))
+    named = tuple(dict.fromkeys(meant))
+    return found.about(named), named
 
 
 def _request(target: Target | None, ids: tuple[str, ...], found: Known, *, is_blocked: bool) -> Request:

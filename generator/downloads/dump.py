@@ -81,6 +81,14 @@ def make(
     return Made(writer.close(), former.is_complete)
 
 
+def parts(body: bytes) -> Iterator[tuple[Segment, list[bytes]]]:
+    """The segments of a dump, each with its lines; raise ValueError if it was not made in segments."""
+    for compressed, text in segments.found(body):
+        found = text.split(b"\n")[:-1]
+        ids = segments.ids_digest(map(market_lines.id_of, found))
+        yield Segment(ids, segments.digest(compressed), len(compressed), len(found)), found
+
+
 def lines(pieces: Iterable[bytes]) -> Iterator[bytes]:
     """The lines of a dump or a step, as `segments.lines` gives them."""
     return segments.lines(pieces)

@@ -9,6 +9,8 @@ ID: Final = b'"id"'
 _START: Final = b"{" + ID + b':"'
 _ID_LENGTH: Final = 36
 _ID: Final = slice(len(_START), len(_START) + _ID_LENGTH)
+#: Where what lists show ends: JSON escapes quotation marks within texts, so no text has this in it.
+_REST: Final = b',"description":'
 _TEXT: Final = rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"'
 _WORD: Final = rb'[^",:{}\[\]]++'
 #: An array or an object that contains no others: the contract knows no deeper ones in a market.
@@ -21,6 +23,11 @@ def id_of(line: bytes) -> str:
     if not line.startswith(_START):
         raise ValueError("a line does not begin with the id of a market")
     return line[_ID].decode()
+
+
+def item_of(line: bytes) -> bytes:
+    """What lists show of a market, as they show it: its line begins with that. Not if the line is no market's."""
+    return line.partition(_REST)[0] + b"}"
 
 
 def properties(line: bytes) -> dict[bytes, bytes]:

@@ -33,6 +33,8 @@ GROUP_SIZE: Final = 256
 MOST_LINES: Final = 8 * GROUP_SIZE
 #: Bytes of a line: no market's texts come near it.
 LONGEST_LINE: Final = 16 << 20
+#: How a full flush ends.
+_FLUSHED: Final = b"\x00\x00\xff\xff"
 _RAW: Final = -zlib.MAX_WBITS
 _GZIP: Final = 16 + zlib.MAX_WBITS
 _FOUR_BYTES: Final = 1 << 32
@@ -167,6 +169,22 @@ def decompress(segment: bytes) -> bytes:
         return zlib.decompressobj(_RAW).decompress(segment)
     except zlib.error as error:
         raise ValueError(f"not a segment of a dump: {error}") from error
+
+
+def found(body: bytes) -> Iterator[tuple[bytes, bytes]]:
+    """The segments of a file, each with its text; none of one without lines.
+
+    Raises ValueError for one that was not made in segments. Header and trailer are not looked at: the file's digest is
+    known to be right.
+    """
+    start, end = len(HEADER), len(body) + len(HEADER) - FRAME_SIZE
+    while start < end:
+        stop, text = start, b""
+        while not text.endswith(b"\n"):  # compressed bytes may look like a flush, too
+            stop = body.index(_FLUSHED, stop, end) + len(_FLUSHED)
+            text = decompress(body[start:stop])
+        yield body[start:stop], text
+        start = stop
 
 
 def with_texts(pieces: Iterable[bytes]) -> Iterator[tuple[bytes, bytes]]:

@@ -3,7 +3,7 @@
 import hashlib
 from binascii import b2a_base64
 from collections.abc import Iterable, Sequence
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import Any, Final, NamedTuple, get_args
 
 from pydantic_core import from_json
@@ -110,6 +110,21 @@ class Market(NamedTuple):
             until=until,
         )
 
+    @classmethod
+    def of_item(cls, body: bytes, words: tuple[str, ...] = ()) -> "Market":
+        """The market of an item that this program made, not validated again; what only builds ask is not known of it.
+
+        Raises ValueError or KeyError if it is no item.
+        """
+        item = from_json(body)
+        shown = (item["id"], body, ONE[item["status"]], ONE[item["resolution"]], item.get("slug"), *_more_shown(item))
+        return cls._make((*shown, *_NOT_ASKED, None, slugs_of(item.get("categories")), False, words, None, ""))
+
+    @classmethod
+    def unread(cls, market_id: str, slug: str | None) -> "Market":
+        """A member of a public FX family of which nothing else is known."""
+        return _UNREAD._replace(id=market_id, slug=slug)
+
     def holds_at(self, now: str) -> bool:
         """Whether time alone changes nothing by a later instant: it is not closed, and its count of fills the same."""
         is_open_still = not self.accepting_bets or now < self.close_time
@@ -188,3 +203,9 @@ _rest_values: Final = attrgetter(*REST)
 _kept_values: Final = attrgetter(*_KEPT)
 #: What these fields are called on the wire.
 _KEYS: Final = {name: field.alias or name for name, field in PublicMarketListItem.model_fields.items()}
+_more_shown: Final = itemgetter(*(_KEYS[name] for name in _KEPT[2:]))
+#: What only findings ask of its texts.
+_NOT_ASKED: Final = (True, False, False, False)
+_UNREAD: Final = Market._make([None] * len(Market._fields))._replace(
+    fx=resources.of_valid(contract.FxFamilyMember, {}), categories=(), words=(), until=""
+)

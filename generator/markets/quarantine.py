@@ -4,7 +4,9 @@ import heapq
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final, NamedTuple, TypeAlias
+from typing import Annotated, Final, NamedTuple, TypeAlias
+
+from pydantic import PlainSerializer, PlainValidator, TypeAdapter
 
 from generator.findings import Finding, FindingCounts
 from generator.wording import counted, escaped
@@ -137,6 +139,14 @@ class Quarantine:
         """Each row kept by name, sorted by relation, key and reason."""
         for (relation, key, reason, title), rows in sorted(self._kept().items()):
             yield QuarantinedRow(relation, key, title, reason, rows)
+
+
+#: A quarantine that pydantic can store.
+StoredQuarantine: TypeAlias = Annotated[
+    Quarantine,
+    PlainValidator(lambda found: Quarantine.of(TypeAdapter(Plain).validate_python(found))),
+    PlainSerializer(Quarantine.plain),
+]
 
 
 def _heading(fault: Finding, rows: int) -> str:

@@ -10,14 +10,12 @@ hold of its own, which stops builds.
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Final
 
 from generator.api.forms import instant
 from generator.errors import BusyError, OutcomeUnknownError, OutputError, StoreError
-from generator.metrics import Samples, sample
 from generator.models import replaced
 from generator.publish import lease, record, store_checks
 from generator.publish.lease import refuse_running
@@ -104,10 +102,6 @@ def _parsed(store: Store, stored: Stored | None, *, keeps_damaged: bool) -> tupl
 
 
 # The hold
-
-_METRIC: Final = "hold_since_timestamp_seconds"
-#: What metrics say of a store without a hold.
-NO_HOLD: Final[Samples] = {sample(_METRIC): 0}
 
 
 @dataclass(frozen=True)
@@ -287,8 +281,3 @@ def explaining_hold(store: Store) -> Iterator[None]:
             if hold := read(store).hold:
                 raise HeldError(store.name, hold, has_target=True) from None
         raise
-
-
-def hold_samples(hold: Hold) -> Samples:
-    """The hold as a metric."""
-    return {sample(_METRIC, who=hold.who, reason=hold.reason): datetime.fromisoformat(hold.since).timestamp()}

@@ -1,7 +1,7 @@
 """The operator's decisions to block or unblock markets, and what to say about each. Pure."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
 from pydantic import BaseModel, Field, ValidationError
@@ -10,6 +10,7 @@ from generator.api import keys
 from generator.api.links import MarketReference
 from generator.config.settings import Config
 from generator.errors import PublicMarketsError
+from generator.models import replaced
 from generator.publish import references
 from generator.tree.blocklist import BlockedList
 from generator.tree.manifest import Manifest
@@ -25,6 +26,15 @@ class Named(NamedTuple):
     place: str
     source: str
     built: Manifest
+
+    def about(self, ids: Collection[str]) -> "Named":
+        """What it says of these markets alone: a whole state is large, and a takedown that follows makes others."""
+        markets, slugs, site_keys = (
+            {market_id: of_all[market_id] for market_id in ids if market_id in of_all}
+            for of_all in (self.built.markets, self.built.slugs, self.built.site_keys)
+        )
+        update = {"markets": markets, "slugs": slugs, "site_keys": site_keys}
+        return self._replace(built=replaced(self.built.emptied(), **update))
 
 
 class Shown(NamedTuple):
@@ -45,6 +55,10 @@ class Known:
     manifests: tuple[Named, ...]
     taken_down: BlockedList = field(default_factory=BlockedList)
     unrecorded: Mapping[str, Shown] = field(default_factory=dict)
+
+    def about(self, ids: Collection[str]) -> "Known":
+        """What is known of these markets alone."""
+        return replace(self, manifests=tuple(named.about(ids) for named in self.manifests))
 
     def names(self, market_id: str) -> bool:
         """Whether the market is published as far as anything tells."""

@@ -153,7 +153,7 @@ def _published(config: Config, target: Target | None) -> Iterator[tuple[str, Pub
             manifest = folder.manifest()
             if manifest is None:
                 raise PublicMarketsError(f"{config.output}: holds no build; run `public-markets build` first")
-            yield str(config.output), PublishedState(manifest, folder, partial(map, folder.read))
+            yield str(config.output), PublishedState(manifest, folder)
         return
     store = target.store
     with explaining_outage(store), tempfile.TemporaryDirectory() as scratch, locked(Path(scratch)) as folder:

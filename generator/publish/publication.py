@@ -14,7 +14,6 @@ from generator.models import replaced
 from generator.progress import Progress
 from generator.publish import blocklist, decisions, guards, protocol
 from generator.publish.apply import Tally
-from generator.publish.blocklist import NO_HOLD
 from generator.publish.guards import LiftedGuards, Options
 from generator.publish.lease import Target
 from generator.publish.protocol import Run
@@ -23,7 +22,7 @@ from generator.publish.withdrawal import BuiltFolder, sync_blocked
 from generator.stores.requests import body_of, explaining_outage
 from generator.stores.store import Store
 from generator.tree import files, generations
-from generator.tree.blocklist import BlockedList
+from generator.tree.blocklist import NO_HOLD, BlockedList
 from generator.tree.folder import Output
 from generator.tree.manifest_file import UnreadableManifestError
 from generator.wording import counted

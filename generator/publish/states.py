@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from datetime import datetime
 from functools import partial
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from generator.api.forms import instant
 from generator.models import replaced
@@ -46,6 +46,8 @@ class StoredStates:
         self._has_copy = False
         self._stored: _State | None = None
         self._intent: tuple[str, bytes] = ("", b"")
+        #: What was decoded last, and of what: a takedown looks names up, and reads the record again when it has it.
+        self._decoded: tuple[Any, Any] = (None, None)
         #: Of the record that was read: what it names besides, and what it no longer names, with the instants of that.
         self._previous = ""
         self._stale: dict[str, str] = {}
@@ -87,12 +89,14 @@ class StoredStates:
         return replaced(found, built=replaced(found.built, market_count=root.built.market_count))
 
     def _with_state(self, root: Published, name: str, *, is_before: bool = False) -> Published:
-        body = self._body(name)
-        try:
-            # Of the state before, the root does not say when generations were retired.
-            built, etags = state.decoded(root.built, body, is_intended=is_before)
-        except state.UNREADABLE as error:
-            raise DamagedStateError(self._store.name, key(name), is_missing=False) from error
+        body, of = self._body(name), (name, is_before, root.built)
+        if self._decoded[0] != of:
+            try:
+                # Of the state before, the root does not say when generations were retired.
+                self._decoded = of, state.decoded(root.built, body, is_intended=is_before)
+            except state.UNREADABLE as error:
+                raise DamagedStateError(self._store.name, key(name), is_missing=False) from error
+        built, etags = self._decoded[1]
         return replaced(root, built=built, etags={**etags, **root.etags}, intent=None, previous="", stale={})
 
     def _with_intent(self, root: Published, published: Published) -> Published:
@@ -126,7 +130,7 @@ class StoredStates:
 
         `before` is the record as it is, and `sequence` the number of that root.
         """
-        named = self._named
+        named, self._decoded = self._named, (None, None)
         if not state.is_large(wanted.built):
             self._stored, self._previous, self._intent = None, "", ("", b"")
             self._outdate(named, now)

@@ -27,7 +27,7 @@ from generator.site import sessions
 from generator.site.published import PublishedState
 from generator.stores.requests import body_of, etags_of, parallel_map
 from generator.stores.store import Store
-from generator.tree import blocklist, files, generations, staging
+from generator.tree import blocklist, files, generations, manifest, staging
 from generator.tree.blocklist import BlockedList
 from generator.tree.folder import Output
 from generator.tree.manifest import Manifest, Retired
@@ -124,10 +124,7 @@ class StoredSite:
             raise OutputError(f"{self.store.name}: nothing is published there")
         gone = self.gone | ids
         state = StoredState(self.store, published, self.doubts)
-        warnings = from_store(state, gone, self.folder, self.lifetime, self.lease)
-        built = self.folder.manifest()
-        if built is None:
-            raise OutputError(f"{self.folder.path('')}: another process deletes files there; stop it, then run again")
+        built, warnings = from_store(state, gone, self.folder, self.lifetime, self.lease)
         return replace(self, built=built, gone=gone, warnings=(*dict.fromkeys([*self.warnings, *warnings]),))
 
     def recovered(self, doubts: Doubts) -> Self:
@@ -151,6 +148,17 @@ def sync_blocked(folder: Output, store: Store) -> BlockedList:
 _OBJECTS: Final = f"{API_VERSION}/"
 
 
+def _altered(folder: Output, built: Manifest) -> frozenset[str]:
+    """What is not as it was built, of that which would be taken unread: heads of lists, and details in no dump.
+
+    A head of an earlier build, as from a backup, may show the markets.
+    """
+    heads = {key: folder.read(key) for key in map(keys.head, built.current) if key in built.objects}
+    altered = (key for key, body in heads.items() if body is None or manifest.digest(key, body) != built.objects[key])
+    members = (keys.detail(market_id) for market_id, lists in built.markets.items() if not lists)
+    return frozenset([*altered, *(key for key in members if not folder.has(key))])
+
+
 def from_folder(folder: Output, ids: Collection[str], lifetime: timedelta) -> tuple[str, ...]:
     """Remove the markets from a folder, as the next build would; returns warnings of what else had to be left out."""
     before = folder.manifest() if ids else None
@@ -170,7 +178,7 @@ def from_folder(folder: Output, ids: Collection[str], lifetime: timedelta) -> tu
     # A killed build leaves objects that the manifest does not describe, and may have deleted details.
     doubted = frozenset[str]() if before.complete else frozenset({*before.objects, *folder.strangers(before)})
     lost = {market_id for market_id in before.markets if doubted and not folder.has(keys.detail(market_id))}
-    state = PublishedState(before, folder, partial(map, folder.read), doubted)
+    state = PublishedState(before, folder, doubted=doubted or _altered(folder, before))
     rendered, warnings = state.without(frozenset(lost.union(ids)), SILENT)
     staging.place(folder, before, rendered, lifetime)
     return warnings
@@ -248,7 +256,7 @@ class StoredState:
         return PublishedState(
             self.published.built,
             _Mirror(scratch, self, body),
-            lambda object_keys: parallel_map(body, object_keys, self.store.parallel),
+            partial(parallel_map, threads=self.store.parallel, at_once=1),
             self.unknown(),
         )
 
@@ -337,11 +345,10 @@ class _Renewing(Silent):
 
 def from_store(
     state: StoredState, ids: frozenset[str], folder: Output, lifetime: timedelta, lease: Lease
-) -> tuple[str, ...]:
-    """Put into `folder` whatever the store lacks of its own state without the markets; returns warnings as above.
+) -> tuple[Manifest, tuple[str, ...]]:
+    """Put into `folder` whatever the store lacks of its own state without the markets.
 
-    The lease is held already.
+    Returns the manifest of that, and warnings as above. The lease is held already.
     """
     rendered, warnings = state.as_folder(folder, lease).without(state.half_withdrawn() | ids, _Renewing(lease))
-    staging.place(folder, folder.manifest(), rendered, lifetime)
-    return warnings
+    return staging.place(folder, folder.manifest(), rendered, lifetime).manifest, warnings

@@ -63,14 +63,6 @@ SIZES: Final = Sizes()
 
 
 @dataclass(frozen=True, slots=True)
-class WordBucket:
-    """One object: its body, and the first letters with which its first line begins."""
-
-    start: str
-    body: bytes
-
-
-@dataclass(frozen=True, slots=True)
 class _Line:
     key: str
     text: str
@@ -85,7 +77,7 @@ class _Word:
     text: str
 
 
-def make(words: Iterable[tuple[str, Sequence[int]]], count: int, sizes: Sizes = SIZES) -> list[WordBucket]:
+def make(words: Iterable[tuple[str, Sequence[int]]], count: int, sizes: Sizes = SIZES) -> list[bytes]:
     """The buckets of words in order, with the ascending numbers of their markets, out of `count` markets."""
     most = most_text(count, sizes)
     lines = [_line(key, entries, most) for key, entries in groupby(words, key=_key)]
@@ -98,7 +90,12 @@ def make(words: Iterable[tuple[str, Sequence[int]]], count: int, sizes: Sizes = 
         buckets[-1].append(line)
         # What follows a long line has a bucket of its own, too: it should not be read with it.
         is_cut = len(line.text) >= target
-    return [WordBucket(bucket[0].key, _body(bucket)) for bucket in buckets]
+    return [_body(bucket) for bucket in buckets]
+
+
+def start(body: bytes) -> str:
+    """The first letters with which a bucket's first line begins."""
+    return body[len(_OPEN) + 1 : body.index(b" ")].decode()
 
 
 def read(body: bytes) -> Iterator[tuple[str, list[int]]]:

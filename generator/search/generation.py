@@ -18,7 +18,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from generator.api import keys
 from generator.api.contract import MARKET_STATUSES, SORTS, MarketStatus, Sort
@@ -71,47 +71,57 @@ def low_width(count: int) -> int:
     return numbers.width(_block(count) * STATES)
 
 
+@dataclass(frozen=True)
+class WordObjects:
+    """What texts and categories alone change of an index: buckets, table, and the count of words but categories."""
+
+    count: int
+    buckets: Sequence[bytes]
+    table: bytes
+
+    @classmethod
+    def of(cls, words: Iterable[tuple[str, Sequence[int]]], markets: int, sizes: Sizes = SIZES) -> Self:
+        """Made of words in order, with the ascending numbers of their markets, out of so many."""
+        words = [*words]
+        count = sum(not word.startswith(OF_CATEGORY) for word, _ in words)
+        return cls(count, buckets.make(words, markets, sizes), folding.table())
+
+
 class SearchIndex:
     """An index of `count` markets; equal content has an equal `name`.
 
-    `words` come in order with the ascending numbers of their markets, `states` by number; `sizes` are of its objects.
+    `states` are by number; a vector has the numbers of `span` markets.
     """
 
     def __init__(
         self,
-        words: Iterable[tuple[str, Sequence[int]]],
+        words: WordObjects,
         states: Sequence[MarketStatus],
         orders: Mapping[Sort, Order],
-        sizes: Sizes = SIZES,
+        span: int = SIZES.span,
     ) -> None:
         self.list_name = keys.SEARCH
         self.count = len(states)
         #: How many words it has, categories aside.
-        self.words = 0
+        self.words = words.count
         self._bodies = dict[str, bytes]()
         self._block, self._width = _block(self.count), low_width(self.count)
-        found = buckets.make(self._counted(words), self.count, sizes)
         self._content: dict[str, Any] = {
             "format": FORMAT,
             "count": self.count,
             "block": self._block,
             "width": self._width,
-            "span": sizes.span,
+            "span": span,
             "lists": {sort: order.generation for sort, order in orders.items()},
             "firsts": {sort: order.first_item.decode() for sort, order in orders.items() if order.first_item},
-            "vectors": {sort: self._vectors(states, order.markets, sizes.span) for sort, order in orders.items()},
-            "table": self._named(folding.table()),
-            "starts": [bucket.start for bucket in found],
-            "buckets": [self._named(bucket.body) for bucket in found],
+            "vectors": {sort: self._vectors(states, order.markets, span) for sort, order in orders.items()},
+            "table": self._named(words.table),
+            "starts": [buckets.start(body) for body in words.buckets],
+            "buckets": [self._named(body) for body in words.buckets],
         }
         #: The names of its objects but the root.
         self.chunks = tuple(self._bodies)
         self.name = generations.name_of_index(keys.SEARCH_LETTER, self.root)
-
-    def _counted(self, words: Iterable[tuple[str, Sequence[int]]]) -> Iterator[tuple[str, Sequence[int]]]:
-        for word, markets in words:
-            self.words += not word.startswith(OF_CATEGORY)
-            yield word, markets
 
     def _named(self, body: bytes) -> str:
         name = chunks.name(body)
@@ -123,9 +133,8 @@ class SearchIndex:
         for place, number in enumerate(markets):
             places[number] = place
         codes = {state: code for code, state in enumerate(MARKET_STATUSES)}
-        blocks = [divmod(place, self._block) for place in places]
-        high = numbers.encode_fixed([block for block, _ in blocks], 1)
-        low = [rest * STATES + codes[state] for (_, rest), state in zip(blocks, states, strict=True)]
+        high = numbers.encode_fixed([place // self._block for place in places], 1)
+        low = [place % self._block * STATES + codes[state] for place, state in zip(places, states, strict=True)]
         parts = [slice(start, start + span) for start in range(0, self.count, span)]
         texts = [high[part] + numbers.encode_fixed(low[part], self._width) for part in parts]
         return [self._named(f'["{text}"]'.encode()) for text in texts]

@@ -15,6 +15,7 @@ from generator.api import contract
 from generator.api.contract import PublicMarketListItem, PublicMarketSignal, PublicMarketSnapshot, Sort, StatusFilter
 from generator.api.downloads import DumpHead
 from generator.api.links import Links
+from generator.downloads.dump import Previous
 from generator.downloads.histories import NewHistories
 from generator.findings import Finding
 from generator.markets import legibility
@@ -22,6 +23,7 @@ from generator.markets.categories import AS_GIVEN, Spellings
 from generator.markets.market import Market, SearchWords
 from generator.markets.slugs import NO_KEYS, SiteKeys
 from generator.search import words
+from generator.search.generation import NUMBERED_BY
 from generator.tree.fingerprints import Fingerprints
 from generator.tree.staging import Staged
 
@@ -54,7 +56,10 @@ _AS_NAMED: Final = Naming()
 
 
 class Catalog:
-    """All public markets at one instant. `as_of` is an RFC 3339 UTC time, `hidden` the number of hidden markets."""
+    """All public markets at one instant. `as_of` is an RFC 3339 UTC time, `hidden` the number of hidden markets.
+
+    `categories` are the names of theirs by slug, if not all markets tell them.
+    """
 
     def __init__(
         self,
@@ -63,12 +68,14 @@ class Catalog:
         as_of: str,
         hidden: int,
         naming: Naming = _AS_NAMED,
+        categories: Mapping[str, str] | None = None,
     ) -> None:
         # Sorted by id once: later sorts are stable, so ties stay in this order.
         self.markets = sorted(markets, key=lambda market: market.id)
         self.as_of = as_of
         self.hidden = hidden
         self.naming = naming
+        self._categories = categories
 
     @classmethod
     def published(
@@ -96,6 +103,7 @@ class Catalog:
             as_of=self.as_of,
             hidden=self.hidden,
             naming=self.naming,
+            categories=self._categories,
         )
 
     def links(self, market_url: str | None) -> Links:
@@ -113,6 +121,8 @@ class Catalog:
 
     def categories(self) -> dict[str, str]:
         """The names of all categories of public markets by slug, sorted."""
+        if self._categories is not None:
+            return dict(self._categories)
         holders = {slug: market for market in self.markets for slug in market.categories}
         return dict(sorted((slug, holder.category_names()[slug]) for slug, holder in holders.items()))
 
@@ -126,11 +136,22 @@ class Catalog:
                     is_in = frozenset(contract.STATES_OF_FILTER[status]).__contains__
                     yield category, status, sort, [*compress(bodies, map(is_in, held))]
 
+    def items(self, status: StatusFilter, sort: Sort, category: str | None = None) -> list[bytes]:
+        """The encoded items of one list."""
+        states = contract.STATES_OF_FILTER[status]
+        listed = [market for market in self.listed() if market.status in states]
+        chosen = listed if category is None else [market for market in listed if category in market.categories]
+        return [market.body for market in sorted(chosen, key=RANKS[sort], reverse=True)]
+
     def ranked(self) -> Iterator[tuple[Sort, list[Market]]]:
         """All listed markets in the order of each sort."""
         listed = self.listed()
         for sort in contract.SORTS:
             yield sort, sorted(listed, key=RANKS[sort], reverse=True)
+
+    def oldest_first(self) -> list[Market]:
+        """All listed markets as the search index numbers them."""
+        return sorted(self.listed(), key=RANKS[NUMBERED_BY], reverse=True)[::-1]
 
     def snapshot(self, size: int) -> PublicMarketSnapshot:
         """The landing page's groups of at most `size` open markets.
@@ -183,12 +204,13 @@ def _has(found: Collection[str], wanted: Collection[str]) -> bool:
 class Takedown:
     """What a takedown does to downloads: the markets (ids) that are `gone` from the `dump` that it begins with.
 
-    `is_doubted`: details in place may be newer than that dump.
+    `is_doubted`: details in place may be newer than that dump. `previous` is the dump itself, if it was read in parts.
     """
 
     dump: DumpHead | None
     gone: frozenset[str]
     is_doubted: bool
+    previous: Previous | None = None
 
 
 @dataclass(frozen=True)

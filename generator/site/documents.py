@@ -1,8 +1,10 @@
 """Makes the documents outside lists, and says which lists a catalog has. It knows neither the database nor the disk."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Final
 
 from generator.api import changelog, contract, keys, openapi, prices
+from generator.api.contract import SORTS, STATUS_FILTERS, Sort, StatusFilter
 from generator.api.feeds import FEED_NAMES, Feed
 from generator.config.settings import Config
 from generator.feeds import atom, json_feed
@@ -12,6 +14,9 @@ from generator.site.catalog import Catalog
 from generator.site.family import ROOT, Family, Ingredients
 from generator.site.site_index import BuildRecord, Category
 from generator.tree.generation import Artifact, ItemList
+
+#: So many lists are sooner sorted one by one than all are.
+_FEW: Final = 10
 
 
 def offered(catalog: Catalog, config: Config) -> dict[str, str]:
@@ -23,12 +28,22 @@ def offered(catalog: Catalog, config: Config) -> dict[str, str]:
     return {slug: name for slug, name in known.items() if slug in wanted}
 
 
-def lists(catalog: Catalog, categories: Iterable[str]) -> list[ItemList]:
-    """Every list; a worker makes a generation of each."""
-    return [
+def list_parts(categories: Iterable[str]) -> dict[str, tuple[StatusFilter, Sort, str | None]]:
+    """Status, sort and category of every list, by its name."""
+    parts = [(status, sort, one) for one in (None, *categories) for status in STATUS_FILTERS for sort in SORTS]
+    return {keys.list_name(*part): part for part in parts}
+
+
+def lists(catalog: Catalog, categories: Collection[str], chosen: Collection[str] | None = None) -> list[ItemList]:
+    """Every list, or those of the `chosen` names; a worker makes a generation of each."""
+    if chosen is not None and len(chosen) <= _FEW:
+        parts = list_parts(categories)
+        return [ItemList(name, catalog.items(*parts[name])) for name in chosen]
+    found = (
         ItemList(keys.list_name(status, sort, category), items)
         for category, status, sort, items in catalog.lists(categories)
-    ]
+    )
+    return [one for one in found if chosen is None or one.name in chosen]
 
 
 def snapshot(site: Ingredients) -> Iterator[Artifact]:
@@ -46,10 +61,9 @@ def all_prices(site: Ingredients) -> Iterator[Artifact]:
 
 def feeds(site: Ingredients) -> Iterator[Artifact]:
     """Each feed in its two forms, which show the beginning of a list."""
-    items = {one.name: one.items for one in site.lists}
     links = site.catalog.links(site.config.market_url)
     for name in FEED_NAMES:
-        made = json_feed.make(name, items[json_feed.SOURCES[name]], site.config, links)
+        made = json_feed.make(name, site.items_of(json_feed.SOURCES[name]), site.config, links)
         feed = json_feed.dated(made, Feed.found(site.read(keys.feed(name, "json"))), site.catalog.as_of)
         yield Artifact(keys.feed(name, "json"), contract.encode(feed))
         yield Artifact(keys.feed(name, "atom"), atom.encode(feed))

@@ -14,7 +14,7 @@ from generator.api import downloads, keys
 from generator.api.downloads import ChangesHead, DumpHead, Head, MarketsFile
 from generator.config.settings import Config
 from generator.downloads import dump, segments, side_file
-from generator.downloads.dump import Markets, Previous
+from generator.downloads.dump import Changed, Markets, Previous
 from generator.downloads.segments import Written
 from generator.downloads.side_file import HistoryState, SideFile
 from generator.downloads.steps import StepWriter, WrittenStep
@@ -169,8 +169,9 @@ class _Downloads:
         is_doubted = self._is_anew or self._side_file.is_doubted
         changed = frozenset(self._listed.ids) if is_doubted else self._listed.changed
         markets = Markets(self._listed.ids, changed, self._listed.details.line_of, is_anew=self._is_anew)
+        add = _ignore if self._listed.details.takedown else changes.add
         with self._previous() as previous:
-            return dump.make(write, markets, previous, changes.add)
+            return dump.make(write, markets, previous, add)
 
     def _name_before(self) -> str:
         return self._before.ndjson.name if self._before else ""
@@ -183,6 +184,10 @@ class _Downloads:
     @contextmanager
     def _previous(self) -> Iterator[Previous | None]:
         """The dump that readers find, if it is as the last build left it."""
+        takedown = self._listed.details.takedown
+        if takedown and takedown.previous:
+            yield takedown.previous
+            return
         name = self._name_before()
         path = self._folder.path(keys.chunk(keys.DUMPS, name))
         if name not in self._side_file.dumps or not path.is_file():
@@ -190,6 +195,10 @@ class _Downloads:
             return
         with path.open("rb") as file:
             yield Previous(lambda start, size: os.pread(file.fileno(), size, start), self._side_file.dumps[name])
+
+
+def _ignore(_: Changed) -> None:
+    """A takedown makes no step."""
 
 
 def _begun(dumped: DumpHead, found: ChangesHead | None) -> ChangesHead:

@@ -13,7 +13,7 @@ from generator.api import keys
 from generator.api.contract import API_VERSION
 from generator.config.settings import Config
 from generator.site.catalog import Catalog
-from generator.tree.generation import Artifact, ItemList
+from generator.tree.generation import Artifact
 
 #: What every key begins with.
 ROOT: Final = f"{API_VERSION}/"
@@ -36,10 +36,13 @@ class Rank(IntEnum):
 
 @dataclass(frozen=True)
 class Ingredients:
-    """What documents are made of: a catalog, its lists, the settings, and `read`, which reads a document in place."""
+    """What documents are made of: a catalog, the items of a list by its name, the settings, and what is in place.
+
+    `read` reads a document in place.
+    """
 
     catalog: Catalog
-    lists: Sequence[ItemList]
+    items_of: Callable[[str], Sequence[bytes]]
     config: Config
     read: Callable[[str], bytes | None]
 

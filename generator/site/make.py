@@ -11,31 +11,33 @@ from generator.config.settings import Config
 from generator.markets.market import Market
 from generator.models import replaced
 from generator.progress import Progress, Stopwatch
-from generator.search.generation import LISTS, NUMBERED_BY, Order, SearchIndex
-from generator.search.words import Postings
-from generator.site import documents, downloads, families, worker_pool
+from generator.search.generation import LISTS, NUMBERED_BY, Order, SearchIndex, WordObjects
+from generator.site import documents, downloads, families, known_words, worker_pool
 from generator.site.catalog import Catalog, Details, Listed
 from generator.site.downloads import StagedDownloads
 from generator.site.family import Ingredients
 from generator.tree import manifest, staging
+from generator.tree.files import DUMP_PARTS, WORDS
 from generator.tree.generation import Artifact, ItemList, Workplace
 from generator.tree.generations import Generations
 from generator.tree.manifest import Manifest, Membership, Memberships
 from generator.tree.staging import Rendered, StagedFamily
 
+#: Makes the words of markets in the order of their numbers, of which these categories (slugs) have lists, and the file
+#: to save beside `v1/`, if there is one.
+Words: TypeAlias = Callable[[Sequence[Market], Collection[str]], tuple[WordObjects, bytes | None]]
 
-def make_index(catalog: Catalog, offered: Collection[str], layout: str, generations: Mapping[str, str]) -> SearchIndex:
-    """The index of a catalog; `offered` are the slugs of the categories that have lists.
+
+def make_index(
+    catalog: Catalog, offered: Collection[str], layout: str, generations: Mapping[str, str], words: Words
+) -> tuple[SearchIndex, bytes | None]:
+    """The index of a catalog, and the file of its words; `offered` are the slugs of the categories that have lists.
 
     `generations` has the name of every list's generation.
     """
     ranked = dict(catalog.ranked())
     oldest_first = ranked[NUMBERED_BY][::-1]
     number_of = {market.id: number for number, market in enumerate(oldest_first)}
-    postings = Postings()
-    for market in oldest_first:
-        postings.add(market.words, [slug for slug in market.categories if slug in offered])
-    postings.mention(offered)
     orders = {
         sort: Order.of(
             layout,
@@ -45,7 +47,8 @@ def make_index(catalog: Catalog, offered: Collection[str], layout: str, generati
         )
         for sort, markets in ranked.items()
     }
-    return SearchIndex(postings.in_order(), [market.status for market in oldest_first], orders)
+    objects, words_file = words(oldest_first, offered)
+    return SearchIndex(objects, [market.status for market in oldest_first], orders), words_file
 
 
 _Result = TypeVar("_Result")
@@ -71,8 +74,9 @@ class Maker:
     """Makes a site with the settings `config` in a locked folder, which holds the state `before`.
 
     `workers` processes stage lists at the same time; with one, or if there is little to stage, this process does. Only
-    lists of these `names` are staged, if they are given. `stopwatch` measures `render`, `index` if there is one for
-    searches, and the beginning of `place`.
+    lists of these `names` are made, if they are given; those that are `staged` already, by name, are not made again.
+    `words` makes those of the search index, if they are not made of the markets' own.
+    `stopwatch` measures `render`, `index` if there is one for searches, and the beginning of `place`.
     """
 
     folder: Workplace
@@ -82,6 +86,8 @@ class Maker:
     stopwatch: Stopwatch = field(default_factory=Stopwatch)
     workers: int = 1
     names: Collection[str] | None = None
+    staged: Mapping[str, StagedFamily] = field(default_factory=dict)
+    words: Words | None = None
 
     def make(self, catalog: Catalog, details: Details, fixed: Iterable[Artifact], base: Manifest) -> MadeSite:
         """Stage everything but the details, in publication order.
@@ -92,21 +98,20 @@ class Maker:
         staged = details.staged
         with self.stopwatch.stage("render"):
             categories = documents.offered(catalog, self.config)
-            all_lists = documents.lists(catalog, categories)
+            all_lists = documents.lists(catalog, categories, self._chosen(categories))
             # Before the workers are forked: from then on, touching an object of the catalog copies its memory page.
-            ingredients = Ingredients(catalog, all_lists, self.config, self._in_place)
+            ingredients = Ingredients(catalog, partial(_items_of, catalog, all_lists), self.config, self._in_place)
             made = [*families.of_markets(ingredients), *fixed]
-            chosen = [items for items in all_lists if self.names is None or items.name in self.names]
-            self.progress.expect(len(chosen) + self.config.can_search + self.config.dumps.ndjson)
+            self.progress.expect(len(all_lists) + self.config.can_search + self.config.dumps.ndjson)
             self.progress.describe("lists")
             known = self.before.generations() if self.before and not details.is_full else {}
-            lists, files = self._stage(chosen, self._listed(catalog, details), known)
+            lists, files = self._stage(all_lists, self._listed(catalog, details), known)
             for artifact in made:
                 staged.put(self.folder, artifact)
-        index, staged_index = None, None
+        index, staged_index, words_file = None, None, None
         if self.config.can_search and lists:  # what is left of a first publish that did not end has none
             with self.stopwatch.stage("index"):
-                index, staged_index = self._advanced(self._index(catalog, categories, lists, known))
+                index, staged_index, words_file = self._advanced(self._index(catalog, categories, lists, known))
         with self.stopwatch.stage("place"):
             found = {one.name: one for one in (*lists, *([staged_index] if staged_index else []), *files.families)}
             for one in sorted(found.values(), key=_place):
@@ -127,8 +132,15 @@ class Maker:
                 site_keys=catalog.site_keys(),
             )
             memberships = _memberships(catalog, categories)
-            rendered = Rendered(found, staged, built, memberships, details.fingerprints, files.side_file)
+            beside = {DUMP_PARTS: files.side_file, WORDS: words_file}
+            rendered = Rendered(found, staged, built, memberships, details.fingerprints, beside)
             return MadeSite(rendered, all_lists, files, index)
+
+    def _chosen(self, categories: Collection[str]) -> list[str] | None:
+        """The names of the lists to make; None for all."""
+        if self.names is None:
+            return None
+        return [name for name in documents.list_parts(categories) if name in self.names and name not in self.staged]
 
     def _listed(self, catalog: Catalog, details: Details) -> Listed | None:
         """What downloads are made from; None if there are none."""
@@ -165,7 +177,7 @@ class Maker:
                 staged_lists.append(staged)
                 if staged.first_pages.changed:
                     ahead.begin()
-        return sorted(staged_lists, key=lambda staged: staged.name), made
+        return sorted([*staged_lists, *self.staged.values()], key=lambda staged: staged.name), made
 
     def _advanced(self, result: _Result) -> _Result:
         self.progress.advance()
@@ -173,11 +185,13 @@ class Maker:
 
     def _index(
         self, catalog: Catalog, categories: Collection[str], lists: Sequence[StagedFamily], known: Generations
-    ) -> tuple[SearchIndex, StagedFamily]:
-        """Stage the search index, which leads into the lists."""
+    ) -> tuple[SearchIndex, StagedFamily, bytes | None]:
+        """Stage the search index, which leads into the lists; with the file of its words."""
         generations = {staged_list.name: staged_list.current.generation for staged_list in lists}
-        index = make_index(catalog, categories, self.config.layout, generations)
-        return index, staging.stage_generation(self.folder, known, index)
+        read = self.folder.read if known else dict[str, bytes]().get
+        words = self.words or partial(known_words.of_markets, read)
+        index, words_file = make_index(catalog, categories, self.config.layout, generations, words)
+        return index, staging.stage_generation(self.folder, known, index), words_file
 
 
 def _place(staged: StagedFamily) -> tuple[int, str]:
@@ -186,11 +200,18 @@ def _place(staged: StagedFamily) -> tuple[int, str]:
     return families.rank(head), head
 
 
+def _items_of(catalog: Catalog, made: Iterable[ItemList], name: str) -> Sequence[bytes]:
+    """The items of a list of all categories, which may not have been made."""
+    known = next((one.items for one in made if one.name == name), None)
+    return catalog.items(*documents.list_parts(())[name]) if known is None else known
+
+
 def _memberships(catalog: Catalog, offered: Collection[str]) -> Memberships:
-    return {market.id: _of_market(market, offered) for market in catalog.markets}
+    return {market.id: memberships_of(market, offered) for market in catalog.markets}
 
 
-def _of_market(market: Market, offered: Collection[str]) -> tuple[Membership, ...]:
+def memberships_of(market: Market, offered: Collection[str]) -> tuple[Membership, ...]:
+    """What determines the lists of a market; `offered` are the slugs of the categories that have lists."""
     if market.fx:
         return ()
     return manifest.memberships_of(market.status, (slug for slug in market.categories if slug in offered))

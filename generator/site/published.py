@@ -4,9 +4,9 @@ A takedown has no database, and none of the operator's settings: those that are 
 as the edges that serve it were deployed with them.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from operator import itemgetter
@@ -20,23 +20,31 @@ from generator.api.downloads import DumpHead
 from generator.config.settings import Config
 from generator.config.shape import shaped
 from generator.downloads import dump, market_lines, parquet
+from generator.downloads.dump import Previous
+from generator.downloads.segments import Segment
 from generator.errors import ConfigError, OutputError
 from generator.markets import detail
+from generator.markets.market import Market, SearchWords
+from generator.markets.slugs import SiteKeys
 from generator.models import replaced
 from generator.progress import SILENT, Progress
-from generator.site.catalog import Catalog, Details, Takedown
+from generator.site.catalog import Catalog, Details, Naming, Takedown
 from generator.site.families import fixed_keys
 from generator.site.make import Maker
+from generator.site.short_lists import Each, ListsInPlace
+from generator.site.short_words import WordsInPlace
+from generator.site.site_index import BuildRecord
 from generator.tree import generations, layouts, manifest, stored
 from generator.tree.generation import Artifact, ItemList, Workplace
 from generator.tree.manifest import Manifest
-from generator.tree.staging import Rendered, Staged
+from generator.tree.staging import Rendered, Staged, StagedFamily
 from generator.wording import counted
 
 #: The lists that have every listed market.
 _OF_ALL: Final = tuple(keys.list_name("all", sort) for sort in contract.SORTS)
 #: What an item of a list shows, by its names on the wire.
 _OF_ITEMS: Final = frozenset(field.alias or name for name, field in contract.PublicMarketListItem.model_fields.items())
+_NO_TEXTS: Final[Mapping[str, Any]] = {"question": "", "description": None}
 _LEFT_OUT: Final = (
     "left out {}, whose details are missing or damaged; run `public-markets rebuild --verify` to publish them again"
 )
@@ -66,12 +74,13 @@ class OtherVersionError(OutputError):
 class PublishedState:
     """What a manifest says is published, in a locked folder, or in a store that is read like one.
 
+    `each` calls a function for each of many names, in a store for several at a time, and yields the results in order.
     `doubted` are mutable objects that may not be those of the manifest: a run was killed, or somebody altered them.
     """
 
     manifest: Manifest
     folder: Workplace
-    read_all: Callable[[Iterable[str]], Iterable[bytes | None]]
+    each: Each = map
     doubted: frozenset[str] = frozenset()
 
     def without(self, ids: frozenset[str], progress: Progress) -> tuple[Rendered, tuple[str, ...]]:
@@ -80,13 +89,17 @@ class PublishedState:
         Raises OutputError if another version of this program built the site so that this one cannot make it.
         """
         config, warnings = self._config()
-        lines, found = self._found(config, ids, progress)
+        lines, found, words = self._read(config, ids, progress)
         catalog = found.without(ids)
         gone = frozenset(market.id for market in found.listed()) & ids
-        takedown = Takedown(lines.head, gone, is_doubted=not self.manifest.complete)
+        takedown = Takedown(lines.head, gone, not self.manifest.complete, lines.previous)
         details = Details(self._staged(catalog), (), lines.in_order(), takedown=takedown)
+        staged = self._short_lists(config, found, catalog)
         # It adds no list that an earlier version did not have.
-        maker = Maker(self.folder, self.manifest, config, progress, names=self.manifest.current.keys())
+        names = self.manifest.current.keys()
+        maker = Maker(self.folder, self.manifest, config, progress, names=names, staged=staged)
+        if words:
+            maker = replace(maker, words=partial(words.of_markets, found))
         made = maker.make(catalog, details, self._fixed(details.staged), self.manifest)
         left_out = len(self.manifest.markets.keys() - ids - catalog.ids()) if self.manifest.complete else 0
         if left_out:
@@ -98,7 +111,7 @@ class PublishedState:
 
         Raises OutputError if another version of this program built the site so that this one cannot read it.
         """
-        return self._found(self.settings(), frozenset(), SILENT)[1]
+        return self._found(_Lines.of_dump(self), self.settings(), frozenset(), SILENT)[1]
 
     def settings(self) -> Config:
         """The settings that are recorded, all others at their defaults; raises OutputError as above."""
@@ -107,9 +120,25 @@ class PublishedState:
         except ValidationError:
             raise OtherVersionError(self.manifest.version) from None
 
-    def _found(self, config: Config, gone: frozenset[str], progress: Progress) -> tuple["_Lines", Catalog]:
+    def _read(
+        self, config: Config, gone: frozenset[str], progress: Progress
+    ) -> tuple["_Lines", Catalog, WordsInPlace | None]:
+        """The lines of what is published, its catalog, and the words of the index in place if its markets have none."""
+        lines = _Lines.of_dump(self)
+        # A member of an FX family may have been the last market of a category, which only its detail tells.
+        is_unclear = config.variant == "extended" and any(self.manifest.markets.get(one) == () for one in gone)
+        if lines and self._is_known and not is_unclear:
+            words = self._words(config)
+            known = self._known(lines, config, gone, progress, () if words else config.search_texts)
+            if known and (words is None or words.count == len(known[1].listed())):
+                return *known, words
+        return *self._found(lines, config, gone, progress), None
+
+    def _found(
+        self, of_dump: "_Lines | None", config: Config, gone: frozenset[str], progress: Progress
+    ) -> tuple["_Lines", Catalog]:
         """The lines of what is published, and its catalog; the details of the `gone` markets (ids) are not read."""
-        lines = _Lines.of_dump(self) or _Lines.of_list(self) or _Lines.of_details(self, self.manifest.markets.keys())
+        lines = of_dump or _Lines.of_list(self) or _Lines.of_details(self, self.manifest.markets.keys())
         in_lines = {*map(market_lines.id_of, lines.read())}
         # Members of FX families, whatever lists still hold of them from before, are in no dump.
         members = _Lines.of_details(self, self.manifest.markets.keys() - in_lines - gone)
@@ -121,10 +150,51 @@ class PublishedState:
         # A killed run may have put details of others, too.
         return lines, found.without({market.id for market in found.listed()} - in_lines)
 
+    @property
+    def _is_known(self) -> bool:
+        """Whether all that is in place is what the manifest says, and this version made it."""
+        return self.manifest.complete and not self.doubted and not stored.other(self.manifest.version)
+
+    def _known(
+        self, lines: "_Lines", config: Config, gone: frozenset[str], progress: Progress, texts: Collection[str]
+    ) -> tuple["_Lines", Catalog] | None:
+        """The same, of the dump without validation; None if it may not be this version's, or tells too little.
+
+        Searches find markets by the `texts` of these names. Of members of FX families, nothing is read.
+        """
+        built, parts, listed, market_of = self.manifest, list[Segment](), list[Market](), _trusting(texts)
+        try:
+            for part, of_part in dump.parts(lines.body):
+                progress.advance()
+                parts.append(part)
+                listed += map(market_of, of_part)
+            categories = self._categories(config, listed, gone)
+        except (LookupError, TypeError, ValueError):
+            return None
+        members = built.markets.keys() - {market.id for market in listed} - gone
+        is_told = categories is not None and not any(map(built.markets.__getitem__, members))
+        if not parts or not is_told:
+            return None
+        unread = [Market.unread(market_id, *built.slugs.get(market_id, (None,))) for market_id in members]
+        naming = Naming(site_keys=SiteKeys(built.site_keys, {}))
+        found = Catalog([*listed, *unread], as_of=built.as_of, hidden=0, naming=naming, categories=categories)
+        return replace(lines, previous=Previous(lambda start, size: lines.body[start : start + size], parts)), found
+
+    def _categories(self, config: Config, listed: Sequence[Market], gone: Collection[str]) -> dict[str, str] | None:
+        """The categories that have lists when the `gone` markets are, names by slug; None if unread members decide."""
+        if config.variant == "core":
+            return {}
+        held = {slug for market in listed if market.id not in gone for slug in market.categories}
+        left = {slug for market in listed if market.id in gone for slug in market.categories}
+        body = self.folder.read(keys.BUILD)
+        if left - held or body is None or manifest.digest(keys.BUILD, body) != self._digest(keys.BUILD):
+            return None
+        return {one.slug: one.name for one in BuildRecord.model_validate_json(body).categories or ()}
+
     def details(self, ids: Iterable[str]) -> Iterator[bytes | None]:
         """The bodies of details; None for one that is missing, or is not what the manifest says."""
         names = [keys.detail(market_id) for market_id in ids]
-        for key, body in zip(names, self.read_all(names), strict=True):
+        for key, body in zip(names, self.each(self.folder.read, names), strict=True):
             digest = self._digest(key)
             yield body if body is None or digest in (None, manifest.digest(key, body)) else None
 
@@ -150,10 +220,21 @@ class PublishedState:
                     unknown.append(key)
                 else:
                     staged.objects[key] = digest
-        for key, body in zip(unknown, self.read_all(unknown), strict=True):
+        for key, body in zip(unknown, self.each(self.folder.read, unknown), strict=True):
             if body is not None:
                 staged.put(self.folder, Artifact(key, body))
         return staged
+
+    def _words(self, config: Config) -> WordsInPlace | None:
+        """The words of the search index in place, unless that is in doubt."""
+        current = self.manifest.current.get(keys.SEARCH) if self._is_known and config.can_search else None
+        return WordsInPlace.found(current, self.folder.read, self.each) if current else None
+
+    def _short_lists(self, config: Config, found: Catalog, staying: Catalog) -> dict[str, StagedFamily]:
+        """The lists without the markets that are not `staying`, made of what is in place unless that is in doubt."""
+        if not (self._is_known and layouts.is_cut(config.layout)):
+            return {}
+        return ListsInPlace(self.folder, self.manifest, self.each).without(found, staying, config)
 
     def _fixed(self, staged: Staged) -> Iterator[Artifact]:
         """The documents that depend on no market: carried over."""
@@ -171,10 +252,15 @@ class PublishedState:
 
 @dataclass(frozen=True)
 class _Lines:
-    """The lines of published markets, ascending by id; `read` begins anew. `head` is that of their dump, if any."""
+    """The lines of published markets, ascending by id; `read` begins anew.
+
+    If they are a dump's, `head` and `body` are those of it, and `previous` the same in parts, if it was read so.
+    """
 
     read: Callable[[], Iterator[bytes]]
     head: DumpHead | None = None
+    body: bytes = b""
+    previous: Previous | None = None
 
     @classmethod
     def of_dump(cls, state: PublishedState) -> "_Lines | None":
@@ -182,7 +268,7 @@ class _Lines:
         for head in _heads(state):
             body = state.folder.read(head.ndjson.key)
             if body is not None and downloads.is_named_by(head.ndjson.name, body):
-                return cls(partial(dump.lines, [body]), head)
+                return cls(partial(dump.lines, [body]), head, body)
         return None
 
     @classmethod
@@ -216,6 +302,17 @@ class _Lines:
         """Looks lines up by the ids of their markets, which must ascend."""
         lines = self.read()
         return lambda market_id: next(line for line in lines if market_lines.id_of(line) == market_id)
+
+
+def _trusting(texts: Collection[str]) -> Callable[[bytes], Market]:
+    """Makes a market of a line that this program made; searches find it by the `texts` of these names."""
+    words = SearchWords(texts)
+
+    def market_of(line: bytes) -> Market:
+        said = from_json(line) if texts else _NO_TEXTS
+        return Market.of_item(market_lines.item_of(line), words.of(said["question"], said["description"]))
+
+    return market_of
 
 
 def _counted(lines: Iterable[bytes], progress: Progress) -> Iterator[bytes]:

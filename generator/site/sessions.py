@@ -118,8 +118,8 @@ def _with_feed(folder: Output, before: Manifest, feed: Download, lifetime: timed
     staged.add(changes.first_pages)
     update = {"current": {**before.current, changes.name: changes.current}, "objects": staged.objects}
     built = replaced(before, **update, retired=(), markets={})
-    beside = folder.read(files.DUMP_PARTS)
-    rendered = Rendered({changes.name: changes}, staged, built, before.markets, dump_parts=beside)
+    beside = {name: folder.read(name) for name in files.BESIDE}
+    rendered = Rendered({changes.name: changes}, staged, built, before.markets, beside=beside)
     return staging.place(folder, before, rendered, lifetime).manifest
 
 

@@ -160,9 +160,12 @@ class Reader:
 
     def survey(self, earlier: EarlierMarkets = NOTHING_EARLIER) -> Survey:
         """What must be known before `read` reads the markets part by part, and which need not be. Raises ReadError."""
+        return self.surveyor().survey(earlier)
+
+    def surveyor(self) -> Surveyor:
+        """What makes surveys here."""
         columns = self._columns("markets")[len(RELATIONS["markets"]) :]
-        surveyor = Surveyor(self._transaction, self._statements, self._quarantine, columns, self._is_extended)
-        return surveyor.survey(earlier)
+        return Surveyor(self._transaction, self._statements, self._quarantine, columns, self._is_extended)
 
     def looks_up(self, within: Range) -> bool:
         """Whether the database can look up a range of markets in an index; if not, it reads whole tables for each."""

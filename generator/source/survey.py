@@ -4,21 +4,22 @@ That is one short row of each, and what only all of them together decide.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
-from itertools import chain
+from functools import cached_property
+from itertools import chain, islice
 from typing import Any, Final, NamedTuple
 
 from generator.findings import Finding
 from generator.markets import categories, detail, faults, slugs
 from generator.markets.categories import AS_GIVEN, Spellings
 from generator.markets.detail import DetailMarket
-from generator.markets.market import Market
+from generator.markets.market import Market, digest
 from generator.markets.quarantine import Quarantine
 from generator.markets.slugs import NO_KEYS, SiteKeys
 from generator.source import queries
-from generator.source.connection import Transaction
+from generator.source.connection import Row, Transaction
 from generator.source.earlier import EarlierMarkets, Versions, lower
 from generator.source.queries import CHOSEN_AT_MOST, EVERYTHING, MANY, Chosen, Range, Statements, Within
 
@@ -28,6 +29,8 @@ SITE_KEY: Final = "key"
 _VERSIONS: Final = ("detail_version", "market_version")
 #: Those that are read with a market's row.
 _WITH_ROWS: Final = ("detail_version",)
+#: Rows of a survey that have a digest together.
+_BLOCK: Final = 1_000
 _FX: Final = ("title", "instrument", "source", "week_start", "week_end", "threshold_value", "direction")
 _SECOND_FAMILY: Final = Finding(
     column="market_id",
@@ -100,7 +103,8 @@ class Survey:
     id, need not be read. `hidden` is the number of hidden markets. `site_keys` are those of the operator's site, which
     no detail shows. `audited` are markets that would have been kept, as they were. `versions` are those of all markets
     whose id no other has, if the database tells both. `doubled` are the markets (ids) with several FX memberships,
-    which every build must report.
+    which every build must report. `digests` are those of everything that was read of all markets, if the database tells
+    both versions, and no two markets have one id.
     """
 
     keys: Sequence[Any]
@@ -112,6 +116,7 @@ class Survey:
     audited: Mapping[str, Market] = field(default_factory=dict)
     versions: Mapping[str, Versions] = field(default_factory=dict)
     doubled: frozenset[str] = frozenset()
+    digests: tuple[str, ...] = ()
 
     def parts(self, size: int, *, by_name: bool = False) -> list[Part]:
         """Divide the markets to read into parts of about `size` markets, in the database's order.
@@ -172,6 +177,17 @@ def _repeated(ids: Sequence[str]) -> dict[str, int]:
     return {key: count for key, count in Counter(ids).items() if count > 1} if len({*ids}) < len(ids) else {}
 
 
+def _blocks(rows: Iterable[Row]) -> Iterator[list[Row]]:
+    remaining = iter(rows)
+    while block := [*islice(remaining, _BLOCK)]:
+        yield block
+
+
+def _digest(rows: Sequence[Any]) -> str:
+    """A digest of rows, which differs if a value or its type does."""
+    return digest(repr(rows).encode())
+
+
 def _are_few(keys: Sequence[Any], count: int) -> bool:
     """Whether these of `count` markets are better asked for by name, which all of them must have."""
     return len(keys) <= MANY * count and all(map(can_be_asked_for, keys))
@@ -196,7 +212,8 @@ class Surveyor:
         """Everything; the rows of markets that hold need not be read if those that do not are few."""
         # First, so that a failure of `markets` is not reported as one of a relation that is joined with it.
         in_all = self.transaction.number(self.statements.count_markets(), "markets")
-        of = self._rows_of_all()
+        rows = [*self._rows_of_all()]
+        of = dict(zip(self._names, zip(*rows, strict=True) if rows else ((),) * len(self._names), strict=True))
         keys, ids = of["id"], [*map(lower, of["id"])]
         site_keys = SiteKeys.of(zip(keys, of[SITE_KEY], strict=True)) if SITE_KEY in of else NO_KEYS
         known = slugs.references(zip(keys, of["slug"], strict=True) if self.is_extended else ())
@@ -216,18 +233,50 @@ class Surveyor:
         columns = tuple(name for name in self.columns if name in _WITH_ROWS)
         facts = Facts(columns, fx, known.usable, spelled, repeated, self._unclear_families(wanted if kept else None))
         hidden = in_all - len(keys) - len(unlisted)
-        return Survey(wanted, hidden, facts, known.refused, site_keys, kept, audited, versions, frozenset(doubled))
+        is_told = _VERSIONS[0] in of and not repeated
+        digests = (_digest([in_all, unlisted]), *map(_digest, _blocks(rows))) if is_told else ()
+        return Survey(
+            wanted, hidden, facts, known.refused, site_keys, kept, audited, versions, frozenset(doubled), digests
+        )
 
-    def _rows_of_all(self) -> dict[str, Sequence[Any]]:
-        """What is read of all visible markets, by column."""
-        names = (
+    def same(
+        self, digests: Sequence[str], refused: Container[str], spelled: Spellings, is_wanted: Callable[[str], bool]
+    ) -> Survey | None:
+        """A survey of those markets alone that are wanted (by id), if the `digests` of an earlier one still hold.
+
+        `refused` are the markets (ids) whose slugs that one refused, `spelled` is what it found of categories. What
+        does not hold is noticed without reading on.
+        """
+        expected, wanted, count = iter(digests), dict[Any, Mapping[str, Any]](), 0
+        in_all = self.transaction.number(self.statements.count_markets(), "markets")
+        if next(expected, None) != _digest([in_all, self._unclear_markets()]):
+            return None
+        for rows in _blocks(self._rows_of_all()):
+            if next(expected, None) != _digest(rows):
+                return None
+            wanted |= {row[0]: dict(zip(self._names, row, strict=True)) for row in rows if is_wanted(lower(row[0]))}
+            count += len(rows)
+        keys = [*wanted]
+        if next(expected, None) is not None or not _are_few(keys, count):
+            return None
+        fx, doubled = self._fx_members(keys)
+        slugs = {key: row["slug"] for key, row in wanted.items() if row.get("slug") and lower(key) not in refused}
+        facts = Facts(_WITH_ROWS, fx, slugs, spelled, {}, self._unclear_families(keys))
+        return Survey(keys, 0, facts, {}, doubled=frozenset(doubled))
+
+    def _rows_of_all(self) -> Iterator[Row]:
+        """Stream what is read of all visible markets, in the order of their ids."""
+        return self.transaction.rows(self.statements.markets(*self._names), "markets")
+
+    @cached_property
+    def _names(self) -> tuple[str, ...]:
+        """The columns that are read of all visible markets."""
+        return (
             "id",
             *(["slug"] if self.is_extended else []),
             *([SITE_KEY] if SITE_KEY in self.columns else []),
             *(_VERSIONS if {*_VERSIONS} <= {*self.columns} else []),
         )
-        rows = [*self.transaction.rows(self.statements.markets(*names), "markets")]
-        return dict(zip(names, zip(*rows, strict=True) if rows else ((),) * len(names), strict=True))
 
     def _spelled(
         self, keys: Sequence[tuple[Any, str]], candidates: Mapping[str, Market], earlier: EarlierMarkets

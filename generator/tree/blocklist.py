@@ -17,6 +17,7 @@ from pydantic import AfterValidator, Field, ValidationError
 
 from generator.api.forms import instant
 from generator.errors import GuardError, OutputError
+from generator.metrics import Samples, sample
 from generator.models import replaced
 from generator.tree import files, stored
 from generator.tree.folder import Output
@@ -32,6 +33,9 @@ _DIGEST_LENGTH: Final = 16
 
 #: The most characters of a hold's reason, and of who holds.
 LONGEST_LINE: Final = 200
+_METRIC: Final = "hold_since_timestamp_seconds"
+#: What metrics say of a place without a hold.
+NO_HOLD: Final[Samples] = {sample(_METRIC): 0}
 #: What ends a hold.
 RELEASE: Final = "`public-markets hold --release`"
 
@@ -57,6 +61,11 @@ class Hold(StoredModel):
 
     def __str__(self) -> str:
         return f"on hold since {self.since}, by {self.who}: {self.reason}"
+
+
+def hold_samples(hold: Hold) -> Samples:
+    """The hold as a metric."""
+    return {sample(_METRIC, who=hold.who, reason=hold.reason): datetime.fromisoformat(hold.since).timestamp()}
 
 
 class DamagedListError(OutputError):

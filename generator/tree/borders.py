@@ -8,9 +8,13 @@ Chunks of large items are shorter: an edge holds a chunk in memory, and reads no
 
 Sizes depend on the list's length. They change by one item at a time, which moves about one border in a hundred: a list
 whose length changes to and fro is never cut anew.
+
+The rule has two entries: `of` cuts a whole list, and `without` finds the borders near items that are taken out.
 """
 
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
+from itertools import islice
 from math import isqrt
 from typing import Final
 from zlib import crc32
@@ -48,24 +52,55 @@ def longest(count: int) -> int:
 
 def of(items: Sequence[bytes]) -> list[int]:
     """The positions where the chunks of a list begin, and the end of the list, of its encoded items."""
-    end, most = len(items), longest(len(items))
-    found = [end] if items else []
-    while (fitting := _fitting(items, end, most)) < end:
-        least = max(fitting // 2, min(fitting, LIMIT_MAX))
-        ranks = [crc32(item[:_ID_END]) * _SPREAD & _RANKS for item in items[end - fitting : end - least + 1]]
-        end += ranks.index(min(ranks)) - fitting
-        found.append(end)
-    return [0, *reversed(found)]
+    found, most = [len(items)], longest(len(items))
+    while end := found[-1]:
+        found.append(end - _last(items[max(0, end - most) : end], is_all=end <= most))
+    return found[::-1]
 
 
-def _fitting(items: Sequence[bytes], end: int, most: int) -> int:
-    """How many of the items before `end` fit into a chunk; one fits always."""
-    start = max(0, end - most)
-    size = sum(map(len, items[start:end])) + _BETWEEN * (end - start)
-    while size > LARGEST and start < end - 1:
+def without(borders: Sequence[int], gone: Sequence[int], item: Callable[[int], bytes]) -> list[int] | None:
+    """The borders of a list without the items at the `gone` positions, which ascend, of the `borders` that it has.
+
+    Positions are those of the list as it is; the first chunk begins at 0. `item` reads the encoded item at one: only
+    items before a border are read that has such a position near it, or that is new. None if its length changes the
+    bounds of all chunks: then the list is to be cut whole.
+    """
+    count, most = borders[-1], longest(borders[-1])
+    if longest(count - len(gone)) != most:
+        return None
+    found, absent = [count], frozenset(gone)
+    while end := found[-1]:
+        former = bisect_left(borders, end)
+        # Only the items that a chunk may have, and whether there is one more, decide where it begins.
+        if borders[former] == end and bisect_left(gone, end - most - 1) == bisect_left(gone, end):
+            found.append(borders[former - 1])
+            continue
+        before = [*islice((place for place in range(end - 1, -1, -1) if place not in absent), most + 1)]
+        if not before:  # all that the first chunk had is gone
+            found[-1] = 0
+            break
+        size = _last([item(place) for place in before[most - 1 :: -1]], is_all=len(before) <= most)
+        found.append(0 if size == len(before) else before[size - 1])
+    return found[::-1]
+
+
+def _last(items: Sequence[bytes], *, is_all: bool) -> int:
+    """The size of the chunk that ends with these items, of as many as a chunk may have; `is_all`: none come before."""
+    fitting = _fitting(items)
+    if is_all and fitting == len(items):
+        return fitting
+    least = max(fitting // 2, min(fitting, LIMIT_MAX))
+    ranks = [crc32(item[:_ID_END]) * _SPREAD & _RANKS for item in items[-fitting : len(items) - least + 1]]
+    return fitting - ranks.index(min(ranks))
+
+
+def _fitting(items: Sequence[bytes]) -> int:
+    """How many of the last items fit into a chunk; one fits always."""
+    start, size = 0, sum(map(len, items)) + _BETWEEN * len(items)
+    while size > LARGEST and start < len(items) - 1:
         size -= len(items[start]) + _BETWEEN
         start += 1
-    return end - start
+    return len(items) - start
 
 
 def estimate(count: int) -> int:

@@ -48,7 +48,7 @@ class ChunkedList:
         self.name = generation_name(self.list_name, self._index)
 
     def _bodies(self) -> Iterator[bytes]:
-        return (_chunk(self._items[start:end]) for start, end in pairwise(self._borders))
+        return (body_of(self._items[start:end]) for start, end in pairwise(self._borders))
 
     def objects(self) -> Iterator[tuple[str, bytes]]:
         """The key and bytes of every chunk, in order, then of the index."""
@@ -69,7 +69,17 @@ class ChunkedList:
 
     def head(self) -> bytes:
         """The body of the head."""
-        return _head(self.name, self.count, self._items[:HEAD_SIZE])
+        return head(self.name, self.count, self._items[:HEAD_SIZE])
+
+
+def head(generation: str, count: int, items: Sequence[bytes]) -> bytes:
+    """The body of the head of a list of `count` items, which has the first `items`."""
+    return _lines(f'"generation":"{generation}","count":{count},"items"', items)
+
+
+def body_of(items: Sequence[bytes]) -> bytes:
+    """The body of a chunk of these items."""
+    return _lines(f'"count":{len(items)},"items"', items)
 
 
 def index(ends: Sequence[int], chunks: Sequence[str]) -> bytes:
@@ -95,9 +105,9 @@ def weight(count: int, size: int, new_chunks: int | None = None) -> Weight:
     between = len(_BETWEEN) * (count - number) + around * number
     names, ends = ["0" * _NAME_LENGTH] * number, [count] * number
     shown = min(count, HEAD_SIZE)
-    head = len(_head("0" * cursors.GENERATION_LENGTH, count, [b""] * shown))
+    size_of_head = len(head("0" * cursors.GENERATION_LENGTH, count, [b""] * shown))
     immutable = (size + between) * new // max(1, number) + len(index(ends, names))
-    return Weight(new + 1, immutable, 1, head + size * shown // max(1, count))
+    return Weight(new + 1, immutable, 1, size_of_head + size * shown // max(1, count))
 
 
 def name(body: bytes) -> str:
@@ -114,23 +124,25 @@ def object_keys(list_name: str, generation: str, chunks: Sequence[str]) -> Itera
 def items(body: bytes) -> list[bytes]:
     """The encoded items of a head or a chunk; raise ValueError when it is neither."""
     json.loads(body)
+    return items_of_whole(body)
+
+
+def items_of_whole(body: bytes) -> list[bytes]:
+    """The encoded items of a head or a chunk that is known to be one, as its digest is right."""
     return [line.removesuffix(b",") for line in body.split(b"\n")[1:-1]]
 
 
 def names(index: bytes) -> list[str]:
     """The names of the chunks in an index; raise ValueError when it is none."""
+    return [name for _, name in entries(index)]
+
+
+def entries(index: bytes) -> list[tuple[int, str]]:
+    """Where each chunk of an index ends, and its name; raise ValueError when it is no index."""
     try:
-        return [str(name) for _, name in json.loads(index)["chunks"]]
+        return [(int(end), str(name)) for end, name in json.loads(index)["chunks"]]
     except (KeyError, TypeError) as error:
         raise ValueError("not an index") from error
-
-
-def _head(generation: str, count: int, items: Sequence[bytes]) -> bytes:
-    return _lines(f'"generation":"{generation}","count":{count},"items"', items)
-
-
-def _chunk(items: Sequence[bytes]) -> bytes:
-    return _lines(f'"count":{len(items)},"items"', items)
 
 
 def _lines(start: str, encoded: Sequence[bytes]) -> bytes:

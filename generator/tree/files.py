@@ -4,14 +4,15 @@ It neither follows links nor touches the files of others. Files beside `v1/` are
 """
 
 import os
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterable, Iterator
 from pathlib import Path
 from typing import Final
+from zlib import crc32
 
 from generator.api import keys
 from generator.api.contract import API_VERSION
 from generator.errors import OutputError
-from generator.tree.generations import Generations, chunk_keys
+from generator.tree.generations import Generations, chunk_keys, has_index
 
 MANIFEST: Final = "manifest.json"
 #: A copy of the state of a large record, as it was last published from here.
@@ -27,6 +28,12 @@ FINGERPRINTS: Final = "details.json"
 FINGERPRINT_SHARDS: Final = "details/"
 #: Where the parts of the newest dump begin, so that the next one can copy those that did not change.
 DUMP_PARTS: Final = "dumps.json"
+#: Which objects hold the words of the search index, and a digest of what these were made of.
+WORDS: Final = "words.json"
+#: What is made with the lists, and is not published.
+BESIDE: Final = (DUMP_PARTS, WORDS)
+#: What the last build was made from, if a build can tell by it that nothing changed.
+UNCHANGED: Final = "unchanged.state"
 #: What readers were last led to by a publish from here; only in a folder whose builds have a target.
 LAST_PUBLISH: Final = "published.json"
 #: The blocked list, which a store holds under the same name.
@@ -35,10 +42,10 @@ BLOCKED_ASIDE: Final = keys.BLOCKED_ASIDE
 #: The inspection page, and beside it, where Parquet is published, the history page.
 INSPECTION: Final = "index.html"
 HISTORY: Final = "history.html"
-#: The pages that quote markets: a takedown deletes them first.
-QUOTING: Final = (INSPECTION, HISTORY)
+#: What quotes markets and the next build makes again: a takedown deletes it first.
+QUOTING: Final = (INSPECTION, HISTORY, UNCHANGED)
 #: Files that name what is not public, or no longer: only the user who builds may read them.
-PRIVATE: Final = frozenset({MANIFEST, LAST_STATE, REPORT, *QUOTING, BLOCKED, FINGERPRINTS, DUMP_PARTS})
+PRIVATE: Final = frozenset({MANIFEST, LAST_STATE, REPORT, *QUOTING, BLOCKED, FINGERPRINTS, *BESIDE})
 #: Folders of such files.
 PRIVATE_FOLDERS: Final = (STATES, FORMER_STATES, FINGERPRINT_SHARDS)
 _PRIVATE_NAMES: Final = (*PRIVATE_FOLDERS, BLOCKED_ASIDE)
@@ -129,3 +136,37 @@ def unknown_paths(root: Path, objects: Container[str], known: Generations) -> It
         yield from (Path(folder, name) for name in folders if Path(folder, name).is_symlink())
         found = [f"{place}/{name}" for name in names]
         yield from (root / key for key in found if key not in objects and key not in chunks)
+
+
+def expected(objects: Iterable[str], known: Generations) -> Iterator[str]:
+    """What `placed` finds in a folder that has these objects and generations, and nothing else."""
+    yield from objects
+    yield from chunk_keys(known)
+    yield from (keys.index(*pair) if has_index(*pair) else keys.generation_prefix(*pair) for pair in known)
+
+
+def placed(root: Path) -> Iterator[str]:
+    """Every file under `v1/` by its key, and every generation of pages by its folder, without what is in it."""
+    folders = [API_VERSION]
+    while folders:
+        place = folders.pop()
+        with os.scandir(f"{root}/{place}") as entries:
+            for entry in entries:
+                key = f"{place}/{entry.name}"
+                if entry.is_file(follow_symlinks=False):
+                    yield key
+                elif entry.is_dir(follow_symlinks=False) and not _has_pages(key):
+                    folders.append(key)
+                else:
+                    yield key if entry.is_dir(follow_symlinks=False) else f"{key} is no file"
+
+
+def _has_pages(folder: str) -> bool:
+    family, _, generation = folder.removeprefix(f"{keys.LISTS}/").rpartition("/")
+    return folder.startswith(f"{keys.LISTS}/") and keys.is_generation(folder) and not has_index(family, generation)
+
+
+def tally(names: Iterable[str]) -> str:
+    """The number of these names and the sum of their checksums: equal for equal names, in whatever order they come."""
+    numbers = [*map(crc32, map(os.fsencode, names))]
+    return f"{len(numbers)} {sum(numbers)}"

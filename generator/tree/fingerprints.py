@@ -84,34 +84,66 @@ def load(folder: Output) -> Fingerprints | None:
         return found
     details = dict[str, MadeOf]()
     for name in found.shards:
-        body = folder.read(_key(name))
-        if body is None or _name_of(body) != name:
+        if (shard := _shard(folder, name)) is None:
             return None
-        try:
-            details.update(_joined(body))
-        except (KeyError, TypeError, ValueError):  # of another version
-            return None
+        details.update(shard)
     return replaced(found, details=details, shards=())
+
+
+def _shard(folder: Output, name: str) -> dict[str, MadeOf] | None:
+    """What a shard says; None if it is missing, damaged or of another version."""
+    body = folder.read(_key(name))
+    if body is None or _name_of(body) != name:
+        return None
+    try:
+        return dict(_joined(body))
+    except (KeyError, TypeError, ValueError):
+        return None
 
 
 def save(folder: Output, made: Fingerprints) -> None:
     """Save what the details were made of; write only what changed, and delete stale shards."""
     names = tuple(_put_shards(folder, made.details)) if _is_large(folder, made) else ()
-    content = replaced(made, details={}, shards=names).encoded() if names else made.encoded()
-    if not made.details:
+    _save(folder, replaced(made, details={}, shards=names) if names else made)
+
+
+def _save(folder: Output, made: Fingerprints) -> None:
+    """Save the file, and delete the shards that it does not name."""
+    if not (made.details or made.shards):
         if folder.has(files.FINGERPRINTS):
             folder.discard_key(files.FINGERPRINTS)
-    elif content != folder.read(files.FINGERPRINTS):
+    elif (content := made.encoded()) != folder.read(files.FINGERPRINTS):
         folder.save(files.FINGERPRINTS, content)
-    for stale in set(folder.names(files.FINGERPRINT_SHARDS)) - {*names}:
+    for stale in set(folder.names(files.FINGERPRINT_SHARDS)) - {*made.shards}:
         if _NAME.fullmatch(stale):
             folder.discard_key(_key(stale))
 
 
+def redate(folder: Output, as_of: str) -> None:
+    """Have the file say the same of a later build, which made nothing of anything."""
+    if found := parsed(folder.read(files.FINGERPRINTS)):
+        folder.save(files.FINGERPRINTS, replaced(found, as_of=as_of).encoded())
+
+
 def keep_only(folder: Output, markets: Container[str]) -> None:
     """Forget all other markets (ids): nothing of a market that was taken down may stay."""
-    found = load(folder) or Fingerprints(as_of="", shape="", details={})
-    save(folder, replaced(found, details={key: made for key, made in found.details.items() if key in markets}))
+    nothing = Fingerprints(as_of="", shape="", details={})
+    found = parsed(folder.read(files.FINGERPRINTS)) or nothing
+    if not found.shards:
+        save(folder, replaced(found, details=_only(found.details, markets)))
+        return
+    names = list[str]()
+    for name in found.shards:
+        if (shard := _shard(folder, name)) is None:
+            save(folder, nothing)
+            return
+        kept = _only(shard, markets)
+        names += [name] if len(kept) == len(shard) else _put_shards(folder, kept)
+    _save(folder, replaced(found, shards=tuple(names)))
+
+
+def _only(details: Mapping[str, MadeOf], markets: Container[str]) -> dict[str, MadeOf]:
+    return {market_id: made for market_id, made in details.items() if market_id in markets}
 
 
 def _is_large(folder: Output, made: Fingerprints) -> bool:

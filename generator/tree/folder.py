@@ -84,6 +84,8 @@ class Output:
         self._discarded = 0
         #: Whether anything but what is staged may have changed.
         self.has_changed = False
+        #: Whether this run found all as the last build left it, of the same settings: names under `v1/`, edges' files.
+        self.is_as_left = False
 
     def manifest(self, *, is_light: bool = False) -> Manifest | None:
         """The manifest of the last build; None when there was none. `is_light`: digests of details may be missing.
@@ -217,6 +219,11 @@ class Output:
         with suppress(FileNotFoundError), os.scandir(self._ours.path_of(folder)) as entries:
             return sorted(entry.name for entry in entries if entry.is_file(follow_symlinks=False))
         return []
+
+    def placed(self) -> Iterator[str]:
+        """What is in place under `v1/`, by name: see `files.placed`."""
+        self._ours.path_of(_SERVED)
+        return files.placed(self._root)
 
     def sync_names(self, folder: str) -> None:
         """Flush the names in a folder to the disk, after files moved into it."""

@@ -69,8 +69,8 @@ class StagedFamily:
 class Rendered:
     """A rendered state: everything that was staged, and the manifest that will describe it.
 
-    `families` are those that were staged, by name. `fingerprints` is None if no detail was made. `dump_parts` is the
-    file to save beside the dump, if there is one. `damaged` are generations in place, by family and name, that end.
+    `families` are those that were staged, by name. `fingerprints` is None if no detail was made. `beside` has
+    those of `files.BESIDE` that are to be there. `damaged` are generations in place, by family and name, that end.
     """
 
     families: Mapping[str, StagedFamily]
@@ -78,7 +78,7 @@ class Rendered:
     manifest: Manifest
     memberships: Memberships
     fingerprints: Fingerprints | None = None
-    dump_parts: bytes | None = None
+    beside: Mapping[str, bytes | None] = field(default_factory=dict)
     damaged: frozenset[tuple[str, str]] = frozenset()
 
     def lists(self) -> list[StagedFamily]:
@@ -221,7 +221,7 @@ def place(folder: Output, before: Manifest | None, rendered: Rendered, lifetime:
         for key in filter(keys.is_first_page, stale):
             folder.discard_key(key)
     else:
-        _save_parts(folder, rendered)  # what is in place may be damaged, or another program's
+        _save_beside(folder, rendered)  # what is in place may be damaged, or another program's
     if rendered.fingerprints:
         fingerprints.save(folder, rendered.fingerprints)
     else:
@@ -236,7 +236,23 @@ def place(folder: Output, before: Manifest | None, rendered: Rendered, lifetime:
         folder.save(files.MANIFEST, saving.dated(begun, ended))
     saving.sweep()
     # Before the first build there was no `v1/`, so all that is in it was moved there just now.
-    return Placed(final, clear(folder, final) if before else deleted)
+    return Placed(final, clear(folder, final, previous) if before else deleted)
+
+
+def redate(folder: Output, before: Manifest, as_of: str, build: bytes) -> None:
+    """Have a folder say that it is as of a later time: its `build.json`, and its manifest, or the header of that.
+
+    In the same steps as `place`, so that a build that is killed meanwhile leaves what it would leave there.
+    """
+    folder.put(keys.BUILD, build)
+    begun = {"intended": before.state, "begun_at": as_of} if before.state else {}
+    folder.sync()
+    folder.save(files.MANIFEST, replaced(before, complete=False, **begun).encoded())
+    folder.move(keys.BUILD)
+    fingerprints.redate(folder, as_of)
+    folder.sync()
+    objects = {**before.objects, keys.BUILD: manifest.digest(keys.BUILD, build)}
+    folder.save(files.MANIFEST, replaced(before, as_of=as_of, objects=objects).encoded())
 
 
 def _now(folder: Output, previous: Manifest, built: Manifest) -> str:
@@ -244,9 +260,16 @@ def _now(folder: Output, previous: Manifest, built: Manifest) -> str:
     return built.as_of if manifest.is_clock_set(previous, built) else folder.now()
 
 
-def clear(folder: Output, known: Manifest) -> int:
-    """Delete what the manifest does not name, as killed runs leave it; return how many files and generations."""
-    leftovers = list(folder.unknown(known.objects, known.generations()))
+def clear(folder: Output, known: Manifest, before: Manifest | None = None) -> int:
+    """Delete what the manifest does not name, as killed runs leave it; return how many files and generations.
+
+    Where all was as the last build left it, only what the manifest `before` named need be looked for.
+    """
+    if before and folder.is_as_left:
+        gone, stay = (files.expected(one.objects, one.generations()) for one in (before, known))
+        leftovers = [folder.path(name) for name in sorted({*gone} - {*stay}) if folder.has(name)]
+    else:
+        leftovers = list(folder.unknown(known.objects, known.generations()))
     for path in leftovers:
         folder.discard(path)
     return len(leftovers)
@@ -257,18 +280,21 @@ def _move(folder: Output, rendered: Rendered, saving: Saving, intent: bytes | No
         for key in generation.places:
             folder.move(key)
     saving.move()
-    _save_parts(folder, rendered)
+    _save_beside(folder, rendered)
     if intent is not None:
         folder.save(files.MANIFEST, intent)
     for key in rendered.staged.changed:
         folder.move(key)
 
 
-def _save_parts(folder: Output, rendered: Rendered) -> None:
-    if rendered.dump_parts is None:
-        folder.discard_key(files.DUMP_PARTS)
-    elif rendered.dump_parts != folder.read(files.DUMP_PARTS):
-        folder.save(files.DUMP_PARTS, rendered.dump_parts)
+def _save_beside(folder: Output, rendered: Rendered) -> None:
+    for name in files.BESIDE:
+        content = rendered.beside.get(name)
+        if content is None:
+            if folder.has(name):
+                folder.discard_key(name)
+        elif content != folder.read(name):
+            folder.save(name, content)
 
 
 def purge_retired(folder: Output, before: Manifest) -> Manifest:

@@ -12,7 +12,7 @@ from generator.config.settings import Config
 from generator.site.families import FAMILIES, openapi
 from generator.site.family import ROOT, Family, Ingredients, Rank
 from generator.site.site_index import SiteIndex
-from generator.tree.generation import Artifact, ItemList
+from generator.tree.generation import Artifact
 from generator.verify.expected import ExpectedSite
 from generator.verify.inquiry import Inquiry, of_items
 from generator.verify.mismatches import Mismatch, Verdict, flaws, not_ok, parsed
@@ -83,8 +83,7 @@ def _of_markets(site: ExpectedSite) -> Iterator[Family]:
 
 def _made(site: ExpectedSite, family: Family) -> Iterable[Artifact]:
     """What the maker makes of the dump: nothing where there would be too much of it."""
-    lists = [ItemList(name, items) for name, items in site.lists.items()]
-    ingredients = Ingredients(site.catalog, lists, _config(site), lambda _: None)
+    ingredients = Ingredients(site.catalog, site.lists.__getitem__, _config(site), lambda _: None)
     return family.of_markets(ingredients) if family.of_markets else ()
 
 

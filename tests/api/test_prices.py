@@ -73,4 +73,10 @@ def test_more_than_two_megabytes_are_not_published_and_not_made() -> None:
     assert body is not None
     assert prices.MOST_BYTES - each < len(body) <= prices.MOST_BYTES
     assert prices.make(items(10 * fitting), NOW, None) is None
-    assert taken < fitting + 3, "the rest of a large site is not even looked at"
+    assert taken <= prices.MOST_BYTES // prices.LEAST_BYTES + 1, "the rest of a large site is not even looked at"
+    assert prices.make(items(fitting + 1), NOW, None) is None, "nor is it published if that tells only its size"
+    assert taken == fitting + 1 < prices.MOST_BYTES // prices.LEAST_BYTES
+
+
+def test_no_market_takes_fewer_bytes_than_the_least() -> None:
+    assert len(made(item(1, prob=0.0, volume=0.0)) or b"") - len(made() or b"") > prices.LEAST_BYTES

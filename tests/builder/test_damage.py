@@ -34,7 +34,7 @@ MARKETS: Final = 3
 FX: Final = 2
 LAST: Final = AS_OF + timedelta(hours=25)
 #: What says how long a build took.
-TIMED: Final = {names.REPORT, names.INSPECTION}
+TIMED: Final = {names.REPORT, names.INSPECTION, names.UNCHANGED}
 #: Kinds of files that a site has at least.
 LEAST_KINDS: Final = 45
 #: What the loss of the first changes.

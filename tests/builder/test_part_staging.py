@@ -19,9 +19,9 @@ from generator import program
 from generator.api import forms, keys
 from generator.api.contract import Variant
 from generator.builder import last_details, part_rendering
-from generator.builder.last_details import LastDetails, Sample
+from generator.builder.last_details import DetailCounts, LastDetails, Sample
 from generator.builder.notices import Topic
-from generator.builder.part_staging import DetailCounts, PartWork
+from generator.builder.part_staging import PartWork
 from generator.builder.report import Report
 from generator.config.settings import Config
 from generator.markets.fills import Window
@@ -219,6 +219,16 @@ def test_an_updated_checkout_which_keeps_its_version_is_another_program(tmp_path
     assert len({*digests}) == len(digests)
     (root / "publish/plan.py").write_text("# changed")
     assert program.digest(*packages, root=root) == digests[-1], "it makes no detail"
+
+
+def test_templates_are_of_the_program(tmp_path: Path) -> None:
+    (root := tmp_path / "program").mkdir()
+    (template := tmp_path / "templates/edge/router.js.j2").parent.mkdir(parents=True)
+    digests = set[str]()
+    for text in ("1", "2"):
+        template.write_text(text)
+        digests.add(program.digest(".", "../templates", root=root))
+    assert len(digests) == len("12")
 
 
 def test_another_version_of_what_encodes_or_writes_gives_details_another_shape(

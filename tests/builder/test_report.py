@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from generator.api import keys
-from generator.builder.report import MarketChanges, Report, Withdrawal
+from generator.builder.report import MarketChanges, Report, Withdrawal, of_list
 from generator.findings import CHECK_NAMES_EACH, Finding
 from generator.metrics import sample
 from generator.progress import Span
@@ -23,7 +23,7 @@ from tests.support.sites.rows import insert_fill, insert_market, market_id
 
 def report() -> Report:
     made = Report(as_of=NOW, source="sqlite:///markets.db", built=7, hidden=2)
-    made.lists = {"open/new": Current(generation="p0123456789abcdef012", count=3, bytes=1_000)}
+    made.lists = {"open/new": of_list("open/new", Current(generation="p0123456789abcdef012", count=3, bytes=1_000))}
     made.written, made.written_bytes, made.unchanged, made.deleted = 4_321, 98_765, 12, 3
     made.stages = {"read": Span(1.0, 0.0), "render": Span(2.25, 0.0)}
     made.quarantine.reject("markets", market_id(1), Finding(column="prob", text="bad"), title="One?")

@@ -1,5 +1,7 @@
 """A dump made from the previous one is the dump that would be made from nothing."""
 
+import gzip
+import zlib
 from dataclasses import replace
 from itertools import pairwise
 
@@ -7,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from generator.downloads import dump
+from generator.downloads import dump, segments
 from tests.downloads import states
 from tests.downloads.states import IDS, State
 from tests.support.campaigns import rounds
@@ -56,3 +58,32 @@ def test_a_segment_that_is_not_what_is_said_of_it_is_made_again() -> None:
         found = states.make(before, replace(made.previous, segments=(wrong, *others)))
         assert found.body == made.body
         assert not found.is_compared
+
+
+@pytest.mark.campaign
+@settings(max_examples=rounds(12, 400))
+@given(states.states)
+def test_its_parts_are_found_in_it(state: State) -> None:
+    made = states.make(state)
+    found = [*dump.parts(made.body)]
+    assert tuple(part for part, _ in found) == made.written.segments
+    assert [line for _, lines in found for line in lines] == [*state.values()]
+
+
+def test_a_flush_is_not_taken_for_the_end_of_a_part_within_a_line() -> None:
+    flushing = segments.compressor()
+    lines = [f'{{"id":"{market_id}","prob":0.5}}\n'.encode() for market_id in IDS[:2]]
+    text = b"".join(lines)
+    pieces = [flushing.compress(piece) + flushing.flush(zlib.Z_FULL_FLUSH) for piece in (text[:60], text[60:])]
+    body = segments.HEADER + b"".join(pieces) + segments.compress(lines[0]) + segments.END + bytes(8)
+    assert [text for _, text in segments.found(body)] == [text, lines[0]]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [gzip.compress(states.line(IDS[0], []) + b"\n", mtime=0), b"no gzip, but long enough"],
+    ids=["gzip", "another"],
+)
+def test_another_file_has_no_parts(body: bytes) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        [*dump.parts(body)]

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from generator.api import contract
+from generator.downloads import market_lines
 from generator.markets import detail, faults, market_columns, row_validation
 from generator.markets.fills import NO_FILLS, Window
 from generator.markets.market import Market, SearchWords
@@ -155,3 +156,22 @@ def test_a_detail_is_what_validating_all_of_it_again_makes(given_row: Given) -> 
     except ValidationError as error:
         made = faults.of(error)
     assert made == expected
+
+
+#: What a line has between a question and what lists do not show.
+LIKE_A_LINE: Final = st.sampled_from([',"description":', '","description":null'])
+
+
+@given(rows(), TEXTS | LIKE_A_LINE, TEXTS)
+def test_a_line_of_a_dump_tells_of_a_market_what_its_row_told(given: Given, question: Any, description: Any) -> None:
+    """Not what only builds ask: findings, windows and versions."""
+    row = {**given.row, "question": question, "description": description}
+    try:
+        valid = row_validation.market(row, fx=None, fills24h=3, as_of=NOW, extended=given.extended)
+    except ValidationError:
+        return
+    words = WORDS.of(valid.question, valid.description)
+    unknown: dict[str, Any] = dict.fromkeys(("has_bidi_override", "hides_characters", "mixes_scripts"), False)
+    expected = Market.of(valid, words=words)._replace(has_visible_question=True, **unknown)
+    line = contract.encode(contract.PublicMarketDetailMarket.model_validate(valid))
+    assert Market.of_item(market_lines.item_of(line), words) == expected

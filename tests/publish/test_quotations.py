@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from generator.tree.files import MANIFEST, QUOTING, REPORT
+from generator.tree.files import HISTORY, INSPECTION, MANIFEST, QUOTING, REPORT
 from generator.tree.layouts import COMPACT
 from tests.site.chosen_sites import rich_site
 from tests.site.taken_down import Workplace, traces, workplace
@@ -49,7 +49,7 @@ def quoting(place: Workplace) -> dict[str, bytes]:
 
 def test_the_pages_go_and_the_report_keeps_counts_until_the_next_build(place: Workplace) -> None:
     output, before = place.folder / "output", report_in(place.folder / "output")
-    assert quoting(place).keys() == {*QUOTING, REPORT}
+    assert quoting(place).keys() == {INSPECTION, HISTORY, REPORT}
     assert traces(place.site, quoting(place)) != []
     place.done("takedown", *place.site.ids)
     assert quoting(place).keys() == {REPORT}
@@ -65,7 +65,7 @@ def test_the_pages_go_and_the_report_keeps_counts_until_the_next_build(place: Wo
     assert (after["remarks"], after["lists"]) == ([], {})
     assert (after["run"]["written"], after["run"]["added"]) == (before["run"]["written"], [])
     place.build(place.site.as_of)
-    assert quoting(place).keys() == {*QUOTING, REPORT}
+    assert quoting(place).keys() == {INSPECTION, HISTORY, REPORT}
     assert traces(place.site, quoting(place)) == []
     assert report_in(output)["takenDown"] == [*place.site.ids]
     assert report_in(output)["lists"]

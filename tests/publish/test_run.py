@@ -15,7 +15,7 @@ from generator.stores.directory import Directory
 from tests.support.project import ROOT
 from tests.support.sites.builds import files
 from tests.support.sites.publishing import EVERY, PublishedSite, fill_parquet, hour
-from tests.support.sites.rows import insert_fx_member, insert_market, market_id
+from tests.support.sites.rows import insert_fx_member, insert_market, market_id, tell_row_versions
 from tests.support.stores.s3.behaviour import SLOW_DOWN
 from tests.support.stores.s3.wire import Request
 from tests.support.waiting import PATIENCE_S, wait_until
@@ -96,8 +96,14 @@ def test_an_unchanged_publish_makes_two_requests(published_site: PublishedSite) 
     assert published_site.stored() == before
 
 
-@pytest.mark.parametrize("more", [0, 90])
-def test_an_unchanged_rebuild_makes_five_requests_whatever_the_size(published_site: PublishedSite, more: int) -> None:
+@pytest.mark.parametrize(("more", "ends_early"), [(0, False), (90, False), (0, True)])
+def test_an_unchanged_rebuild_makes_five_requests_whatever_the_size(
+    published_site: PublishedSite, more: int, *, ends_early: bool
+) -> None:
+    if ends_early:
+        published_site.database.execute("ALTER TABLE markets ADD COLUMN detail_version INTEGER DEFAULT 1")
+        tell_row_versions(published_site.database)
+        published_site.done("rebuild", "--as-of", hour(0))
     if more:
         for number in range(200, 200 + more):
             insert_market(published_site.database, number)
@@ -113,6 +119,8 @@ def test_an_unchanged_rebuild_makes_five_requests_whatever_the_size(published_si
     ]
     published_site.check()
     assert json.loads(published_site.objects()[keys.BUILD])["markets"] == len(EVERY) + more
+    report = json.loads((published_site.folder / "output/report.json").read_bytes())
+    assert ("render" not in report["run"]["seconds"]) == ends_early
 
 
 # Outages

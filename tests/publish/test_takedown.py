@@ -1,6 +1,7 @@
 """Takedown: nothing under v1/ shows the market afterwards, and it stays away."""
 
 import shutil
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -81,6 +82,22 @@ def test_the_command_works_where_there_is_no_output_folder(published_site: Publi
     published_site.done("publish")
     assert published_site.traces(1) == []
     published_site.check()
+
+
+@pytest.mark.parametrize(("ndjson", "most"), [("true", 0), ("false", 1)])
+def test_it_reads_no_list_that_never_held_the_market_and_other_details_only_where_there_is_no_dump(
+    published_site: PublishedSite, ndjson: str, most: int
+) -> None:
+    compact = {"layout": "chunks", "dumps__ndjson": ndjson, "prices_file": "false"}
+    published_site.done("rebuild", "--as-of", hour(1), **compact)
+    published_site.forget_output()
+    read = Counter(published_site.requests("takedown", market_id(1)))
+    details = {key: count for key, count in read.items() if key.startswith(f"GetObject {keys.DETAILS}/")}
+    own = f"GetObject {keys.detail(market_id(1))}"
+    assert max((count for key, count in details.items() if key != own), default=0) == most
+    never = [key for key in read if key.startswith(f"GetObject {keys.LISTS}/cancelled/")]
+    assert never == [] or most
+    assert published_site.traces(1, output=False) == []
 
 
 def test_guards_do_not_apply(published_site: PublishedSite) -> None:

@@ -40,7 +40,7 @@ MANY: Final = made_up(6_000)
 def test_a_router_reads_a_bounded_text_for_each_word_of_a_query() -> None:
     count = len(MANY)
     made = buckets.make(postings_of(MANY).in_order(), count, search.small())
-    lines = [line for bucket in made for line in bucket.body.decode().split("\n")[1:-1]]
+    lines = [line for bucket in made for line in bucket.decode().split("\n")[1:-1]]
     most = buckets.most_text(count, search.small())
     assert most == count // 6 == 1000
     assert max(map(len, lines)) > 3 * most, "several words share a line"
@@ -65,8 +65,8 @@ def test_words_are_read_back_from_their_buckets() -> None:
     found = [*postings_of(MANY[:300]).in_order()]
     made = buckets.make(found, 300)
     for way in ("!#", "!!", "*!"):
-        assert any(way in bucket.body.decode() for bucket in made), way
-    assert [entry for bucket in made for entry in buckets.read(bucket.body)] == found
+        assert any(way in bucket.decode() for bucket in made), way
+    assert [entry for bucket in made for entry in buckets.read(bucket)] == found
 
 
 def test_long_words_count_by_their_first_hundred_letters() -> None:

@@ -14,7 +14,7 @@ from click.testing import CliRunner, Result
 from generator.api import keys
 from generator.cli.main import main
 from generator.site.families import FAMILIES
-from generator.tree.files import INSPECTION, REPORT
+from generator.tree.files import INSPECTION, REPORT, UNCHANGED
 from tests.site import chosen_sites
 from tests.site.chosen_sites import FIRST, KEY_LETTERS, KEYED, ChosenSite
 from tests.support import limits
@@ -26,8 +26,8 @@ BLOCKED: Final = "blocked.json"
 RECORD: Final = "manifest.json"
 #: Beside `v1/`: files that a takedown leaves as a build made them.
 _UNPUBLISHED: Final = (BLOCKED, "edge/", "details", "vendor/")
-#: Files for people, which name by its id what was taken down.
-_FOR_PEOPLE: Final = (REPORT, INSPECTION)
+#: Private files that name by its id what was taken down: those for people, and what the next build compares with.
+_NAMING: Final = (REPORT, INSPECTION, UNCHANGED)
 _LIFTED: Final = ("--accept=shrink",)
 #: Of the pages: some for which lists have several, and the limits that the product itself reads or links.
 LIMITS: Final = (3, 20, 100)
@@ -95,11 +95,11 @@ def traces(site: ChosenSite, found: Objects) -> list[str]:
     """The keys of objects that say anything of the markets taken down, or do so in their keys, and the text."""
     never = "(?!)"  # matches nothing, if there is nothing to look for
     texts = re.compile("|".join(sorted(re.escape(text.lower()) for text in site.texts())) or never)
-    # Those for people stay where nothing public goes, with the ids of what earlier builds withdrew.
-    hidden = _UNPUBLISHED if site.removed() else (*_UNPUBLISHED, *_FOR_PEOPLE)
+    # Those that name it stay where nothing public goes, with the ids of what earlier builds withdrew.
+    hidden = _UNPUBLISHED if site.removed() else (*_UNPUBLISHED, *_NAMING)
     shown = {key: body for key, body in found.items() if not key.startswith(hidden)}
     said = {key: {*texts.findall(f"{key}\n{_text(key, body)}".lower())} for key, body in shown.items()}
-    said |= {key: said[key].difference(site.ids) for key in _FOR_PEOPLE if key in said}
+    said |= {key: said[key].difference(site.ids) for key in _NAMING if key in said}
     return [
         *(f"{family(key)}: {key} says {', '.join(sorted(some))}" for key, some in said.items() if some),
         *(f"{family(key)}: {key} is still there" for key in sorted(shown.keys() & site.keys())),

@@ -82,7 +82,8 @@ def test_every_list_is_exactly_the_sorted_one(rows: dict[int, dict[str, Any]], r
 
 
 def documents_of(made: Catalog, config: Config) -> dict[str, bytes]:
-    derived = families.of_markets(Ingredients(made, documents.lists(made, ()), config, lambda _: None))
+    items = {one.name: one.items for one in documents.lists(made, ())}
+    derived = families.of_markets(Ingredients(made, items.__getitem__, config, lambda _: None))
     return {artifact.key: artifact.body for artifact in (*derived, *families.of_settings(config))}
 
 

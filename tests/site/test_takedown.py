@@ -10,7 +10,10 @@ from typing import Any, Final
 
 import pytest
 
+from generator.api import keys
+from generator.tree.files import MANIFEST
 from generator.tree.layouts import COMPACT, LAYOUTS
+from tests.site import chosen_sites
 from tests.site.chosen_sites import NEXT_DAY, ChosenSite, State, rich_site
 from tests.site.taken_down import (
     Workplace,
@@ -24,6 +27,10 @@ from tests.site.taken_down import (
     workplace,
 )
 from tests.support.sites.builds import VARIANTS, block
+from tests.support.sites.publishing import tamper
+from tests.support.sites.rows import market_id
+
+CLOSED_AT: Final = "2026-01-20 00:00:00.000000"
 
 
 @pytest.mark.campaign(short=1)
@@ -36,6 +43,8 @@ def test_a_takedown_leaves_what_a_build_without_the_markets_makes(layout: str, v
 SPECIAL: Final[dict[str, Callable[[ChosenSite], ChosenSite]]] = {
     "every market goes": lambda site: replace(site, gone=tuple(site.second)),
     "only a member of a family goes": lambda site: replace(site, gone=(7,)),
+    "only listed markets go": lambda site: replace(site, gone=(2, 3)),
+    "a category ends": lambda site: replace(site, gone=(5,)),
     "the last build changed nothing": lambda site: replace(site, second=site.first),
     "Parquet is of the same build": lambda site: replace(site, as_of=NEXT_DAY),
     "keys are private": lambda site: replace(site, settings={**site.settings, "market_url": None}),
@@ -78,6 +87,46 @@ def test_a_takedown_leaves_what_a_build_without_the_markets_makes_where(name: st
 def test_a_takedown_refills_feeds_from_the_whole_list() -> None:
     """Feeds have fifty entries, so a smaller site does not show it."""
     compare(rich_site(COMPACT, "core", count=60, size=6))
+
+
+def test_a_takedown_makes_the_chunks_around_the_markets_as_a_build_makes_them() -> None:
+    """Lists of ten markets are one chunk; of these some are several."""
+    compare(rich_site(COMPACT, "core", count=320))
+
+
+def test_a_list_that_begins_as_in_an_earlier_build_shows_no_market_any_more() -> None:
+    """Its head came back, as from a partial restore of a backup, and the market was closed then."""
+    site = rich_site(COMPACT, "core")
+    closed = replace(site.first[4], columns={**site.first[4].columns, "status": "closed", "close_time": CLOSED_AT})
+    with workplace(replace(site, first={**site.first, 4: closed}, gone=(4,))) as place:
+        head = place.folder / "output" / keys.head("closed/new")
+        chosen_sites.fill(place.folder, place.site.first)
+        place.build(chosen_sites.FIRST)
+        earlier = head.read_bytes()
+        chosen_sites.fill(place.folder, place.site.second)
+        place.build(place.site.as_of)
+        tamper(head, earlier)
+        assert place.traces("output") != []
+        place.done("takedown", *place.site.ids)
+        assert place.traces("output") == []
+        assert head.read_bytes() != earlier
+
+
+@pytest.mark.parametrize("key", [keys.head("closed/new"), keys.head("all/new"), keys.head(keys.SEARCH)])
+def test_a_head_that_was_lost_is_made_again(key: str) -> None:
+    with workplace(replace(rich_site(COMPACT, "extended"), gone=(4,))) as place:
+        place.build_both()
+        (place.folder / "output" / key).unlink()
+        place.done("takedown", *place.site.ids)
+        assert key in place.objects("output")
+
+
+def test_a_member_of_a_family_whose_detail_was_lost_is_left_out_with_a_warning() -> None:
+    with workplace(replace(rich_site(COMPACT, "core"), gone=(4,))) as place:
+        place.build_both()
+        (place.folder / "output" / keys.detail(market_id(7))).unlink()
+        assert "left out 1 market" in place.done("takedown", *place.site.ids).output
+        assert market_id(7).encode() not in (place.folder / "output" / MANIFEST).read_bytes()
 
 
 def compare(site: ChosenSite) -> None:

@@ -85,7 +85,7 @@ def test_a_member_of_a_public_family_stays_out_of_lists_in_whatever_case_its_id_
     settings = make_config(tmp_path)
     report = build_now(settings)
     assert report.built == 1
-    assert {current.count for current in report.lists.values()} == {0}
+    assert {current["count"] for current in report.lists.values()} == {0}
 
 
 def test_fills_of_24_hours_are_counted_in_whatever_form_sqlite_holds_their_times(

@@ -81,7 +81,7 @@ def test_a_family_that_may_be_public_takes_its_market_along(tmp_path: Path, data
     insert_fx_member(database, market_id=market_id(unclear[-1]).upper())  # public, too
     report = build_now(make_config(tmp_path), invalid=True)
     assert report.built == len(public) + len(private)
-    assert report.lists[keys.list_name("open", "new")].count == len(private)
+    assert report.lists[keys.list_name("open", "new")]["count"] == len(private)
     assert {row.key for row in report.quarantine.named("markets")} == {market_id(number) for number in unclear}
     (line,) = report.quarantine.lines()
     assert line.startswith(f"markets: {len(unclear)} rows quarantined: fx_members.is_public: {FAULT} (such as ")

@@ -35,9 +35,9 @@ Seen = tuple[str, str, str]
 State = dict[str, list[Seen]]
 
 MARKETS: Final = 60
-#: The names in every output folder, and the one that a folder has if its database tells the versions of details.
+#: The names in every output folder, and those that a folder may have: of versions, and of the words of searches.
 NAMES: Final = {".lock", "api.html", "dumps.json", "edge", "index.html", "manifest.json", "report.json", "v1", "vendor"}
-OF_VERSIONS: Final = "details.json"
+OTHER_NAMES: Final = frozenset({files.FINGERPRINTS, files.UNCHANGED, files.WORDS})
 STATUSES: Final = ("open", "open", "open", "closed", "resolved", "cancelled")
 LIST_NAMES: Final = tuple(keys.list_name(status, sort) for status in STATES_OF_FILTER for sort in SORTS)
 LIMITS_WALKED: Final = (1, 7, 20, 100)
@@ -277,7 +277,7 @@ def check_whole(output: Path) -> Manifest:
     of_details = {path.name for path in (output / files.FINGERPRINT_SHARDS).glob("*")}
     assert of_details == {*(made.shards if made else ())}
     folders = [files.STATES[:-1]] * bool(states) + [files.FINGERPRINT_SHARDS[:-1]] * bool(of_details)
-    assert {path.name for path in output.iterdir()} - {OF_VERSIONS, *folders} == NAMES
+    assert {path.name for path in output.iterdir()} - {*OTHER_NAMES, *folders} == NAMES
     return record
 
 

@@ -7,6 +7,7 @@ from datetime import timedelta
 import click
 import psycopg  # noqa: F401 - loaded for the commands
 
+from generator.builder import ordinary  # noqa: F401 - the same
 from generator.cli.main import main
 from generator.config.settings import Config
 from generator.edge import deployment, templates

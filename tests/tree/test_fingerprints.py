@@ -93,3 +93,32 @@ def test_a_build_killed_at_any_call_leaves_what_is_true_or_nothing(output: Path,
     assert len(seen) > 2 * 3
     assert all(found in (old, new) for found in seen)
     assert [*map(seen.count, (old, new))].count(0) == 0
+
+
+def keep_only(output: Path, kept: set[str]) -> Fingerprints | None:
+    with locked(output) as folder:
+        fingerprints.keep_only(folder, kept)
+        return fingerprints.load(folder)
+
+
+@pytest.mark.parametrize("is_split", [True, False], ids=["from-shards", "from-one-file"])
+def test_what_is_kept_only_is_all_that_is_left(output: Path, *, is_split: bool) -> None:
+    whole = made() if is_split else replaced(made(), details=dict([*made().details.items()][:100]))
+    save(output, whole)
+    before = {name: path.stat().st_ino for name, path in shards_of(output).items()}
+    kept = {*whole.details} - {market_id(7), market_id(8)}
+    expected = {key: one for key, one in whole.details.items() if key in kept}
+    assert keep_only(output, kept) == replaced(whole, details=expected)
+    after = {name: path.stat().st_ino for name, path in shards_of(output).items()}
+    assert bool(before) is is_split
+    assert len(before.items() - after.items()) <= 2
+    assert not any(market_id(7).encode() in path.read_bytes() for path in output.rglob("*") if path.is_file())
+    assert keep_only(output, set()) is None
+    assert shards_of(output) == {}
+
+
+def test_of_shards_that_are_damaged_nothing_is_kept(output: Path) -> None:
+    save(output, made())
+    min(shards_of(output).values()).write_bytes(b"{}")
+    assert keep_only(output, {*made().details}) is None
+    assert shards_of(output) == {}

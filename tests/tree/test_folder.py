@@ -15,8 +15,7 @@ import pytest
 
 from generator.api import keys
 from generator.api.contract import API_VERSION
-from generator.builder.guards import BuildOverrides
-from generator.builder.preparation import Clock
+from generator.builder.guards import BuildOverrides, Clock
 from generator.builder.run import build
 from generator.errors import OutputError
 from generator.progress import SILENT
@@ -243,7 +242,15 @@ def test_a_link_among_the_leftovers_is_removed_and_not_followed(tmp_path: Path) 
 # ── private files ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
-PRIVATE = ("manifest.json", "report.json", "index.html", "blocked.json", "details.json", "dumps.json")
+PRIVATE = (
+    "manifest.json",
+    "report.json",
+    "index.html",
+    "blocked.json",
+    "details.json",
+    "dumps.json",
+    "unchanged.state",
+)
 
 
 def modes(output: Path) -> dict[str, int]:
@@ -258,7 +265,7 @@ def test_files_that_name_what_is_not_public_are_readable_by_the_operator_only(wo
     assert modes(output) == dict.fromkeys(PRIVATE, 0o600), "what replaces them"
     with locked(output) as folder:
         withdrawal.from_folder(folder, [market_id(4)], timedelta(hours=6))
-    assert modes(output) == {name: 0o600 for name in PRIVATE if name != "index.html"}
+    assert modes(output) == {name: 0o600 for name in PRIVATE if name not in {"index.html", "unchanged.state"}}
     build_now(make_config(world.folder))
     assert modes(output) == dict.fromkeys(PRIVATE, 0o600)
 

@@ -85,7 +85,8 @@ def generation(
         lists.append(chunks.ChunkedList(source) if layout == "chunks" else pages.PagedList(source))
         first = source.items[0] if source.items and layout == "pages" else b""
         orders[sort] = index.Order(lists[-1].name, found, first)
-    return index.SearchIndex(postings.in_order(), [market.status for market in markets], orders, sizes), lists
+    objects = index.WordObjects.of(postings.in_order(), len(markets), sizes)
+    return index.SearchIndex(objects, [market.status for market in markets], orders, sizes.span), lists
 
 
 def small(span: int = 5, target: int = 24) -> Sizes:

@@ -16,8 +16,7 @@ from generator.api import keys
 from generator.api.contract import Variant
 from generator.api.downloads import DumpHead
 from generator.builder.dry_run import DryRun, dry_run, trial
-from generator.builder.guards import BuildOverrides
-from generator.builder.preparation import Clock
+from generator.builder.guards import BuildOverrides, Clock
 from generator.builder.report import Report
 from generator.builder.run import build
 from generator.cli.main import main
