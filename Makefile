@@ -68,7 +68,7 @@ coverage: .venv/test $(NODE_PROGRAMS)  ## Show which lines no test reaches
 	$(BIN)/coverage combine -q
 	$(BIN)/coverage report
 
-bless: .venv/test  ## Accept what changed in the golden trees, the API, the Python client's types and the table of settings
+bless: .venv/test  ## Accept what changed in the golden trees, the API, the types of the clients and the table of settings
 	BLESS=1 $(BIN)/python -m pytest -q tests/acceptance/test_golden.py tests/api/test_changelog.py tests/test_docs.py tests/clients/test_models.py
 
 bench: .venv/test .venv-bench/ready  ## Measure beside other ways; ONLY="build publish" picks parts, OPTIONS go along

@@ -109,7 +109,8 @@ PUBLISH_GUARDS: Final = ("cost", "demo", "older", "other-site", "shrink")
 class GuardError(PublicMarketsError):
     """A guard refused a state that looks like an accident.
 
-    `visible` are the markets (ids) that the database shows, bad ones included; None when unknown.
+    `visible` are the markets (ids) and questions (references) that the database shows, bad ones included; None when
+    unknown.
     """
 
     exit_code = 3

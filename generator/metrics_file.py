@@ -24,6 +24,8 @@ _HELP: Final = {
     "built_as_of_timestamp_seconds": "As-of time of the output folder.",
     "published_as_of_timestamp_seconds": "As-of time of the store.",
     "markets": "Markets in the last build, by state.",
+    "questions": "Questions in the last build; 0 where a site has none.",
+    "question_members": "Markets in the last build that are in a question.",
     "quarantined_rows": "Rows that the last build quarantined because they break the contract, by relation.",
     "remarks": "Markets, categories and files that the last build has a remark about, by topic.",
     "details": "Details of the last build: read, given a new market object, kept; audited were read.",

@@ -88,10 +88,11 @@ PURE: Final = {
     "builder.notices", "cost.estimate", "demo.texts", "edge.cloudflare",
     "edge.cloudfront",
     "edge.nginx", "edge.compaction", "edge.router", "edge.responses", "publish.plan", "publish.record", "site.catalog",
-    "site.documents", "site.families", "site.family", "site.site_index",
+    "site.documents", "site.families", "site.family", "site.questions", "site.site_index",
     "source.grouping", "source.relations", "source.schema_check",
     "tree.blocklist", "tree.chunks", "tree.layouts", "tree.manifest", "tree.pages", "tree.stored",
-    "verify.contract.answers", "verify.mismatches", "verify.earlier_states",
+    "verify.contract.answers", "verify.contract.rows", "verify.mismatches", "verify.earlier_states",
+    "verify.question_values",
 }  # fmt: skip
 #: How many names of public types have a meaning in several modules: lower it when there are fewer, never raise it.
 AMBIGUOUS: Final = 7

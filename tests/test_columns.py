@@ -13,8 +13,10 @@ from pydantic.alias_generators import to_camel
 
 from generator.api import contract, keys
 from generator.builder.report import Report
-from generator.markets import row_validation
-from generator.source.relations import OPTIONAL, RELATIONS, Kind
+from generator.config.settings import Texts
+from generator.markets import question_rows, row_validation
+from generator.markets.quarantine import Quarantine
+from generator.source.relations import ALL_RELATIONS, OPTIONAL, QUESTION_RELATIONS, RELATIONS, Kind
 from tests.support.readers.pages import PAGES
 from tests.support.sites.builds import NOW, build_now, make_config
 from tests.support.sites.rows import insert, market_id, market_row
@@ -65,7 +67,7 @@ def _types(*kinds: Kind) -> str:
 
 def test_the_page_begins_with_the_columns_of_the_code() -> None:
     required = {
-        relation: {f"`{name}`": _types(kind) for name, kind in held.items()} for relation, held in RELATIONS.items()
+        relation: {f"`{name}`": _types(kind) for name, kind in held.items()} for relation, held in ALL_RELATIONS.items()
     }
     for relation, held in OPTIONAL.items():
         required[relation] |= {f"`{name}` (optional)": _types(*kinds) for name, kinds in held.items()}
@@ -130,6 +132,7 @@ def test_every_example_is_published_as_it_stands(tmp_path: Path, columns: sqlite
         (names.get((relation, name), to_camel(name)), _wire(column))
         for names in [{("fills", "created_at"): "timestamp", ("probabilities", "recorded_at"): "timestamp"}]
         for relation, held in ALL.items()
+        if relation in RELATIONS
         for name, column in held.items()
         if name not in UNSEEN and name != "side"
     }
@@ -159,7 +162,7 @@ def test_null_is_refused_exactly_where_the_table_says_so(tmp_path: Path, columns
         column = bad.reason.partition(":")[0]
         refused.add((bad.relation, column) if "." not in column else tuple(column.split(".")))
     assert refused == {
-        (relation, name) for relation, held in ALL.items() for name, column in held.items() if column.null == "no"
+        (relation, name) for relation in RELATIONS for name, column in ALL[relation].items() if column.null == "no"
     }
     assert report.hidden == [column.null for column in ALL["markets"].values()].count("hidden") == 2
     assert report.remarks == []
@@ -226,3 +229,37 @@ def _takes(model: Any, values: dict[str, Any]) -> bool:
     except ValidationError:
         return False
     return True
+
+
+# ── questions ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def refusals(relation: str, **replaced: Any) -> list[str]:
+    """The columns for which a row of examples with these values is refused."""
+    quarantine = Quarantine()
+    row = examples(relation, **replaced)
+    if relation == "questions":
+        question_rows.valid([row], [], Texts(), quarantine)
+    else:
+        question_rows.member([row[name] for name in question_rows.MemberRow.model_fields], OWN, quarantine)
+    return [found.reason.partition(":")[0] for found in quarantine]
+
+
+@pytest.mark.parametrize("relation", QUESTION_RELATIONS)
+def test_null_is_refused_in_a_question_exactly_where_the_table_says_so(relation: str) -> None:
+    assert refusals(relation) == []
+    assert [refusals(relation, **{name: None}) for name in ALL[relation]] == [
+        [name] if column.null == "no" else [] for name, column in ALL[relation].items()
+    ]
+
+
+def test_the_words_and_bounds_of_questions_are_those_that_hold() -> None:
+    kinds = ALL["questions"]["kind"].values.replace("`", "").split(" or ")
+    assert [refusals("questions", kind=word) for word in (*kinds, "Exclusive", "")] == [[], [], ["kind"], ["kind"]]
+    for relation, name in (("questions", "title"), ("questions", "description"), ("question_members", "label")):
+        most = row_validation.LENGTHS[relation][name]
+        assert [refusals(relation, **{name: "x" * (most + more)}) for more in (0, 1)] == [[], [name]]
+    for name in ("position", "payout"):
+        least, greatest = map(int, ALL["question_members"][name].values.split(" to "))
+        assert [refusals("question_members", **{name: value}) for value in (least, greatest)] == [[], []]
+        assert [refusals("question_members", **{name: value}) for value in (least - 1, greatest + 1)] == [[name]] * 2

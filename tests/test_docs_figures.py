@@ -9,6 +9,7 @@ import pytest
 
 from generator.api import changelog, contract, cursors, keys, slugs
 from generator.api.feeds import FEED_NAMES, MOST_ENTRIES
+from generator.api.questions import SHOWN_MARKETS, QuestionListItem
 from generator.config import loader
 from generator.cost import estimate, prices
 from generator.cost.estimate import Terms
@@ -17,6 +18,7 @@ from generator.site.families import openapi
 from generator.tree import pages
 from tests.api.reader_contract import promises
 from tests.support.project import ROOT
+from tests.support.readers.pages import rows_of
 
 API: Final = (ROOT / "docs" / "api.md").read_text("utf-8")
 BUILDS: Final = (ROOT / "docs" / "builds.md").read_text("utf-8")
@@ -92,11 +94,19 @@ def test_every_path_is_that_of_the_keys() -> None:
     snapshot = keys.SNAPSHOT.removesuffix(".json")
     heads = map(keys.head, keys.DOWNLOADS)
     others = [f"{contract.API_VERSION}/", keys.feed("new", "json"), *heads]
-    single = f"{keys.MARKETS}/{{marketId}}"
-    assert shown == [keys.MARKETS, snapshot, keys.PRICES, single, keys.BUILD, keys.OPENAPI, keys.CHANGELOG, *others]
+    markets = [keys.MARKETS, snapshot, keys.PRICES, f"{keys.MARKETS}/{{marketId}}"]
+    assert shown == [*markets, keys.QUESTIONS, keys.BUILD, keys.OPENAPI, keys.CHANGELOG, *others]
     of_feeds = re.findall(r"`GET /(\S+)` \|", FEEDS)
     assert f"the first {MOST_ENTRIES} markets" in FEEDS
     assert of_feeds == [keys.feed(name, form) for name in FEED_NAMES for form in ("json", "atom")]
+
+
+def test_every_property_of_a_row_of_questions_is_explained() -> None:
+    _, _, table = API.partition("### What a row says")
+    explained = [name for first, *_ in rows_of(table.partition("\n## ")[0]) for name in words(first)]
+    known = {field.alias or name for name, field in QuestionListItem.model_fields.items()}
+    assert sorted(explained) == sorted(known - {"id", "title"})
+    assert ("ten at most" in row("`markets`")[0], SHOWN_MARKETS) == (True, 10)
 
 
 def test_a_cursor_is_cut_as_described() -> None:

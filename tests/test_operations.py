@@ -349,12 +349,12 @@ def test_the_metrics_of_several_sites_differ_in_a_label(operator: Operator) -> N
 
 
 @pytest.mark.parametrize("has_target", [True, False], ids=["target", "folder"])
-def test_the_eight_lines_for_the_night_suffice(request: pytest.FixtureRequest, *, has_target: bool) -> None:
+def test_the_nine_lines_for_the_night_suffice(request: pytest.FixtureRequest, *, has_target: bool) -> None:
     """Typed as they stand, for a market with the example's words and the id that `find` prints."""
     operator: Operator = request.getfixturevalue("operator" if has_target else "served")
     build = "rebuild" if has_target else "build"
-    lines = {to: words_after_program(command.strip("`")) for to, command, _ in rows_of(PAGES[NIGHT])[2:10]}
-    assert len(lines) == 8
+    lines = {to: words_after_program(command.strip("`")) for to, command, _ in rows_of(PAGES[NIGHT])[2:11]}
+    assert len(lines) == 9
     (example,) = (lines["remove it"] or [])[1:]
     operator.question("Who hosts the song contest?", of=11)
     operator.done(build)
@@ -369,9 +369,9 @@ def test_the_eight_lines_for_the_night_suffice(request: pytest.FixtureRequest, *
     *_, last = operator.done(*words("remove it")).splitlines()
     places = r"\S+ and output" if has_target else "output"
     assert re.fullmatch(rf"gone from {places}: 1 market; .* until \S+Z at most.*", last)
-    assert "its address in the API" in rows_of(PAGES[NIGHT])[4][1], "that words are not found proves nothing"
+    assert "its address in the API" in rows_of(PAGES[NIGHT])[5][1], "that words are not found proves nothing"
     assert not operator.shows("song contest")
-    assert "song contest: no market in " in operator.refused(1, *words("look for others like it"))
+    assert "song contest: no market or question in " in operator.refused(1, *words("look for others like it"))
     assert operator.done(*words("list what is removed")).startswith(f"{market_id(11)} blocked since ")
     operator.done(*words("undo it"))
     operator.hides(11, is_listed=True)

@@ -25,16 +25,26 @@ TYPES = {
     "MarketPrice": "Price",
     "Prices": "Prices",
     "Category": "Category",
+    "QuestionTotals": "QuestionTotals",
     "BuildRecord": "Build",
     "PublicMarketList": "Page",
+    "QuestionMarket": "QuestionMarket",
+    "QuestionListItem": "Question",
+    "QuestionList": "QuestionPage",
+    "QuestionSummary": "QuestionSummary",
+    "QuestionMember": "QuestionMember",
+    "QuestionDetail": "QuestionDetail",
     "MarketsFile": "MarketsFile",
     "PeriodFile": "PeriodFile",
+    "DefinitionsFile": "DefinitionsFile",
+    "Definitions": "Definitions",
+    "NumberedDefinitions": "NumberedDefinitions",
     "DumpHead": "DumpHead",
     "Step": "Step",
     "ChangesHead": "ChangesHead",
 }
 #: Types that have all that another has, and more.
-BASES = {"FullMarket": "Market"}
+BASES = {"FullMarket": "Market", "NumberedDefinitions": "Definitions"}
 _BEGINNING = '''"""The objects of the API, frozen, and nothing else; what is absent or null in JSON is None.
 
 States, outcomes and other enumerations are plain text: a value that is new is no error.
@@ -114,8 +124,10 @@ def _definition(name: str, schema: _Json, fields: Mapping[str, _Fields]) -> str:
 
 def _line(key: str, annotation: str, description: str) -> str:
     """A field and its description: beside it, or above it where that is too long."""
-    # What is a mapping has no hash.
-    code = f"    {snake_case(key)}: {annotation}{' = field(hash=False)' if 'Mapping' in annotation else ''}"
+    if "Mapping" in annotation:  # which has no hash
+        kind, is_optional, _ = annotation.partition(" = ")
+        annotation = f"{kind} = field({'default=None, ' if is_optional else ''}hash=False)"
+    code = f"    {snake_case(key)}: {annotation}"
     beside = f"{code}  # {description}"
     return f"{beside}\n" if len(beside) <= _WIDTH else f"{_wrapped(description, '    # ')}\n{code}\n"
 

@@ -3,6 +3,7 @@
 import pkgutil
 from datetime import timedelta
 from functools import cache
+from operator import attrgetter
 from typing import Annotated, Final, Literal
 
 from generator.api.contract import Closed, IfPresent
@@ -32,7 +33,16 @@ class Changelog(Closed):
     entries: list[ChangelogEntry]
 
 
+class _Told(Closed):
+    """The entries, and those that only sites with questions publish: what these tell of, others do not have."""
+
+    entries: list[ChangelogEntry]
+    of_questions: list[ChangelogEntry]
+
+
 @cache
-def published() -> Changelog:
+def published(*, has_questions: bool = False) -> Changelog:
     """All of it. An entry that was published stays as it is."""
-    return Changelog.model_validate_json(pkgutil.get_data(__name__, "changelog.json") or b"")
+    kept = _Told.model_validate_json(pkgutil.get_data(__name__, "changelog.json") or b"")
+    entries = [*kept.of_questions, *kept.entries] if has_questions else kept.entries
+    return Changelog(entries=sorted(entries, key=attrgetter("date"), reverse=True))

@@ -56,6 +56,12 @@ TEXT_LENGTH: Final = 1_000
 #: The same for a category's name and slug, and the most categories of a market.
 CATEGORY_LENGTH: Final = 100
 CATEGORIES_MAX: Final = 20
+#: The longest title of a question and label of one of its members, and the most members that it has.
+TITLE_LENGTH: Final = 500
+LABEL_LENGTH: Final = 100
+MEMBERS_MAX: Final = 1_000
+#: The greatest integer, and the least when negated, that every reader of JSON keeps as it is.
+EXACT_INTEGER: Final = 2**53 - 1
 #: Maximum length of `q`, in Unicode code points.
 Q_LENGTH: Final = 100
 #: Maximum length of a request's path and query together, as sent. The longest that a reader needs has some 2,600
@@ -70,7 +76,7 @@ CategoryName = Annotated[
     AfterValidator(forms.has_no_control_character),
 ]
 _Plain = AfterValidator(forms.has_no_control_but_breaks)
-Question = Annotated[str, StringConstraints(max_length=QUESTION_LENGTH), _Plain]
+QuestionText = Annotated[str, StringConstraints(max_length=QUESTION_LENGTH), _Plain]
 Description = Annotated[str, StringConstraints(max_length=DESCRIPTION_LENGTH), _Plain]
 Text = Annotated[str, StringConstraints(max_length=TEXT_LENGTH), _Plain]
 #: Of a market that was validated, maybe by a version with other bounds: a takedown reads what is published.
@@ -112,7 +118,7 @@ class MarketFields(Wire):
     """
 
     id: Uuid
-    question: Question
+    question: QuestionText
     status: MarketStatus
     prob: Probability
     volume: NonNegative
@@ -282,6 +288,19 @@ SEARCH_ERRORS: Final[dict[str, str]] = {
 }
 
 
+#: The faults of requests for questions, by the path's parameter in both variants; `q` finds none where it is offered.
+QUESTION_ERRORS: Final[dict[str, str]] = {
+    "questionId": PARAMETER_ERRORS["marketId"],
+    "questionRef": EXTENDED_ERRORS["marketRef"],
+    "q.questions": "finds markets only; leave it out",
+}
+
+
+def question_errors(*, can_search: bool = False) -> dict[str, str]:
+    """What `parameter_errors` has besides where there are questions, but for the path's parameter."""
+    return {"q.questions": QUESTION_ERRORS["q.questions"]} if can_search else {}
+
+
 def parameter_errors(variant: Variant, *, can_search: bool = False) -> dict[str, str]:
     """The 400 message for each parameter of this variant, and for each `parameter.fault`."""
     if can_search:
@@ -294,9 +313,14 @@ def market_parameter(variant: Variant) -> str:
     return "marketRef" if variant == "extended" else "marketId"
 
 
+def question_parameter(variant: Variant) -> str:
+    """The name of the path parameter that identifies the question."""
+    return "questionRef" if variant == "extended" else "questionId"
+
+
 def invalid(*faults: str, variant: Variant = "core", can_search: bool = False) -> ErrorResponse:
     """The 400 body for these keys of `parameter_errors`."""
-    sentences = parameter_errors(variant, can_search=can_search)
+    sentences = parameter_errors(variant, can_search=can_search) | QUESTION_ERRORS
     details = [ErrorDetail(path=[fault.partition(".")[0]], message=sentences[fault]) for fault in faults]
     return ErrorResponse(error="invalid request", details=details)
 

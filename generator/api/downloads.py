@@ -1,11 +1,11 @@
 """The heads of the downloads: which files a dump consists of, and which steps lead to it. Pure."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from hashlib import sha256
 from typing import Annotated, Any, ClassVar, Final, Literal, Protocol, Self
 
-from pydantic import Field, StringConstraints, ValidationError, model_validator
+from pydantic import StringConstraints, ValidationError, model_validator
 
 from generator.api import keys
 from generator.api.contract import Closed, IfPresent
@@ -24,6 +24,8 @@ NAME_LENGTH: Final = 32
 NDJSON: Final = "ndjson.gz"
 PARQUET: Final = "parquet"
 MARKETS_FOLDER: Final = "markets/"
+#: The same for definitions of questions, which are no table with periods.
+QUESTIONS_FOLDER: Final = "questions/"
 #: The tables of a dump with Parquet, named like their folders: points and fills, then what is made of them.
 HISTORY: Final = "history"
 FILLS: Final = "fills"
@@ -116,23 +118,51 @@ class PeriodFile(DumpFile):
         return cls.model_validate({**described, "period": folder.partition("=")[2]})
 
 
-class Step(Closed):
-    """What changed from one serial to the next; its position in the head tells which."""
+class DefinitionsFile(Closed):
+    """All definitions of questions in one file."""
 
-    # The head names up to two thousand, so nothing is said twice: the name has the digest, the head the address.
-    name: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}\.ndjson\.gz$")]
+    format: Format
+    url: Url
+    sha256: Sha256
     size: Count
-    as_of: Timestamp
 
     @classmethod
-    def of(cls, content: Content, as_of: str) -> Self:
-        """The step with this content."""
-        return cls(name=name(content.sha256, NDJSON), size=content.size, as_of=as_of)
+    def of(cls, content: Content, base_url: str, form: Format = "ndjson") -> Self:
+        """The file with this content."""
+        found = {"format": form, "sha256": content.sha256, "size": content.size}
+        file_name = name(content.sha256, _EXTENSIONS[form], QUESTIONS_FOLDER)
+        return cls.model_validate({**found, "url": url(base_url, keys.DUMPS, file_name)})
+
+    @property
+    def name(self) -> str:
+        """Its name within the dump."""
+        return name(self.sha256, _EXTENSIONS[self.format], QUESTIONS_FOLDER)
 
     @property
     def key(self) -> str:
         """The key of its object."""
-        return keys.chunk(keys.CHANGES, self.name)
+        return keys.chunk(keys.DUMPS, self.name)
+
+    def served_from(self, base_url: str) -> Self:
+        """The same file at another address."""
+        return replaced(self, url=url(base_url, keys.DUMPS, self.name))
+
+
+class Definitions(Closed):
+    """The files of all definitions of questions, how many these are, and since when they are as they are.
+
+    `state` is the SHA-256 digest of the uncompressed NDJSON, which is the first file.
+    """
+
+    as_of: Timestamp
+    count: Count
+    state: Sha256
+    files: list[DefinitionsFile]
+
+    @property
+    def ndjson(self) -> DefinitionsFile:
+        """The definitions in the form that every dump has."""
+        return self.files[0]
 
 
 class Head(Closed):
@@ -163,6 +193,7 @@ class DumpHead(Head):
     `state` is the SHA-256 digest of its uncompressed NDJSON; tables are as of `historyAsOf`.
     """
 
+    # Not above: the schemas of sites without questions are what they were.
     DOWNLOAD = keys.DUMPS
 
     as_of: Timestamp
@@ -175,6 +206,7 @@ class DumpHead(Head):
     candles_day: Annotated[list[PeriodFile] | None, IfPresent] = None
     candles_hour: Annotated[list[PeriodFile] | None, IfPresent] = None
     closes: Annotated[list[PeriodFile] | None, IfPresent] = None
+    questions: Annotated[Definitions | None, IfPresent] = None
 
     @model_validator(mode="before")
     @classmethod
@@ -221,79 +253,13 @@ class DumpHead(Head):
         """The files of all tables."""
         return [file for table in TABLES for file in self.table(table)]
 
-    def files(self) -> Sequence[DumpFile]:
+    def files(self) -> Sequence[DumpFile | DefinitionsFile]:
         """All of its files."""
-        return [*self.markets, *self.tables()]
+        return [*self.markets, *self.tables(), *(self.questions.files if self.questions else ())]
 
     def items(self) -> int:
         """Its markets."""
         return self.count
-
-
-class ChangesHead(Head):
-    """Where the change feed is: `serial` in its `session`, the dump of just that state, and the steps that lead there.
-
-    The steps are in order, each leads from one serial to the next, and the last one leads to `serial`. The address of a
-    step is `stepsUrl` followed by its name.
-    """
-
-    DOWNLOAD = keys.CHANGES
-
-    session: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{32}$")]
-    serial: int = Field(ge=1)
-    as_of: Timestamp
-    count: Count
-    state: Sha256
-    dump: MarketsFile
-    steps_url: Url
-    steps: list[Step]
-
-    def files(self) -> list[Step]:
-        """Its steps; the dump is a file of another download."""
-        return self.steps
-
-    def items(self) -> int:
-        """Its steps."""
-        return len(self.steps)
-
-    def numbered(self) -> Iterator[tuple[int, Step]]:
-        """Its steps, each with the serial that it starts from."""
-        return enumerate(self.steps, self.serial - len(self.steps))
-
-    def leads_on(self, before: Self) -> bool:
-        """Whether its session has gone on from there, as far as the steps that both retain can tell.
-
-        Copies of one folder may come to the same state by different steps, or to other states at the same serial.
-        """
-        if self.session != before.session or self.serial < before.serial:
-            return False
-        if self.serial == before.serial and self.state != before.state:
-            return False
-        first = self.serial - len(self.steps)
-        if 1 < before.serial == first < self.serial:
-            return False  # nothing tells from which state the first step starts
-        led_there = {before.serial: before.as_of} | before._instants()
-        return all(led_there.get(serial, as_of) == as_of for serial, as_of in self._instants().items())
-
-    def _instants(self) -> dict[int, str]:
-        """As of when each serial is to which a step leads."""
-        return {serial + 1: step.as_of for serial, step in self.numbered()}
-
-
-def begun(dumped: DumpHead) -> ChangesHead:
-    """The head of a session that begins with this dump: equal dumps as of the same instant begin equal ones."""
-    session = sha256(f"{FORMAT} {dumped.as_of} {dumped.state}".encode()).hexdigest()[:SESSION_LENGTH]
-    dump = dumped.ndjson
-    steps_url = dump.url.removesuffix(dump.key) + keys.chunk(keys.CHANGES, "")
-    return ChangesHead(
-        session=session, serial=1, as_of=dumped.as_of, count=dumped.count, state=dumped.state, dump=dump,
-        steps_url=steps_url, steps=[],
-    )  # fmt: skip
-
-
-def session_after(head: ChangesHead) -> str:
-    """The name of a session that takes the place of the head's."""
-    return sha256(f"{head.session} {head.serial} {head.state}".encode()).hexdigest()[:SESSION_LENGTH]
 
 
 def tables(*, fills: bool) -> tuple[str, ...]:

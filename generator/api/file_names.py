@@ -4,7 +4,7 @@ import re
 from typing import Final
 
 from generator.api import keys
-from generator.api.downloads import MARKETS_FOLDER, NAME_LENGTH, NDJSON, PARQUET, TABLES
+from generator.api.downloads import MARKETS_FOLDER, NAME_LENGTH, NDJSON, PARQUET, QUESTIONS_FOLDER, TABLES
 
 #: The shapes of a table's files, after its name: `0` stands for any digit, `*` for the digest of a file.
 SHAPES_OF_TABLE: Final = (f"/period=0000/*.{PARQUET}", f"/period=0000-00/*.{PARQUET}")
@@ -26,7 +26,11 @@ _FILES: Final = re.compile(
         expression(keys.chunk(download, name))
         for download, name in (
             (keys.CHANGES, f"*.{NDJSON}"),
-            *((keys.DUMPS, f"{MARKETS_FOLDER}*.{extension}") for extension in (NDJSON, PARQUET)),
+            *(
+                (keys.DUMPS, f"{folder}*.{extension}")
+                for folder in (MARKETS_FOLDER, QUESTIONS_FOLDER)
+                for extension in (NDJSON, PARQUET)
+            ),
             *((keys.DUMPS, f"{table}{rest}") for table in TABLES for rest in SHAPES_OF_TABLE),
         )
     )

@@ -9,7 +9,7 @@ bucket's prefix. Beside `v1/`, in a store as in the output folder, lie private o
 
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from generator.api import cursors
@@ -27,6 +27,10 @@ MARKETS: Final = f"{API_VERSION}/public/markets"
 LISTS: Final = f"{MARKETS}/lists"
 DETAILS: Final = f"{MARKETS}/detail"
 SLUGS: Final = f"{MARKETS}/slug"
+QUESTIONS: Final = f"{API_VERSION}/public/questions"
+QUESTION_LISTS: Final = f"{QUESTIONS}/lists"
+QUESTION_DETAILS: Final = f"{QUESTIONS}/detail"
+QUESTION_SLUGS: Final = f"{QUESTIONS}/slug"
 SNAPSHOT: Final = f"{MARKETS}/snapshot.json"
 OPENAPI: Final = f"{API_VERSION}/openapi.json"
 BUILD: Final = f"{API_VERSION}/build.json"
@@ -69,13 +73,17 @@ CHUNKS: Final = "chunks"
 #: Separates status and category; occurs in neither.
 CATEGORY_SEPARATOR: Final = "."
 SLUG_DIGEST_LENGTH: Final = 32
+#: What names of lists of questions begin with; those of markets begin with the status.
+OF_QUESTIONS: Final = "questions/"
 #: Under which the search index has its keys; no sort has this name.
 SEARCH: Final = "all/search"
 #: The first letter of its generations, which have chunks in either layout.
 SEARCH_LETTER: Final = "s"
 _BELOW_DETAILS: Final = f"{DETAILS}/"
+_BELOW_QUESTION_DETAILS: Final = f"{QUESTION_DETAILS}/"
+_BELOW_LISTS: Final = (f"{LISTS}/", f"{QUESTION_LISTS}/")
 _EXTENSION_LENGTH: Final = len(".json")
-#: The characters of a detail's key from the market's id on.
+#: The characters of a detail's key from the id on.
 _DETAIL_END: Final = 36 + _EXTENSION_LENGTH
 #: The names of the downloads, which have generations and keys like lists; no list has such a name.
 DUMPS: Final = "dumps"
@@ -103,9 +111,33 @@ def list_name(status: StatusFilter, sort: Sort, category: str | None = None) -> 
     return f"{status}/{sort}" if category is None else f"{status}{CATEGORY_SEPARATOR}{category}/{sort}"
 
 
+def question_list_name(status: StatusFilter, sort: Sort, category: str | None = None) -> str:
+    """The name of a list of questions; no list of markets has it, so its cursors are foreign to all of these."""
+    return OF_QUESTIONS + list_name(status, sort, category)
+
+
 def list_prefix(list_name: str) -> str:
     """The folder of a list or a download: its first pages and its generations."""
-    return f"{API_VERSION}/{list_name}" if list_name in DOWNLOADS else f"{LISTS}/{list_name}"
+    if list_name in DOWNLOADS:
+        return f"{API_VERSION}/{list_name}"
+    if list_name.startswith(OF_QUESTIONS):
+        return f"{QUESTION_LISTS}/{list_name.removeprefix(OF_QUESTIONS)}"
+    return f"{LISTS}/{list_name}"
+
+
+def list_of(key: str) -> str | None:
+    """The name of the list, of either resource, that the object or the folder is part of; None for any other."""
+    below = _below_lists(key)
+    if below is None or len(below) <= _LIST_PARTS:
+        return None
+    of = OF_QUESTIONS if key.startswith(QUESTION_LISTS) else ""
+    return of + "/".join(below[:_LIST_PARTS])
+
+
+def _below_lists(key: str) -> list[str] | None:
+    """The names below the folder of all lists of a resource; None for a key that is not there."""
+    found = next((folder for folder in _BELOW_LISTS if key.startswith(folder)), None)
+    return None if found is None else key.removeprefix(found).split("/")
 
 
 def generation_prefix(list_name: str, generation: str) -> str:
@@ -145,9 +177,11 @@ def chunk(list_name: str, digest: str) -> str:
     return f"{list_prefix(list_name)}/{CHUNKS}/{digest[:2]}/{digest}.json"
 
 
-def detail(market_id: str) -> str:
-    """The key of one market's detail."""
-    return f"{DETAILS}/{market_id[:2]}/{market_id}.json"
+def detail(reference: str) -> str:
+    """The key of the detail of one market, by its id, or of one question, by its reference."""
+    if reference.startswith(OF_QUESTIONS):
+        return question(reference.removeprefix(OF_QUESTIONS))
+    return f"{DETAILS}/{reference[:2]}/{reference}.json"
 
 
 def market_id(key: str) -> str | None:
@@ -157,18 +191,74 @@ def market_id(key: str) -> str | None:
 
 def detail_by_slug(slug: str) -> str:
     """The key of the same detail by the market's slug, ignoring case."""
+    return _by_slug(SLUGS, slug)
+
+
+def _by_slug(folder: str, slug: str) -> str:
     digest = hashlib.sha256(slug.lower().encode()).hexdigest()[:SLUG_DIGEST_LENGTH]
-    return f"{SLUGS}/{digest[:2]}/{digest}.json"
+    return f"{folder}/{digest[:2]}/{digest}.json"
 
 
-def details(market_id: str, slug: str | None) -> tuple[str, ...]:
-    """All keys of one market's detail."""
-    return (detail(market_id),) if slug is None else (detail(market_id), detail_by_slug(slug))
+def details(reference: str, slug: str | None) -> tuple[str, ...]:
+    """All keys of the detail of one market or question."""
+    if reference.startswith(OF_QUESTIONS):
+        return questions(reference.removeprefix(OF_QUESTIONS), slug)
+    return (detail(reference),) if slug is None else (detail(reference), detail_by_slug(slug))
 
 
 def is_detail(key: str) -> bool:
     """Whether the object is a market's detail, by its id or its slug."""
     return key.startswith((f"{DETAILS}/", f"{SLUGS}/"))
+
+
+def question_reference(question_id: str) -> str:
+    """What stands for a question where ids stand for markets: no market has it as its id."""
+    return OF_QUESTIONS + question_id
+
+
+def is_question_reference(reference: str) -> bool:
+    """Whether it stands for a question, not for a market."""
+    return reference.startswith(OF_QUESTIONS)
+
+
+def bare_id(reference: str) -> str:
+    """The id of the market or question that the reference stands for."""
+    return reference.removeprefix(OF_QUESTIONS)
+
+
+def question_ids(references: Iterable[str]) -> frozenset[str]:
+    """The ids of the questions among these references."""
+    return frozenset(one.removeprefix(OF_QUESTIONS) for one in references if is_question_reference(one))
+
+
+def question(question_id: str) -> str:
+    """The key of one question's detail."""
+    return f"{QUESTION_DETAILS}/{question_id[:2]}/{question_id}.json"
+
+
+def question_by_slug(slug: str) -> str:
+    """The key of the same detail by the question's slug, ignoring case."""
+    return _by_slug(QUESTION_SLUGS, slug)
+
+
+def questions(question_id: str, slug: str | None) -> tuple[str, ...]:
+    """All keys of one question's detail, in the order in which a withdrawal deletes them: by slug, then by id."""
+    return (question(question_id),) if slug is None else (question_by_slug(slug), question(question_id))
+
+
+def question_id(key: str) -> str | None:
+    """The id of the question whose detail, by its id, has this key; None for any other key."""
+    return key[-_DETAIL_END:-_EXTENSION_LENGTH] if key.startswith(_BELOW_QUESTION_DETAILS) else None
+
+
+def is_question(key: str) -> bool:
+    """Whether the object is a question's detail, by its id or its slug."""
+    return key.startswith((_BELOW_QUESTION_DETAILS, f"{QUESTION_SLUGS}/"))
+
+
+def is_of_one(key: str) -> bool:
+    """Whether the object is the detail of one market or question."""
+    return is_detail(key) or is_question(key)
 
 
 def feed(name: str, extension: str) -> str:
@@ -183,7 +273,7 @@ def error(status: int) -> str:
 
 def is_immutable(key: str) -> bool:
     """Whether the object is part of a generation, which never changes."""
-    return key.startswith((f"{LISTS}/", *_FOLDERS)) and not is_first_page(key)
+    return key.startswith((*_BELOW_LISTS, *_FOLDERS)) and not is_first_page(key)
 
 
 def is_download(key: str) -> bool:
@@ -195,8 +285,8 @@ def is_generation(folder: str) -> bool:
     """Whether `folder` is that of a generation."""
     if folder.startswith(_FOLDERS):
         return _DOWNLOAD_GENERATION.fullmatch(folder) is not None
-    parts = folder.removeprefix(f"{LISTS}/").split("/")
-    return folder.startswith(f"{LISTS}/") and len(parts) == _LIST_PARTS + 1 and parts[-1] not in (FIRST, CHUNKS)
+    parts = _below_lists(folder)
+    return parts is not None and len(parts) == _LIST_PARTS + 1 and parts[-1] not in (FIRST, CHUNKS)
 
 
 def immutable_control(config: Config) -> str:
@@ -226,5 +316,5 @@ def is_first_page(key: str) -> bool:
     """Whether readers begin at the object: a first page, or the head of a list or a download."""
     if key.startswith(_FOLDERS):
         return key in _DOWNLOAD_HEADS
-    below = key.removeprefix(f"{LISTS}/").split("/")[_LIST_PARTS:]
-    return key.startswith(f"{LISTS}/") and below[:1] in ([FIRST], [HEAD])
+    parts = _below_lists(key)
+    return parts is not None and parts[_LIST_PARTS : _LIST_PARTS + 1] in ([FIRST], [HEAD])

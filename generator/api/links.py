@@ -1,4 +1,4 @@
-"""Links home: the addresses of markets' pages on the operator's site, and which market such an address means. Pure.
+"""Links home: the addresses of pages on the operator's site, and which market or question such an address means. Pure.
 
 The contract's objects have no place for them: they are in feeds, in Parquet and on the page for people.
 """
@@ -22,7 +22,7 @@ _NO_KEYS: Final[Mapping[str, str]] = MappingProxyType({})
 
 
 class MarketReference(NamedTuple):
-    """What an address says of a market: its id, its slug, or its key on the operator's site."""
+    """What an address says of a market or question: its id, its slug, or its key on the operator's site."""
 
     name: Placeholder
     value: str
@@ -30,22 +30,36 @@ class MarketReference(NamedTuple):
 
 @dataclass(frozen=True)
 class Links:
-    """The addresses of markets' pages; `site_keys` are by market id. Without a template, no market has one."""
+    """The addresses of pages of markets, or of questions; `site_keys` are by id. Without a template, none has one.
+
+    `questions` are the ids of those that markets are in, by the markets' ids.
+    """
 
     url: MarketUrl | None = None
     site_keys: Mapping[str, str] = field(default_factory=dict)
+    questions: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    def to(cls, template: str | None, site_keys: Mapping[str, str] = _NO_KEYS) -> "Links":
-        """The links by the setting `market_url`."""
-        return cls(None if template is None else MarketUrl.of(template), site_keys)
+    def to(
+        cls, template: str | None, site_keys: Mapping[str, str] = _NO_KEYS, questions: Mapping[str, str] = _NO_KEYS
+    ) -> "Links":
+        """The links by the setting `market_url`, or `question_url`."""
+        return cls(None if template is None else MarketUrl.of(template), site_keys, questions)
 
-    def of(self, market_id: str, slug: str | None) -> str | None:
-        """The address of a market's page; None if the market lacks what it is made of."""
+    @property
+    def needs_question(self) -> bool:
+        """Whether a market that is in no question has no link."""
+        return self.url is not None and self.url.needs_question
+
+    def of(self, identity: str, slug: str | None) -> str | None:
+        """The address of the page of a market or question (id); None if it lacks what the address is made of."""
         if self.url is None:
             return None
-        value = {"id": market_id, "slug": slug, "key": self.site_keys.get(market_id)}[self.url.placeholder]
-        return None if value is None else self.url.address(value)
+        value = {"id": identity, "slug": slug, "key": self.site_keys.get(identity)}[self.url.placeholder]
+        question_id = self.questions.get(identity, "")
+        if value is None or (self.url.needs_question and not question_id):
+            return None
+        return self.url.address(value, question_id)
 
     def digest(self, market_ids: Iterable[str]) -> str:
         """A digest of what these links are made of besides ids and slugs; empty if there are none."""
@@ -53,8 +67,10 @@ class Links:
             return ""
         found = sha256(f"{self.url.before}\n{self.url.placeholder}\n{self.url.after}\n".encode())
         # Piece by piece: there may be a million. No key has a line feed in it, and none is empty.
-        for market_id in market_ids if self.url.placeholder == "key" else ():
-            found.update(f"{market_id}\n{self.site_keys.get(market_id, '')}\n".encode())
+        of_each = [self.site_keys] * (self.url.placeholder == "key") + [self.questions] * self.url.needs_question
+        for market_id in market_ids if of_each else ():
+            values = "\n".join(found_for.get(market_id, "") for found_for in of_each)
+            found.update(f"{market_id}\n{values}\n".encode())
         return found.hexdigest()
 
 
@@ -68,8 +84,8 @@ def uses_keys(template: str | None) -> bool:
 
 
 def uri_template(template: str | None) -> str | None:
-    """The template for readers, by RFC 6570; None if it needs a key, which they do not see."""
-    return None if uses_keys(template) else template
+    """The template for readers, by RFC 6570; None if it needs a key, or what else they do not see in a market."""
+    return None if template is None or uses_keys(template) or MarketUrl.of(template).needs_question else template
 
 
 def name_in(template: str) -> Placeholder:

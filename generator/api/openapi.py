@@ -15,7 +15,7 @@ from pydantic.alias_generators import to_camel
 from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 
 from generator import __version__
-from generator.api import changelog, contract, downloads, feeds, keys, links, slugs
+from generator.api import changelog, contract, downloads, feeds, keys, links, questions, slugs
 from generator.config.settings import Config
 from generator.wording import span
 
@@ -23,12 +23,15 @@ JsonObject: TypeAlias = dict[str, Any]
 
 #: The modules whose constants the template may name.
 _CONSTANTS: Final = {
-    "changelog": changelog, "contract": contract, "downloads": downloads, "feeds": feeds, "keys": keys, "slugs": slugs,
+    "changelog": changelog, "contract": contract, "downloads": downloads, "feeds": feeds, "keys": keys,
+    "questions": questions, "slugs": slugs,
 }  # fmt: skip
 #: Where `public-markets serve` listens, unless told otherwise.
 _LOCAL_SERVER: Final = "http://127.0.0.1:8000"
 #: Properties that say more than the core variant does, in any model but that of a category.
 _EXTENDED: Final = contract.EXTENDED_PROPERTIES | {"search", "tags"}
+#: The property of models that only sites with questions have.
+_OF_QUESTIONS: Final = "questions"
 #: The model whose properties the core variant has, too, although they are named like some of those.
 _NOT_OF_MARKETS: Final = "Category"
 _REF: Final = "#/components/schemas/"
@@ -69,7 +72,7 @@ def document(config: Config, site: Described) -> JsonObject:
     values = _values(config, site)
     shared = _template()["x-shared"]
     values["texts"] = _filled(shared["texts"], values)
-    values["choices"] = {name: _listed(shared[name]) for name in ("statuses", "sorts")}
+    values["choices"] = {name: _listed(shared[name]) for name in ("statuses", "question_statuses", "sorts")}
     made: JsonObject = _filled(_template(), values)
     del made["x-shared"]
     described = [re.compile(_PARAMETER.sub("[^/]+", path)) for path in made["paths"]]
@@ -115,8 +118,9 @@ def _template() -> JsonObject:
 def _values(config: Config, site: Described) -> JsonObject:
     """What the template may name, or begin a name with."""
     is_core = config.variant == "core"
-    reference = contract.market_parameter(config.variant)
-    faults = contract.parameter_errors(config.variant, can_search=config.can_search)
+    reference, question = contract.market_parameter(config.variant), contract.question_parameter(config.variant)
+    own = contract.question_errors(can_search=config.can_search)
+    faults = [*contract.parameter_errors(config.variant, can_search=config.can_search), question, *own]
     refusal = contract.invalid(*faults, variant=config.variant, can_search=config.can_search)
     refusals = dict(zip(faults, _json(refusal)["details"], strict=True))
     page = links.uri_template(config.market_url)
@@ -133,6 +137,9 @@ def _values(config: Config, site: Described) -> JsonObject:
         "reference": reference,
         "refusals": refusals,
         "refused_market": refusals[reference],
+        "question_reference": question,
+        "refused_question": refusals[question],
+        "refused_q": refusals[next(iter(own), "q")],
         "local": local,
         "is_local": config.base_url == local,
         "page": page,
@@ -226,6 +233,8 @@ def _schemas(
     For unnamed ones, client generators create a type per use.
     """
     omitted = frozenset[str]() if config.variant == "extended" else _EXTENDED
+    if not config.has_questions:
+        omitted |= {_OF_QUESTIONS}
     named = {tuple(schema["enum"]): name for name, schema in enums.items()}
     found = JsonObject()
     for name, schema in _generated(bodies).items():

@@ -26,7 +26,8 @@ class Collected:
     `catalog` includes blocked markets. `false_versions` are the markets (ids) that an audit found to have one.
     `comparison`, `histories` and `reading` add up those of the parts, and `altered` their markets (ids). `always` are
     the markets (ids) whose rows the next build reads whatever it finds, and whether it reads their details. `digests`
-    are those of the survey.
+    are those of the survey; `questions` is one of what questions are made of, empty without such. `shown_questions` are
+    those (references) that the database shows, bad ones aside.
     """
 
     catalog: Catalog
@@ -42,6 +43,8 @@ class Collected:
     altered: frozenset[str]
     always: Mapping[str, bool]
     digests: tuple[str, ...]
+    questions: str = ""
+    shown_questions: frozenset[str] = frozenset()
 
 
 def collect(parts: Iterable[StagedPart], survey: Survey, last: LastDetails, as_of: str) -> Collected:

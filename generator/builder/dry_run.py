@@ -1,7 +1,7 @@
 """A build that ends before anything is moved into place: what it would make, what of that is new, what changes cost."""
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
@@ -11,7 +11,7 @@ from generator.api import keys
 from generator.builder import guards
 from generator.builder.collecting import Collected
 from generator.builder.guards import BuildOverrides, Clock
-from generator.builder.preparation import Preparation
+from generator.builder.preparation import NO_QUESTIONS, Preparation
 from generator.builder.prepared import Prepared
 from generator.config.settings import Config
 from generator.cost import estimate, sizes
@@ -27,9 +27,9 @@ from generator.progress import Progress
 from generator.search.generation import MOST_OBJECTS, SearchIndex
 from generator.site.catalog import Catalog
 from generator.source.reader import Reader
-from generator.tree import layouts, manifest, shrink
+from generator.tree import layouts, membership, shrink
 from generator.tree.dry_folder import DryFolder
-from generator.tree.manifest import Membership
+from generator.tree.membership import Membership
 from generator.wording import counted
 
 #: Guards refuse nothing, as the caller tells what they would say. All details are read, and so all bad rows named.
@@ -45,13 +45,15 @@ _OTHERS: Final = (keys.SNAPSHOT, keys.PRICES, keys.BUILD)
 class DryRun:
     """The result: what was `collected` and `prepared`.
 
-    `empty` are the relations in which a first build finds no row.
+    `empty` are the relations in which a first build finds no row. `has_lost_questions`: the last build had some, and
+    the database no longer has their relations.
     """
 
     preparation: Preparation
     collected: Collected
     prepared: Prepared
     empty: list[str]
+    has_lost_questions: bool = False
 
     @property
     def remarks(self) -> list[Finding]:
@@ -101,6 +103,10 @@ class DryRun:
         yield from refused(
             partial(shrink.refuse, build.before() - build.blocked, self.catalog.ids(), limits.max_shrink)
         )
+        if self.has_lost_questions:
+            yield error(NO_QUESTIONS)
+        else:
+            yield from refused(partial(build.refuse_fewer_questions, self.prepared.made))
         yield from refused(partial(build.refuse_growth, self.catalog))
         yield from map(error, self.prepared.guards.refusals())
 
@@ -114,20 +120,27 @@ class DryRun:
         Where lists are pages, no such build has more objects; chunks are as many as on average.
         """
         config, rendered = self.preparation.config, self.prepared.made.rendered
-        held = Counter(name for market in markets for name in manifest.lists_of(rendered.memberships[market.id]))
-        lists = frozenset(held) - {*keys.INDEXED}
+        held = Counter(name for market in markets for name in membership.lists_of(rendered.memberships[market.id]))
+        lists = held.keys() & rendered.manifest.lists().keys()  # without search index and downloads, and those left out
+        details = [*(keys.details(market.id, market.slug) for market in markets), *self._questions_with(markets)]
         chunks = {name: min(_CHUNKS * held[name], len(rendered.families[name].current.chunks)) for name in lists}
         change = Change(
-            new_generations=lists,
-            new_first_pages=lists,
-            objects=sum(len(keys.details(market.id, market.slug)) for market in markets)
-            + sum(key in rendered.staged.objects for key in _OTHERS),
+            new_generations=frozenset(lists),
+            new_first_pages=frozenset(lists),
+            objects=sum(map(len, details)) + sum(key in rendered.staged.objects for key in _OTHERS),
             minutes=0,
             chunks=chunks if layouts.is_cut(config.layout) else {},
             index=self.index.of_places() if self.index and lists else sizes.NOTHING,
             downloads=self.site.next_downloads(has_step=config.has_changes) if lists else sizes.NOTHING,
         )
         return estimate.of_change(config.layout, self.site, change, known)
+
+    def _questions_with(self, markets: Collection[Market]) -> Iterator[Sequence[str]]:
+        """The keys of each question that shows one of these markets."""
+        ids = {market.id for market in markets}
+        for question in self.catalog.questions or ():
+            if not ids.isdisjoint(member.market_id for member in question.members):
+                yield keys.questions(question.id, question.slug)
 
     def of_one_market(self, known: PriceList) -> tuple[str, ChangeCost] | None:
         """What one changed market costs, in a sentence and in figures; None if no market is traded."""
@@ -146,7 +159,7 @@ class DryRun:
         weights = self.site.weights(layout)
 
         def objects(of_market: tuple[Membership, ...]) -> int:
-            lists = manifest.lists_of(of_market) - {*keys.INDEXED}
+            lists = membership.lists_of(of_market) & weights.keys()
             return len(lists) if layouts.is_cut(layout) else sum(weights[name].objects for name in lists)
 
         traded = [market for market in self.catalog.markets if market.status == "open" or market.fills24h]
@@ -172,8 +185,10 @@ def trial(folder: DryFolder, config: Config, clock: Clock, quarantine: Quarantin
 def dry_run(preparation: Preparation, reader: Reader) -> DryRun:
     """Make it in the folder of a trial; the reader reports to the same quarantine."""
     with garbage.uncollected():
+        has_lost = preparation.has_lost_questions(reader)
+        preparation = preparation.knowing(reader)
         collected = preparation.collect(reader)
         empty = preparation.empty_relations(reader, collected)
         is_demo = preparation.config.source.is_default or reader.is_demo()
         prepared = preparation.finish(collected, is_demo=is_demo)
-    return DryRun(preparation, collected, prepared, empty)
+    return DryRun(preparation, collected, prepared, empty, has_lost_questions=has_lost)

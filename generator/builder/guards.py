@@ -7,7 +7,7 @@ from heapq import nsmallest
 from operator import attrgetter
 from typing import Final
 
-from generator.api import forms
+from generator.api import forms, keys
 from generator.builder.report import Excused
 from generator.errors import GuardError
 from generator.findings import CHECK_NAMES_EACH
@@ -55,9 +55,12 @@ class BuildOverrides:
 
 
 def refuse_invalid(
-    catalog: Catalog, quarantine: Quarantine, blocked: frozenset[str], limit: float, *, names_faults: bool = True
+    catalog: Catalog, quarantine: Quarantine, others: frozenset[str], limit: float, *, names_faults: bool = True
 ) -> None:
-    """Raise GuardError if too large a share of the markets breaks the contract; `names_faults` adds the faults."""
+    """Raise GuardError if too large a share of the markets breaks the contract; `names_faults` adds the faults.
+
+    `others` are those of `visible`.
+    """
     bad, good = quarantine.total("markets"), len(catalog.markets)
     if bad > limit * (bad + good):
         lines = [*quarantine.lines("markets"), CHECK_NAMES_EACH] if names_faults else []
@@ -65,7 +68,7 @@ def refuse_invalid(
         raise GuardError(
             f"{bad} of {counted(bad + good, 'market')} break the contract, more than guards.max_invalid ({limit:g}) "
             f"allows; nothing was replaced. Fix them, or pass --accept invalid{faults and ':'}{faults}",
-            visible(catalog, quarantine, blocked),
+            visible(catalog, quarantine, others),
         )
 
 
@@ -96,7 +99,11 @@ def refuse_growth(
         )
 
 
-def visible(catalog: Catalog, quarantine: Quarantine, blocked: frozenset[str]) -> frozenset[str] | None:
-    """The markets that the database shows, bad ones included; None when there are too many to name."""
+def visible(catalog: Catalog, quarantine: Quarantine, others: frozenset[str]) -> frozenset[str] | None:
+    """What the database shows, bad rows included; None when there are too many to name.
+
+    `others` are blocked markets, and all questions but bad ones.
+    """
     bad = {row.key.lower() for row in quarantine.named("markets")}
-    return None if quarantine.unnamed() else frozenset(catalog.ids() | bad | blocked)
+    bad.update(keys.question_reference(row.key.lower()) for row in quarantine.named("questions"))
+    return None if quarantine.unnamed("markets", "questions") else frozenset(catalog.ids() | bad | others)

@@ -50,6 +50,19 @@ class Topic(StrEnum):
     NO_PRICES = "no_prices"
     FEW_CONNECTIONS = "few_connections"
     TRADES = "trades"
+    TWO_QUESTIONS = "two_questions"
+    BLANK_LABEL = "blank_label"
+    EARLY_PAYOUT = "early_payout"
+    NOT_EXCLUSIVE = "not_exclusive"
+    NEW_QUESTIONS = "new_questions"
+    JOINED_QUESTION = "joined_question"
+
+
+#: What is said only of sites that have questions.
+OF_QUESTIONS: Final = frozenset({
+    Topic.TWO_QUESTIONS, Topic.BLANK_LABEL, Topic.EARLY_PAYOUT, Topic.NOT_EXCLUSIVE, Topic.NEW_QUESTIONS,
+    Topic.JOINED_QUESTION,
+})  # fmt: skip
 
 
 def _kind(topic: Topic, subject: str, text: str, effect: str) -> Finding:
@@ -137,6 +150,18 @@ DAMAGE: Final = _kind(
     "was altered since it was built",
     "this build compared every file and made it again; look at the disk, and who else writes there",
 )
+NEW_QUESTIONS: Final = _kind(
+    Topic.NEW_QUESTIONS,
+    "database",
+    "has questions now, and the last build had none",
+    "deploy output/edge/ again: until then an edge knows no path of questions",
+)
+JOINED_QUESTION: Final = _kind(
+    Topic.JOINED_QUESTION,
+    "market",
+    "joined a question that was taken down",
+    "it is blocked, too, until `takedown --undo --question` releases the question",
+)
 NEW_SESSION: Final = _kind(
     Topic.NEW_SESSION,
     "file",
@@ -187,10 +212,17 @@ def of(catalog: Catalog, config: Config) -> Iterator[Finding]:
         yield from _of_categories(catalog, config.categories or ())
 
 
-def of_links(market_url: str | None, catalog: Catalog, *, has_keys: bool) -> Iterator[Finding]:
-    """What is missing for the links of a setting `market_url`; `has_keys`: the database has a column for keys."""
-    count = len(catalog.markets)
-    if not links.uses_keys(market_url) or not count:
+def of_links(config: Config, catalog: Catalog, *, has_keys: bool) -> Iterator[Finding]:
+    """What is missing for links to pages of markets and questions; `has_keys`: markets have a column for keys."""
+    count, questions = len(catalog.markets), catalog.questions or ()
+    if count and not questions and catalog.links(config.market_url).needs_question:
+        yield warning("market_url: has {question}, but no market is in a question, so none gets a link; leave it out")
+    if links.uses_keys(config.question_url) and (missing := len(questions) - len(catalog.question_keys())) > 0:
+        yield warning(
+            f"question_url: has {{key}}, and {missing:,} of {counted(len(questions), 'question', ',')} have no usable "
+            "key, so they get no link; give each a key of its own"
+        )
+    if not links.uses_keys(config.market_url) or not count:
         return
     if not has_keys:
         yield warning(

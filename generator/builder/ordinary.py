@@ -3,12 +3,13 @@
 from dataclasses import dataclass, replace
 
 from generator.api import keys
-from generator.api.downloads import ChangesHead
+from generator.api.changes import ChangesHead
 from generator.builder import notices, unchanged
+from generator.builder.counts import DownloadCounts, QuestionCounts, SearchCounts
 from generator.builder.inspection import placing
 from generator.builder.preparation import Preparation
 from generator.builder.prepared import Prepared
-from generator.builder.report import DownloadCounts, MarketChanges, Report, SearchCounts, of_list
+from generator.builder.report import MarketChanges, Report, of_list
 from generator.builder.unchanged import BuildResult
 from generator.config import demo
 from generator.cost import estimate, prices
@@ -41,6 +42,7 @@ def _attempt(preparation: Preparation) -> Report:
     config, stopwatch = preparation.config, preparation.stopwatch
     terms = Terms(config.schedule, config.cursor.lifetime, prices.load(config))
     with open_reader(config, preparation.quarantine) as reader:
+        preparation = preparation.knowing(reader)
         is_demo = reader.is_demo()
         if not preparation.overrides.demo:
             demo.refuse(config, is_marked=is_demo)
@@ -61,7 +63,7 @@ def _attempt(preparation: Preparation) -> Report:
     report.stages = stopwatch.spans
     if report.says_more_than(preparation.folder.read(files.REPORT)):
         preparation.folder.save(files.REPORT, report.encoded())
-    placing.place(preparation.folder, config, prepared.catalog, placed.manifest.objects)
+    placing.place(preparation.folder, preparation.config, prepared.catalog, placed.manifest.objects)
     unchanged.leave(preparation, collected, BuildResult(report, placed.manifest, prepared.site, edges))
     return report
 
@@ -113,6 +115,7 @@ class _Run:
             built=len(catalog.markets),
             hidden=catalog.hidden,
             taken_down=sorted(self.preparation.blocked & found.ids()),
+            questions=QuestionCounts.of(catalog),
             lists={name: of_list(name, current) for name, current in built.lists().items()},
             retained=len(built.retired),
             quarantine=self.preparation.quarantine,
@@ -128,8 +131,8 @@ class _Run:
 
     def _market_changes(self) -> MarketChanges:
         previous, rendered = self.preparation.previous, self.prepared.made.rendered
-        now = rendered.memberships.keys()
-        before = previous.markets.keys() if previous else set[str]()
+        now = self.prepared.catalog.ids()
+        before = previous.ids() if previous else set[str]()
         changed = {*rendered.staged.changed} if before else set[str]()
         rewritten = {market_id for market_id in now if keys.detail(market_id) in changed}
         changes = MarketChanges.between(before, now, rewritten, previous.as_of if previous else "")

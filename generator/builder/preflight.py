@@ -14,6 +14,7 @@ from typing import Final
 from generator import filesystem
 from generator.api.contract import API_VERSION, PRICE_MAX, PRICE_MIN
 from generator.builder import disk_space, dry_run, executors, notices
+from generator.builder.counts import QuestionCounts
 from generator.builder.dry_run import DryRun
 from generator.builder.guards import Clock
 from generator.builder.preparation import Preparation
@@ -146,13 +147,15 @@ class BuildCheck:
         """What a build would make, and whether guards would refuse it."""
         catalog = measured.catalog
         yield _public(len(catalog.markets), catalog.hidden, self._quarantine.total("markets"))
+        if found := QuestionCounts.of(catalog):
+            yield fine(f"questions: {found.sentence()}")
         yield from _of_search(self._config, measured)
         yield from self._of_one_market(measured)
         has_versions = reader.offers("detail_version")
         yield from of_detail_versions(measured, has_versions=has_versions)
         if reader.offers("market_version"):
             yield from _of_row_versions(measured, has_both=has_versions)
-        yield from notices.of_links(self._config.market_url, catalog, has_keys=reader.offers(SITE_KEY))
+        yield from notices.of_links(self._config, catalog, has_keys=reader.offers(SITE_KEY))
         counts = reader.row_counts()
         yield fine(f"rows: {', '.join(f'{count:,} {name}' for name, count in counts.items())}")
         yield from self._suspicious(counts, measured)

@@ -10,7 +10,7 @@ from typing import Final, Self
 
 from generator import __version__, program
 from generator.api import downloads, forms, keys
-from generator.builder import collecting, executors, guards, last_details, notices
+from generator.builder import collecting, executors, guards, joined, last_details, notices
 from generator.builder.collecting import Collected
 from generator.builder.content_guards import ContentGuards
 from generator.builder.guards import BuildOverrides, Clock
@@ -20,14 +20,17 @@ from generator.builder.part_staging import PartWork, StagedPart
 from generator.builder.prepared import Prepared
 from generator.builder.report import Excused
 from generator.config.settings import Config
+from generator.config.shape import QUESTIONS
 from generator.downloads import parquet, periods
 from generator.downloads.histories import HeldRows, LastHistories, NewHistories
 from generator.downloads.side_file import HistoryState
-from generator.errors import DamageError, FalseVersionsError, GuardError
+from generator.errors import ConfigError, DamageError, FalseVersionsError, GuardError
 from generator.filesystem import WriteAhead
 from generator.findings import Finding
-from generator.markets import detail, row_validation
+from generator.markets import detail, questions, row_validation
 from generator.markets.quarantine import Quarantine
+from generator.markets.questions import PublishedMarkets
+from generator.models import replaced
 from generator.progress import Progress, Stopwatch
 from generator.site import download_files, families, sessions, worker_pool
 from generator.site.catalog import Catalog, Details
@@ -44,15 +47,23 @@ from generator.tree.staging import Staged
 
 #: Markets with a false version that a report names.
 _MOST_FALSE: Final = 100
+NO_QUESTIONS: Final = (
+    "the last build had questions, and the database no longer has both relations, questions and question_members; "
+    "nothing was replaced. Restore them or, if the site is to have no questions, pass --accept shrink"
+)
+_MISSING_QUESTIONS: Final = (
+    "questions.enabled is true, and the database has no relations questions and question_members; add them, or leave "
+    "the setting out"
+)
 
 
 @dataclass(frozen=True)
 class Preparation:
     """The stages of one build until all is staged.
 
-    `previous` is the manifest it found, `blocked` the ids of blocked markets. The details of the `sample` are read
-    anyway. Bad rows go to `quarantine`. `suspects` are markets (ids) whose versions turned out to be false, so that
-    everything is read and compared.
+    `previous` is the manifest it found, `blocked` the ids of blocked markets, and the references of blocked
+    questions. The details of the `sample` are read anyway. Bad rows go to `quarantine`. `suspects` are markets (ids)
+    whose versions turned out to be false, so that everything is read and compared.
     """
 
     config: Config
@@ -84,6 +95,29 @@ class Preparation:
             folder.discard_key(files.DUMP_PARTS)
         blocked, sample = blocklist.load(folder).ids(), Sample.chosen(config.source.audit)
         return cls(config, clock, folder, previous, blocked, overrides, sample, progress)
+
+    def knowing(self, reader: Reader) -> Self:
+        """The same, with a setting that says whether the database has questions, and with what they block.
+
+        Raises ConfigError if it lacks what the settings ask for, GuardError if the last build had questions.
+        """
+        if self.has_lost_questions(reader) and "shrink" not in self.overrides.accepted:
+            raise GuardError(NO_QUESTIONS)
+        has_any, wanted = reader.has_questions(), self.config.questions
+        if not has_any and wanted.enabled:
+            reader.require_schema()
+            raise ConfigError(_MISSING_QUESTIONS)
+        blocked = joined.block(self.folder, reader, self.previous, forms.instant(self.clock.as_of))
+        self.remarks.extend(map(notices.JOINED_QUESTION.about, sorted(blocked - self.blocked)))
+        if has_any and self.previous and not self.previous.settings.get(QUESTIONS):
+            self.remarks.append(notices.NEW_QUESTIONS.about("questions"))
+        config = replaced(self.config, questions=replaced(wanted, enabled=has_any))
+        return replace(self, config=config, blocked=blocked)
+
+    def has_lost_questions(self, reader: Reader) -> bool:
+        """Whether the last build had questions, and the database no longer has both relations."""
+        had_any = bool(self.previous and self.previous.settings.get(QUESTIONS))
+        return had_any and self.config.questions.enabled is not False and not reader.has_questions()
 
     def distrusting(self, markets: Iterable[str]) -> Self:
         """Build again from the beginning, comparing everything, and report these markets (ids) and all like them."""
@@ -126,7 +160,22 @@ class Preparation:
         self.quarantine.add(found.quarantine)
         self.remarks.extend([*found.remarks, *map(notices.FALSE_VERSION.about, false)])
         self.details.add(found.counts)
-        return found
+        return self._with_questions(found, reader)
+
+    def _with_questions(self, found: Collected, reader: Reader) -> Collected:
+        """The same with the public questions, if the database has such."""
+        if not self.config.has_questions:
+            return found
+        catalog, asked = found.catalog.without(self.blocked), reader.questions()
+        with self.stopwatch.stage("read"):
+            markets = PublishedMarkets({market.id: market for market in catalog.listed()}, catalog.ids())
+            given = asked.given(keys.question_ids(self.blocked))
+            gathered = questions.gather(given, asked.members(), markets, self.quarantine)
+            digest = asked.digest()
+        self.remarks.extend(gathered.remarks)
+        shown = frozenset(keys.question_reference(question.id) for question in given)
+        catalog = found.catalog.of_questions(gathered.questions)
+        return replace(found, catalog=catalog, questions=digest, shown_questions=shown)
 
     def empty_relations(self, reader: Reader, found: Collected) -> list[str]:
         """The relations without a row that may be public, if this is the first build and has a market."""
@@ -190,7 +239,8 @@ class Preparation:
         catalog = collected.catalog.without(self.blocked)
         new = [*filter(None, map(keys.market_id, collected.staged.changed))]
         content = self._content_guards(catalog, collected, {*new})
-        self._guard(catalog, content)
+        others = self.blocked | collected.shown_questions
+        self._guard(catalog, content, others)
         self.remarks.extend(notices.of(catalog, self.config))
         self.remarks.extend(notices.of_histories(self.config, self.previous.settings if self.previous else {}))
         base = Manifest(
@@ -208,6 +258,9 @@ class Preparation:
         )
         maker = Maker(self.folder, self.previous, self.config, self.progress, self.stopwatch, worker_pool.available())
         made = maker.make(catalog, details, families.of_settings(self.config), base)
+        if "shrink" not in self.overrides.accepted:
+            # What the database shows of markets can be believed all the same: hidden ones go.
+            self.refuse_fewer_questions(made, guards.visible(catalog, self.quarantine, others))
         if self.overrides.mends and self.previous:
             made = self._without_damaged(made, self.previous)
         if self.config.prices_file and keys.PRICES not in made.rendered.staged.objects:
@@ -241,14 +294,17 @@ class Preparation:
         listed = {market.id for market in catalog.listed()}
         return {key: (held, new.entries.get(key, held)) for key, held in last.markets.items() if key in listed}
 
-    def _guard(self, catalog: Catalog, content: ContentGuards) -> None:
-        """Refuse a state that looks like an accident, before anything derived from it is made."""
+    def _guard(self, catalog: Catalog, content: ContentGuards, others: frozenset[str]) -> None:
+        """Refuse a state that looks like an accident, before anything derived from it is made.
+
+        Besides the markets, `others` need not be withdrawn then.
+        """
         limits, accepted = self.config.guards, self.overrides.accepted
         if "invalid" not in accepted:
-            guards.refuse_invalid(catalog, self.quarantine, self.blocked, limits.max_invalid)
+            guards.refuse_invalid(catalog, self.quarantine, others, limits.max_invalid)
         if "shrink" not in accepted:
             shrink.refuse(self.before() - self.blocked, catalog.ids(), limits.max_shrink)
-        shown = guards.visible(catalog, self.quarantine, self.blocked)
+        shown = guards.visible(catalog, self.quarantine, others)
         if "growth" not in accepted:
             self.refuse_growth(catalog, shown)
         if refusals := [*content.refusals(accepted)]:
@@ -256,11 +312,20 @@ class Preparation:
 
     def before(self) -> AbstractSet[str]:
         """The markets (ids) that the last build made public; none before a first one has ended."""
-        return self.previous.markets.keys() if self.previous and not self.previous.is_first else frozenset()
+        return self.previous.ids() if self.previous and not self.previous.is_first else frozenset()
+
+    def refuse_fewer_questions(self, made: MadeSite, shown: frozenset[str] | None = None) -> None:
+        """Raise GuardError if there are many fewer questions, markets in them, or labels than the last build made.
+
+        `shown` is what the database shows.
+        """
+        if self.previous:
+            limit = self.config.guards.max_shrink
+            shrink.refuse_fewer(self.previous, made.rendered.manifest, limit, self.blocked, shown)
 
     def refuse_growth(self, catalog: Catalog, shown: frozenset[str] | None = None) -> None:
         """Raise GuardError when too many old markets appear; `shown` are the markets that the database shows."""
         if self.previous:
             # The last build left some out for a reason that is known.
             excused = Excused.of(self.folder.read(files.REPORT), blocklist.load(self.folder).markets)
-            guards.refuse_growth(catalog, self.previous.markets.keys(), self.previous.as_of, excused, shown)
+            guards.refuse_growth(catalog, self.previous.ids(), self.previous.as_of, excused, shown)

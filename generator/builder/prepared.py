@@ -7,7 +7,7 @@ from typing import Final
 
 from generator.api import keys
 from generator.builder.content_guards import ContentGuards
-from generator.builder.report import DownloadCounts
+from generator.builder.counts import DownloadCounts
 from generator.cost.sizes import Change, Downloads, Site
 from generator.site.catalog import Catalog
 from generator.site.make import MadeSite

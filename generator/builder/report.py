@@ -6,29 +6,25 @@ from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
+from typing import Any, Final, NamedTuple, Self
 
 from pydantic import ValidationError
 
 from generator import __version__
-from generator.api.downloads import ChangesHead, DumpHead
 from generator.builder import notices
+from generator.builder.counts import DownloadCounts, QuestionCounts, SearchCounts
 from generator.builder.last_details import DetailCounts
-from generator.builder.notices import Topic
+from generator.builder.notices import OF_QUESTIONS, Topic
 from generator.cost.estimate import Cost
 from generator.findings import Finding
 from generator.markets.quarantine import Quarantine, QuarantinedRow, StoredQuarantine
 from generator.metrics import Samples, sample
-from generator.models import replaced
 from generator.progress import Span
-from generator.source.relations import RELATIONS
+from generator.source.relations import ALL_RELATIONS, RELATIONS
 from generator.tree import generations, layouts
 from generator.tree.manifest import Current
 from generator.tree.stored import StoredModel
 from generator.wording import counted
-
-if TYPE_CHECKING:
-    from generator.search.generation import SearchIndex
 
 
 class Withdrawal(StoredModel):
@@ -36,67 +32,6 @@ class Withdrawal(StoredModel):
 
     id: str
     as_of: str
-
-
-class SearchCounts(StoredModel):
-    """The search index: its words, categories aside, its objects and their bytes, and those of the largest one."""
-
-    words: int
-    generation: str
-    objects: int
-    bytes: int
-    largest_bytes: int
-
-    @classmethod
-    def of(cls, index: "SearchIndex") -> "SearchCounts":
-        """Count an index."""
-        weight = index.weight()
-        largest = max(len(body) for _, body in (*index.objects(), *index.first_pages()))
-        return cls(
-            words=index.words,
-            generation=index.name,
-            objects=weight.objects,
-            bytes=weight.bytes,
-            largest_bytes=largest,
-        )
-
-
-class DownloadCounts(StoredModel):
-    """Dump and change feed: the markets of the dump, the bytes of its files, and the retained steps.
-
-    `history_files` and `history_bytes` are those of histories and fills. Without a change feed, `session` is empty.
-    """
-
-    as_of: str = ""
-    markets: int = 0
-    ndjson_bytes: int = 0
-    parquet_bytes: int = 0
-    history_files: int = 0
-    history_bytes: int = 0
-    session: str = ""
-    serial: int = 0
-    steps: int = 0
-    steps_bytes: int = 0
-
-    @classmethod
-    def of(cls, head: DumpHead, feed: ChangesHead | None) -> "DownloadCounts":
-        """Count a dump, and its change feed, if it has one."""
-        histories = head.tables()
-        counts = cls(
-            as_of=head.as_of,
-            markets=head.count,
-            ndjson_bytes=head.ndjson.size,
-            parquet_bytes=head.parquet.size if head.parquet else 0,
-            history_files=len(histories),
-            history_bytes=sum(file.size for file in histories),
-        )
-        return counts.followed_by(feed) if feed else counts
-
-    def followed_by(self, feed: ChangesHead) -> Self:
-        """The same with this change feed."""
-        size = sum(step.size for step in feed.steps)
-        changes = {"session": feed.session, "serial": feed.serial, "steps": len(feed.steps), "steps_bytes": size}
-        return replaced(self, **changes)
 
 
 class _EarlierRun(StoredModel, extra="ignore"):
@@ -193,6 +128,7 @@ class Report:
     hidden: int = 0
     taken_down: list[str] = field(default_factory=list)
     lists: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    questions: QuestionCounts | None = None
     search: SearchCounts | None = None
     downloads: DownloadCounts | None = None
     step_lines: int = 0
@@ -224,6 +160,7 @@ class Report:
                 "hidden": self.hidden,
                 "quarantined": self.quarantine.total("markets"),
             },
+            **({"questions": _plain(self.questions)} if self.questions else {}),
             "takenDown": self.taken_down,
             "lists": {**self.lists},
             "search": _plain(self.search),
@@ -292,9 +229,14 @@ class Report:
             sample("change_step_lines"): self.step_lines,
         }
         about = Counter(remark.topic for remark in self.remarks)
-        metrics |= {sample("remarks", topic=topic): about[topic] for topic in Topic}
+        topics = [topic for topic in Topic if self.questions or topic not in OF_QUESTIONS]
+        metrics |= {sample("remarks", topic=topic): about[topic] for topic in topics}
         metrics |= {sample("details", by=how): number for how, number in asdict(self.details).items()}
-        metrics |= {sample("quarantined_rows", relation=name): self.quarantine.total(name) for name in RELATIONS}
+        relations = ALL_RELATIONS if self.questions else RELATIONS
+        metrics |= {sample("quarantined_rows", relation=name): self.quarantine.total(name) for name in relations}
+        if self.questions:
+            metrics[sample("questions")] = self.questions.published
+            metrics[sample("question_members")] = self.questions.members
         if self.cost:
             layout = self.cost.layouts[self.layout]
             metrics[sample("bytes")] = layout.bytes

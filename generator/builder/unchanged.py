@@ -17,25 +17,28 @@ from pydantic_core import from_json
 
 from generator import program
 from generator.api import contract, forms, keys
-from generator.api.downloads import STEP_LIFETIME, ChangesHead
-from generator.builder import last_details, notices, part_rendering
+from generator.api.changes import ChangesHead
+from generator.api.downloads import STEP_LIFETIME
+from generator.builder import joined, last_details, notices, part_rendering
 from generator.builder.guards import BuildOverrides, Clock
 from generator.builder.last_details import DetailCounts, Sample
 from generator.builder.notices import Topic
 from generator.builder.part_rendering import ReadDetail, RenderedPart, Task
 from generator.builder.report import MarketChanges, Report
 from generator.config.settings import Config
+from generator.config.shape import QUESTIONS, following
 from generator.cost import estimate, prices
 from generator.cost.estimate import Basis, Terms
 from generator.cost.sizes import NOTHING, Change, Site
 from generator.downloads import periods
 from generator.errors import OutputError
 from generator.markets.categories import Spellings
-from generator.markets.quarantine import Quarantine
+from generator.markets.quarantine import Plain, Quarantine
 from generator.models import replaced
 from generator.progress import Stopwatch
 from generator.source.queries import MANY, Chosen
 from generator.source.reader import Reader, open_reader
+from generator.source.relations import QUESTION_RELATIONS
 from generator.source.survey import Survey, can_be_asked_for
 from generator.tree import blocklist, files, manifest, manifest_file, staging
 from generator.tree.folder import Output
@@ -54,6 +57,7 @@ _TOGETHER: Final = 500
 #: Remarks that the next build may not make again, though nothing changed.
 _PASSING: Final = frozenset({
     Topic.FUTURE_TIME, Topic.FALSE_VERSION, Topic.DAMAGE, Topic.NEW_SESSION, Topic.FEW_CONNECTIONS, Topic.TRADES,
+    Topic.NEW_QUESTIONS, Topic.JOINED_QUESTION,
 })  # fmt: skip
 #: The files beside `v1/` that must have the same bytes, and those that must be there, or not.
 _SAME: Final = (files.MANIFEST, files.REPORT, files.FINGERPRINTS, *files.BESIDE, files.BLOCKED)
@@ -71,8 +75,8 @@ class LastBuild(StoredModel):
 
     `shape` stands for program and settings, `beside` for the files beside `v1/`, and `names` for all that must be
     there; `edges` are the digests of the edges' files, by name. `until` has, by a number of seconds, an instant so long
-    after which time may change something. `digests`, `altered` and `always` are those of `Collected`, `refused` are the
-    markets (ids) whose slugs are.
+    after which time may change something. `digests`, `questions`, `altered` and `always` are those of `Collected`,
+    `refused` are the markets (ids) whose slugs are.
     """
 
     shape: str
@@ -81,6 +85,7 @@ class LastBuild(StoredModel):
     names: str
     until: Mapping[int, str]
     digests: tuple[str, ...]
+    questions: str
     always: Mapping[str, bool]
     altered: frozenset[str]
     refused: frozenset[str]
@@ -128,6 +133,15 @@ def _shape(config: Config) -> str:
     return _digest(repr((_digest_of_program(".", "../templates"), last_details.shape_of(config), settings)).encode())
 
 
+def _of_markets(found: Plain) -> Plain:
+    """What was quarantined for itself: equal rows of questions and equal markets say the rest again."""
+    return Plain(
+        [row for row in found.rows if row.relation not in QUESTION_RELATIONS],
+        {relation: total for relation, total in found.totals.items() if relation not in QUESTION_RELATIONS},
+        [(fault, rows) for fault, rows in found.faults if fault.subject not in QUESTION_RELATIONS],
+    )
+
+
 # ── what an ordinary build leaves ─────────────────────────────────────────────────────────────────────────────────
 
 
@@ -164,6 +178,7 @@ def leave(build: "Preparation", found: "Collected", made: BuildResult) -> None:
         names=files.tally(chain(names, _names_beside(folder))),
         until=dict(_until(found.catalog, folder)),
         digests=found.digests,
+        questions=found.questions,
         always=found.always,
         altered=found.altered,
         refused=frozenset(found.catalog.naming.refused_slugs),
@@ -239,10 +254,11 @@ class _Build:
             if is_demo != self.before.is_demo or (is_demo and not self.overrides.demo):
                 return None
             reader.require_schema()
-            return self._audited(reader, quarantine)
+            return self._audited(reader, quarantine) if self._have_same_questions(reader) else None
 
     def _is_same(self) -> bool:
-        return self.before.complete and self.last.shape == _shape(self.config)
+        config = following(self.config, {QUESTIONS: self.last.questions})
+        return self.before.complete and self.last.shape == _shape(config)
 
     def _is_time(self) -> bool:
         """Whether time has changed nothing since the last build, by the clocks for markets and for ages."""
@@ -267,6 +283,16 @@ class _Build:
         is_of_last = manifest.digest(keys.BUILD, build) == self.before.objects[keys.BUILD]
         return is_of_last and self.last.names == files.tally(names)
 
+    def _have_same_questions(self, reader: Reader) -> bool:
+        copy = blocklist.load(self.folder)
+        if joined.after_joining(copy, reader, None, forms.instant(self.clock.as_of)) != copy:
+            return False
+        if not reader.has_questions():
+            return not self.last.questions
+        asked = reader.questions()
+        asked.read()
+        return self.last.questions == asked.digest()
+
     def _audited(self, reader: Reader, quarantine: Quarantine) -> DetailCounts | None:
         """The counts if no market changed, as far as versions and a sample tell."""
         last, always, is_chosen = self.last, self.last.always, self.sample.has
@@ -285,7 +311,7 @@ class _Build:
                 is_unknown = always.get(found.market_id, False)
                 counts.read += is_unknown or is_chosen(found.market_id)
                 counts.audited += not is_unknown and is_chosen(found.market_id)
-        is_equal = altered == last.altered and quarantine.plain() == last.report.quarantine.plain()
+        is_equal = altered == last.altered and quarantine.plain() == _of_markets(last.report.quarantine.plain())
         return counts if is_equal else None
 
     def _rendered(self, reader: Reader, survey: Survey) -> Iterator[RenderedPart]:

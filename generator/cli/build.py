@@ -24,7 +24,8 @@ from generator.cli.progress_bar import progress_bar
 from generator.config.settings import Config
 from generator.errors import BUILD_GUARDS
 from generator.tree import files
-from generator.tree.blocklist import NO_HOLD, HeldError, hold_samples
+from generator.tree.blocklist import HeldError
+from generator.tree.hold_metrics import NO_HOLD, hold_samples
 
 
 def overrides_of(given: Mapping[str, Any]) -> BuildOverrides:

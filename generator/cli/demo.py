@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from itertools import islice
 from typing import Any, Final
@@ -25,12 +25,13 @@ from generator.source.address import display_url, sqlite_path
 from generator.tree import files
 from generator.tree.folder import read_only
 from generator.tree.generation import Read
+from generator.tree.manifest import Manifest
 from generator.wording import counted
 
 #: How many details are read to find the examples: one in 25 is a member of a public FX family.
 _LOOKED_AT: Final = 1_000
 #: The examples, in the order in which they are shown.
-_EXAMPLES: Final = (*contract.MARKET_STATUSES, "FX family")
+_EXAMPLES: Final = (*contract.MARKET_STATUSES, "FX family", "question")
 #: Questions that every terminal shows as they are, and most in a line.
 _PLAIN: Final = re.compile(r"[\w ,.'/?-]{1,80}", re.ASCII)
 
@@ -48,7 +49,7 @@ def demo_command(settings: Config, as_of: datetime | None, markets: int, *, is_s
     report = built(settings, instant, BuildOverrides())
     with read_only(settings.output) as folder:
         manifest = folder.manifest()
-        examples = _examples(folder.read, manifest.markets) if manifest else {}
+        examples = _examples(folder.read, manifest) if manifest else {}
     if manifest and manifest.is_demo:  # what is odd was made up, too
         log_stages(report)
     else:
@@ -77,26 +78,36 @@ def _make_up(settings: Config, as_of: datetime, markets: int) -> None:
         logs.notice(f"{path} exists already; delete it to create a new one")
         return
     with progress_bar("making up markets"):
-        seed(path, as_of=as_of, markets=markets, application_id=demo.APPLICATION_ID)
+        seed(
+            path,
+            as_of=as_of,
+            markets=markets,
+            application_id=demo.APPLICATION_ID,
+            questions=settings.questions.enabled is not False,
+        )
     logs.notice(f"created {path} with {counted(markets, 'made-up market')}")
 
 
-def _examples(read: Read, ids: Iterable[str]) -> dict[str, Mapping[str, Any]]:
-    """Of these markets (ids), one of each status, and a member of an FX family, as their details have them."""
-    shown: dict[str, Mapping[str, Any]] = {}
-    for market_id in islice(sorted(ids), _LOOKED_AT):
+def _examples(read: Read, manifest: Manifest) -> dict[str, tuple[str, str]]:
+    """A market of each status, a member of an FX family, and a question: the key and the text of each."""
+    shown: dict[str, tuple[str, str]] = {}
+    for market_id in islice(sorted(manifest.ids()), _LOOKED_AT):
         market = json.loads(read(keys.detail(market_id)) or b"{}").get("market", {})
         if _PLAIN.fullmatch(market.get("question", "")):
-            shown.setdefault("FX family" if market["fxFamilyMember"] else market["status"], market)
+            name = "FX family" if market["fxFamilyMember"] else market["status"]
+            shown.setdefault(name, (keys.detail(market_id), market["question"]))
+    for reference in islice(sorted(manifest.questions()), 1):
+        question = json.loads(read(keys.detail(reference)) or b"{}").get("question", {})
+        shown["question"] = (keys.detail(reference), question.get("title", ""))
     return shown
 
 
-def _tell_examples(settings: Config, examples: Mapping[str, Mapping[str, Any]]) -> None:
+def _tell_examples(settings: Config, examples: Mapping[str, tuple[str, str]]) -> None:
     """Write a line for each example, and the command that finds one of them."""
     width, words = max(map(len, _EXAMPLES)) + 2, list[str]()
     for name in filter(examples.__contains__, _EXAMPLES):
-        market = examples[name]
-        logs.result(f"{name + ':':<{width}}{settings.output / keys.detail(market['id'])}  {market['question']}")
-        words = words or re.findall(r"\b[A-Za-z]+\b", market["question"])
+        key, text = examples[name]
+        logs.result(f"{name + ':':<{width}}{settings.output / key}  {text}")
+        words = words or re.findall(r"\b[A-Za-z]+\b", text)
     if words:
         logs.result(f"{'search:':<{width}}public-markets find {max(words, key=len)}")

@@ -1,13 +1,13 @@
 """`plan`: what builds like the next one will cost, before anything is written; both layouts side by side."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
 import click
 
-from generator.api import forms
-from generator.api.contract import LIMIT_MAX
+from generator.api import forms, keys
+from generator.api.contract import LIMIT_MAX, SORTS, STATUS_FILTERS
 from generator.builder.dry_run import DryRun, dry_run, in_words, trial
 from generator.cli import logs
 from generator.cli.build import clock
@@ -19,6 +19,7 @@ from generator.cost import estimate, prices
 from generator.cost.estimate import Basis, Cost, Terms
 from generator.cost.prices import PriceList
 from generator.cost.readers import Limit, address_cost, egress_cost, reading_cost, refusal_cost
+from generator.cost.sizes import Site
 from generator.errors import GuardError
 from generator.markets import fills
 from generator.markets.fills import WINDOW
@@ -30,6 +31,7 @@ from generator.source.address import display_url
 from generator.source.reader import open_reader
 from generator.stores.store import MOST_LISTED
 from generator.tree import chunks, dry_folder, files, pages
+from generator.tree.generation import Weight
 from generator.tree.layouts import LAYOUTS
 from generator.wording import counted, span
 
@@ -72,7 +74,7 @@ def plan_command(settings: Config, as_of: datetime | None, reads: int | None, do
     _show_table([*cost.layouts], [*_rows(measured, cost, terms), *_reader_rows(measured, terms, readers), *most])
     logs.gap()
     _change(measured, terms.prices)
-    for note in _notes(settings, measured, cost, terms.prices, readers):
+    for note in _notes(settings, measured, cost, terms, readers):
         logs.result(note)
     for refusal in measured.refusals():
         logs.result(f"`public-markets build` would refuse: {refusal.sentence()}")
@@ -107,6 +109,7 @@ def _rows(measured: DryRun, cost: Cost, terms: Terms) -> Iterator[tuple[str, ...
     parts = [part for part in both if part[1].objects]
     yield ("objects of a build", *(f"{layout.objects:,}" for layout in layouts))
     yield from (_row_of_part(f"objects of its {name}", part.objects) for name, part, _ in parts)
+    yield from _question_rows(site)
     yield ("bytes of a build", *(f"{layout.bytes:,}" for layout in layouts))
     yield from (_row_of_part(f"bytes of its {name}", part.bytes) for name, part, _ in parts)
     yield (since, *(f"{changed[name]:,}" for name in cost.layouts))
@@ -158,8 +161,8 @@ def _read_cost_rows(measured: DryRun, terms: Terms, reads: int | None) -> Iterat
             yield (name, *(f"{price:,.2f}" for price in most))
 
 
-def _notes(settings: Config, measured: DryRun, cost: Cost, known: PriceList, readers: Readers) -> Iterator[str]:
-    basis = cost.basis
+def _notes(settings: Config, measured: DryRun, cost: Cost, terms: Terms, readers: Readers) -> Iterator[str]:
+    basis, known = cost.basis, terms.prices
     if basis.builds:
         apart = counted(basis.minutes, "minute", "g")
         yield f"changes per publish: mean of {counted(basis.builds, 'build')}, {apart} apart"
@@ -168,11 +171,46 @@ def _notes(settings: Config, measured: DryRun, cost: Cost, known: PriceList, rea
     yield f"prices as of {known.as_of}, without free tiers and taxes; check them: {_file(settings)}"
     for place in known.places:
         yield f"  {place.name}: {place.note}"
+    yield from _notes_on_questions(measured, cost, terms)
     yield from _notes_on_readers(measured, readers)
     yield _note_on_address(settings, measured, known)
     yield from _expiries(settings, measured, known)
     yield _recommendation(settings, cost, known)
     yield _verdict(settings, cost, known)
+
+
+def _notes_on_questions(measured: DryRun, cost: Cost, terms: Terms) -> Iterator[str]:
+    """What the lists of questions cost, which a site need not have."""
+    names = _question_lists(measured.site)
+    if not names:
+        return
+    saved = estimate.saved(measured.site, cost, terms, names)
+    for layout, usd in saved.items():
+        at = ", ".join(f"{price:,.2f} USD at {place}" for place, price in usd.items())
+        yield f"questions.lists: false would save about {at} a month in layout {layout}"
+
+
+def _question_lists(site: Site) -> frozenset[str]:
+    return frozenset(size.name for size in site.lists if size.name.startswith(keys.OF_QUESTIONS))
+
+
+def _question_rows(site: Site) -> Iterator[tuple[str, ...]]:
+    """What lists of questions there are, and how many of their objects a category has on average."""
+    names = _question_lists(site)
+    if not names:
+        return
+    found = [{name: weight for name, weight in site.weights(layout).items() if name in names} for layout in LAYOUTS]
+    of_categories = {name for name in names if keys.CATEGORY_SEPARATOR in name}
+    yield ("objects of its lists of questions", *(f"{_objects(weights, names):,}" for weights in found))
+    yield ("bytes of its lists of questions", *(f"{sum(one.bytes for one in of.values()):,}" for of in found))
+    if of_categories:
+        count = len(of_categories) // (len(STATUS_FILTERS) * len(SORTS))
+        each = (f"{_objects(weights, of_categories) / count:,.0f}" for weights in found)
+        yield (f"objects of a category's lists of questions, of {counted(count, 'category')}", *each)
+
+
+def _objects(weights: Mapping[str, Weight], names: Collection[str]) -> int:
+    return sum(weights[name].objects for name in names)
 
 
 def _notes_on_readers(measured: DryRun, readers: Readers) -> Iterator[str]:

@@ -21,7 +21,8 @@ from generator.publish.publication import Outcome, Publication
 from generator.publish.withdrawal import sync_blocked
 from generator.source.address import shape
 from generator.stores.requests import explaining_outage
-from generator.tree.blocklist import HeldError, hold_samples
+from generator.tree.blocklist import HeldError
+from generator.tree.hold_metrics import hold_samples
 from generator.wording import counted
 
 _PUBLISH_OPTIONS: Final = (

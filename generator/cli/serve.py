@@ -8,7 +8,9 @@ from generator.cli import logs
 from generator.cli.command import Subcommand
 from generator.cli.parameters import host_option, port_option
 from generator.config.settings import Config
+from generator.config.shape import following
 from generator.edge.local import server
+from generator.tree import manifest_file
 
 
 @click.command(cls=Subcommand, name="serve")
@@ -26,5 +28,6 @@ def serve(settings: Config, host: str, port: int) -> None:
         logs.result(f"serving {settings.output}/ at {address}")
         logs.result(f"try: curl {shlex.quote(f'{address}?limit=5')}")
 
+    settings = following(settings, manifest_file.recorded_settings(settings.output))
     server.serve(settings, host=host, port=port, announce=announce)
     logs.result("stopped")

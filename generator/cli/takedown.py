@@ -1,13 +1,14 @@
-"""`takedown`: removes markets from everything published, and blocks them in later builds."""
+"""`takedown`: removes markets and questions from everything published, and blocks them in later builds."""
 
 import sys
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
 import click
 
 from generator import garbage
-from generator.api import forms
+from generator.api import forms, keys
 from generator.cli import logs
 from generator.cli.command import Subcommand, now
 from generator.cli.logs import LOG
@@ -18,8 +19,9 @@ from generator.config.settings import Config
 from generator.errors import PublicMarketsError, StoreError
 from generator.markets.quarantine import printable
 from generator.publish import copies, lookup, references, takedown
-from generator.publish.decisions import Change, Known, Request, Shown
+from generator.publish.decisions import Change, Known, Name, Request, Shown
 from generator.publish.lease import Target
+from generator.publish.references import QUESTION
 from generator.stores.requests import with_retries
 from generator.stores.store import UnavailableError
 from generator.tree.blocklist import BlockedList
@@ -28,90 +30,130 @@ from generator.wording import are, counted
 
 @click.command(cls=Subcommand, name="takedown")
 @click.argument("markets", metavar="REF...", nargs=-1, type=Reference())
-@click.option("--undo", is_flag=True, help="Let the markets come back with the next build.")
+@click.option(
+    "--question",
+    "questions",
+    metavar="REF",
+    multiple=True,
+    type=Reference(),
+    help="Take a question down, with all its markets, and those that join it later; repeatable.",
+)
+@click.option("--undo", is_flag=True, help="Let them come back with the next build.")
 @click.option("-y", "--yes", "is_sure", is_flag=True, help="Do not ask, even in a terminal.")
-def takedown_command(settings: Config, markets: tuple[str, ...], *, undo: bool, is_sure: bool) -> None:
+def takedown_command(
+    settings: Config, markets: tuple[str, ...], questions: tuple[str, ...], *, undo: bool, is_sure: bool
+) -> None:
     """Remove markets from everything that is published, now, and block them in later builds.
 
     REF is a market's id, at least 8 characters of it, its slug or key, or its address on your site or in the API;
-    `find` looks for words of its question. Without REF, list the blocked markets.
+    `find` looks for words of its question. Without REF, list what is blocked.
     """
     target = Target.of(open_target(settings), settings) if settings.publish.target else None
+    names = [*map(Name, markets), *(Name(text, QUESTION) for text in questions)]
     # A program that was started without a standard input has None.
-    asks = not is_sure and not undo and bool(markets) and sys.stdin is not None and sys.stdin.isatty()
-    found, ids = _understood(settings, target, markets, is_blocked=not undo, asks=asks)
+    asks = not is_sure and not undo and bool(names) and sys.stdin is not None and sys.stdin.isatty()
+    found, ids = _understood(settings, target, names, is_blocked=not undo, asks=asks)
     if not undo:
         found = _with_details(settings, target, ids, found)
     if asks and not click.confirm("Remove from everything that is published?", err=True):
         raise PublicMarketsError("not confirmed, so nothing was removed")
     with garbage.uncollected():
-        change = _take_down(settings, target, _request(target, ids, found, is_blocked=not undo), found)
-    for market_id in sorted(change.after.ids()):
-        logs.result(f"{market_id} blocked since {change.after.markets[market_id].at}")
-    count = len(change.after.ids())
-    logs.result(f"{counted(count, 'market')} {are(count)} blocked")
+        request = _request(target, ids, found, is_blocked=not undo)
+        change = _take_down(settings, target, request, found)
+    _list(change.after)
     if ids and not undo:
-        gone = sum(map(found.names, ids))
-        repeats = any(market_id in change.before.ids() for market_id in ids)
-        logs.result(_end(settings, target, gone, found.places({*ids}), may_be_cached=bool(gone) or repeats), gone=gone)
+        gone = [*filter(found.names, request.removed)]
+        repeats = not change.before.ids().isdisjoint(ids)
+        line = _end(settings, target, gone, found.places({*gone}), may_be_cached=bool(gone) or repeats)
+        logs.result(line, gone=len(gone))
+
+
+def _list(blocked: BlockedList) -> None:
+    """What is blocked, and since when."""
+    references = sorted(blocked.ids())
+    for reference in references:
+        noun = "question " if keys.is_question_reference(reference) else ""
+        through = "" if blocked.is_own(reference) else f", through question {', '.join(blocked.through(reference))}"
+        logs.result(f"{noun}{keys.bare_id(reference)} blocked since {blocked.markets[reference].at}{through}")
+    logs.result(f"{_counted(references)} {are(len(references))} blocked")
+
+
+def _counted(references: Collection[str]) -> str:
+    """How many markets, and how many questions, if there are any."""
+    questions = len(keys.question_ids(references))
+    markets = len(references) - questions
+    found = [counted(markets, "market")] if markets or not questions else []
+    return " and ".join([*found, *([counted(questions, "question")] if questions else [])])
 
 
 def _understood(
-    settings: Config, target: Target | None, markets: tuple[str, ...], *, is_blocked: bool, asks: bool
+    settings: Config, target: Target | None, names: Sequence[Name], *, is_blocked: bool, asks: bool
 ) -> tuple[Known, tuple[str, ...]]:
-    """What is known of markets, and the ids that the operator means."""
-    by_itself = {text: references.id_in(text, settings) for text in markets}
-    ids = tuple(dict.fromkeys(filter(None, by_itself.values())))
-    names = [text for text, market_id in by_itself.items() if market_id is None]
-    blocked = lookup.blocked(settings, target) if names else BlockedList()
+    """What is known, and the references of what the operator means."""
+    by_itself = {name: references.reference_in(name.text, settings, name.kind) for name in names}
+    sure = tuple(dict.fromkeys(filter(None, by_itself.values())))
+    unclear = [name for name, reference in by_itself.items() if reference is None]
+    blocked = lookup.blocked(settings, target) if unclear or not is_blocked else BlockedList()
     try:
-        found = lookup.known(settings, target, ids if is_blocked else (), names, blocked)
+        found = lookup.known(settings, target, sure if is_blocked else (), unclear, blocked)
     except Exception:
         # Nobody knows what the names mean, but the ids are sure.
-        if target and is_blocked and not asks and ids:
-            shown = _with_details(settings, target, ids, Known(()))
-            takedown.block(target.store, _request(target, ids, shown, is_blocked=True))
-            logs.notice(f"{', '.join(ids)}: blocked in every later publish, and not removed yet")
+        if target and is_blocked and not asks and sure:
+            shown = _with_details(settings, target, sure, Known(()))
+            takedown.block(target.store, _request(target, sure, shown, is_blocked=True))
+            logs.notice(f"{_shown(sure)}: blocked in every later publish, and not removed yet")
         raise
-    id_of = found.id_of if is_blocked else found.blocked_id_of
-    meant = (market_id or id_of(text, settings) for text, market_id in by_itself.items())
+    for reference in sure:
+        found.require_kind(reference)
+    reference_of = found.reference_of if is_blocked else found.blocked_reference_of
+    meant = (reference or reference_of(name, settings) for name, reference in by_itself.items())
     named = tuple(dict.fromkeys(meant))
-    return found.about(named), named
+    return found.about([*named, *(one for reference in named for one in found.members(reference))]), named
+
+
+def _shown(found: Iterable[str]) -> str:
+    return ", ".join(map(keys.bare_id, found))
 
 
 def _request(target: Target | None, ids: tuple[str, ...], found: Known, *, is_blocked: bool) -> Request:
-    names = {market_id: found.digests(market_id) for market_id in ids}
+    members = {one: found.members(one) for one in ids if QUESTION.is_of(one)} if is_blocked else {}
     # Publishers judge by the store's clock how lately it was decided.
     at = now()
     if target:
         with suppress(StoreError, UnavailableError):  # which whoever writes the list will be told
             at = with_retries(target.store.now)
-    return Request(ids, is_blocked=is_blocked, at=forms.instant(at), names=names)
+    request = Request(ids, is_blocked=is_blocked, at=forms.instant(at), members=members)
+    return replace(request, names={one: found.digests(one) for one in request.removed})
 
 
 def _with_details(settings: Config, target: Target | None, ids: tuple[str, ...], found: Known) -> Known:
-    """Show each market that is to be removed. Some may be public though no record names them."""
+    """Show what is to be removed. Some may be public though no record names it."""
     unrecorded = dict(found.unrecorded)
-    for market_id in ids:
-        if detailed := lookup.detailed(settings, target, market_id):
-            place, market = detailed
-            logs.notice(f'{market_id}: "{printable(market.question)}", {market.status}')
-            unrecorded[market_id] = Shown(place, market.slug)
-        elif found.names(market_id):
-            logs.notice(f"{market_id}: its question cannot be read, as its detail is missing or damaged")
+    for reference in ids:
+        shown, of = keys.bare_id(reference), "its title" if QUESTION.is_of(reference) else "its question"
+        if detailed := lookup.detailed(settings, target, reference):
+            place, said, members = detailed
+            size = f", with {counted(len(members), 'market')}" if members else ""
+            logs.notice(f'{shown}: "{printable(said.question)}", {said.status}{size}')
+            unrecorded[reference] = Shown(place, said.slug, members)
+            unrecorded |= {one: Shown(place, None) for one in members if one not in unrecorded}
+        elif found.names(reference):
+            logs.notice(f"{shown}: {of} cannot be read, as its detail is missing or damaged")
         else:
-            logs.notice(f"{market_id}: no detail of it is published")
+            logs.notice(f"{shown}: no detail of it is published")
     return replace(found, unrecorded=unrecorded)
 
 
-def _end(settings: Config, target: Target | None, gone: int, places: list[str], *, may_be_cached: bool) -> str:
+def _end(
+    settings: Config, target: Target | None, gone: Collection[str], places: list[str], *, may_be_cached: bool
+) -> str:
     """The last line: what is gone, from where, and what is still in caches."""
     if not gone:
         built = [str(settings.output)] if settings.output.exists() else []
         searched = " and ".join([*([target.store.name] if target else []), *built])
         line = f"{searched or settings.output} had nothing left of what was named"
     else:
-        line = f"gone from {' and '.join(places)}: {counted(gone, 'market')}"
+        line = f"gone from {' and '.join(places)}: {_counted(gone)}"
     if not may_be_cached:
         return line
     published = target.lease.published if target else None
@@ -136,7 +178,7 @@ def _take_down_everywhere(target: Target, settings: Config, request: Request) ->
     change: Change | None = None
     try:
         change = takedown.blocked_by_store(target.store, request)
-        _take_down_published(target, change.after, request.ids)
+        _take_down_published(target, change.after, request.removed)
     except Exception:
         # Whatever is wrong with the store, the folder must not publish the markets again.
         if settings.output.exists():

@@ -1,6 +1,7 @@
-"""The setting `market_url`: where the page of a market is on the operator's site, as a template with one placeholder.
+"""The settings `market_url` and `question_url`: where pages are on the operator's site, each with a placeholder.
 
-The only place that knows its form, in both directions: from a market to the address of its page, and back. Pure.
+The only place that knows their form, in both directions: from a market or question to the address of its page, and
+back. Pure.
 """
 
 import re
@@ -12,23 +13,26 @@ from pydantic import AfterValidator
 
 from generator.config.scalars import LOOPBACK
 
-#: What the placeholder stands for: the market's id, its slug, or the key that the operator's site has for it.
+#: What the placeholder stands for: the id, the slug, or the key on the operator's site of the market or question.
 Placeholder: TypeAlias = Literal["id", "slug", "key"]
 
 LONGEST: Final = 500
 #: The longest address that is looked at. Of a key of 200 characters, each takes twelve where it is escaped.
 LONGEST_ADDRESS: Final = 4_000
 _PLACEHOLDER: Final = re.compile(r"\{(id|slug|key)\}")
+#: Stands for the id of the question that a market is in.
+_QUESTION: Final = "{question}"
 #: What may surround the placeholder: the characters of RFC 3986, without those that a URI template cannot have.
 _LITERAL: Final = re.compile(r"([A-Za-z0-9._~:/?#\[\]@!$&()*+,;=-]|%[0-9A-Fa-f]{2})*")
 _ORIGIN: Final = re.compile(r"https?://([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?(?=[/?#])")
 _PORTS: Final = {"http": 80, "https": 443}
 _EXAMPLE: Final = "such as https://example.org/markets/{id}"
+_EXAMPLE_OF_QUESTION: Final = "such as https://example.org/questions/{question}#{id}"
 
 
 @dataclass(frozen=True)
 class MarketUrl:
-    """A template: what is before and after its placeholder."""
+    """A template: what is before and after its placeholder; in one of them, the id of a question may stand."""
 
     before: str
     placeholder: Placeholder
@@ -40,12 +44,15 @@ class MarketUrl:
         if len(template) > LONGEST:
             raise ValueError(f"write an address of at most {LONGEST} characters")
         before, name, after = _parts(template)
+        if template.count(_QUESTION) > 1:
+            raise ValueError(f"write {_QUESTION} once, {_EXAMPLE_OF_QUESTION}")
         origin = _ORIGIN.match(before)
         if origin is None:
             raise ValueError(
                 f"write an https:// address without user, with the placeholder behind its host, {_EXAMPLE}"
             )
-        if not all(map(_LITERAL.fullmatch, (before, after))) or set((before + after)[origin.end() :]) & {"[", "]"}:
+        literals = (text.replace(_QUESTION, "") for text in (before, after))
+        if not all(map(_LITERAL.fullmatch, literals)) or set((before + after)[origin.end() :]) & {"[", "]"}:
             raise ValueError("percent-encode the characters that an address cannot have, such as %20 for a space")
         try:
             url = urlsplit(origin[0])
@@ -58,9 +65,15 @@ class MarketUrl:
             raise ValueError("begin it with https://; http:// is for addresses of this machine only")
         return cls(before, name, after)
 
-    def address(self, value: str) -> str:
+    @property
+    def needs_question(self) -> bool:
+        """Whether the address has the id of the market's question in it."""
+        return _QUESTION in self.before or _QUESTION in self.after
+
+    def address(self, value: str, question_id: str = "") -> str:
         """The address with this value, escaped as in RFC 6570: all but letters, digits and `-._~` of ASCII."""
-        return f"{self.before}{quote(value, safe='')}{self.after}"
+        before, after = (text.replace(_QUESTION, question_id) for text in (self.before, self.after))
+        return f"{before}{quote(value, safe='')}{after}"
 
     def value_in(self, address: str) -> str | None:
         """The value with which an address was made; None for any other address.
@@ -86,8 +99,13 @@ class MarketUrl:
             value, more = "[^&#]+", "(?:[&#].*)?"
         else:
             value, more = "[^/?#]+", "/?(?:[?#].*)?"
-        after = re.escape(self.after.removesuffix("/"))
-        return f"(?i:https?://{re.escape(host)}){port}{re.escape(self.before[start:])}({value}){after}{more}"
+        before, after = map(_literally, (self.before[start:], self.after.removesuffix("/")))
+        return f"(?i:https?://{re.escape(host)}){port}{before}({value}){after}{more}"
+
+
+def _literally(text: str) -> str:
+    """What matches a part of a template, whichever question it is for."""
+    return "[^/?&#]+".join(map(re.escape, text.split(_QUESTION)))
 
 
 def _parts(template: str) -> tuple[str, Placeholder, str]:
@@ -103,4 +121,11 @@ def _checked(template: str) -> str:
     return template
 
 
+def _of_question(template: str) -> str:
+    if MarketUrl.of(template).needs_question:
+        raise ValueError(f"write {{id}} for the id of the question, and leave out {_QUESTION}")
+    return template
+
+
 MarketUrlTemplate = Annotated[str, AfterValidator(_checked)]
+QuestionUrlTemplate = Annotated[str, AfterValidator(_of_question)]

@@ -13,7 +13,8 @@ from pydantic.fields import FieldInfo
 
 from generator.config import passwords, targets
 from generator.config.downloads import Changes, Dumps, Feeds
-from generator.config.market_url import MarketUrl, MarketUrlTemplate
+from generator.config.market_url import MarketUrl, MarketUrlTemplate, QuestionUrlTemplate
+from generator.config.questions import Questions
 from generator.config.scalars import (
     LOOPBACK,
     Categories,
@@ -166,7 +167,9 @@ class RateLimit(Section):
 class Guards(Section):
     """Safety limits: a run that exceeds one is refused."""
 
-    max_shrink: Share = Field(0.2, description="Largest share of markets, fills or points that one run may remove.")
+    max_shrink: Share = Field(
+        0.2, description="Largest share of markets, fills, points or questions that a run may remove."
+    )
     max_invalid: Share = Field(0.01, description="Largest share of the markets that may be quarantined.")
     max_jumps: Share = Field(0.1, description="Largest share of the open markets that may move by more than 30 points.")
     max_monthly_cost: float = Field(100.0, ge=0, description="Largest estimated cost of publishing, in USD per month.")
@@ -226,8 +229,11 @@ class Config(Section):
     base_url: WebUrl = Field("http://127.0.0.1:8000", description="Public address of the API.")
     market_url: MarketUrlTemplate | None = Field(
         None,
-        description="Address of a market's page on your site, with {id}, {slug} or {key} in it; null: markets have "
-        "none.",
+        description="Address of a market's page on your site: with {id}, {slug} or {key}, also {question}; null: none.",
+    )
+    question_url: QuestionUrlTemplate | None = Field(
+        None,
+        description="Address of a question's page on your site: with {id}, {slug} or {key}; null: none.",
     )
     source: Source = Field(default_factory=Source)
     output: File = Field(Path("output"), description="Output folder of a build.")
@@ -257,6 +263,7 @@ class Config(Section):
     dumps: Dumps = Field(default_factory=Dumps)
     changes: Changes = Field(default_factory=Changes)
     feeds: Feeds = Field(default_factory=Feeds)
+    questions: Questions = Field(default_factory=Questions)
     prices_file: bool = Field(
         default=True,
         description="Whether to publish v1/prices.json: id, probability and volume of all open markets, up to 2 MB.",
@@ -271,9 +278,11 @@ class Config(Section):
 
     def conflict(self) -> str | None:
         """Why these settings do not go together, each valid by itself; None if they do."""
-        url = None if self.market_url is None else MarketUrl.of(self.market_url)
-        if url and url.placeholder == "slug" and self.variant == "core":
-            return "market_url: {slug} needs variant: extended, as markets have no slugs in core; write {id} or {key}"
+        if self.variant == "core":
+            for name, template in (("market", self.market_url), ("question", self.question_url)):
+                if template is not None and MarketUrl.of(template).placeholder == "slug":
+                    needs = f"{name}_url: {{slug}} needs variant: extended, as {name}s have no slugs in core"
+                    return f"{needs}; write {{id}} or {{key}}"
         if self.dumps.fills and not self.dumps.parquet:
             return "dumps.fills: needs dumps.parquet, as trades are in Parquet files; write dumps.fills: false"
         return None
@@ -302,6 +311,16 @@ class Config(Section):
     def has_changes(self) -> bool:
         """Whether there is a change feed, whose followers begin with the dump."""
         return self.changes.enabled and self.dumps.ndjson
+
+    @property
+    def has_questions(self) -> bool:
+        """Whether the API has questions, as far as is known without the database."""
+        return bool(self.questions.enabled)
+
+    @property
+    def has_question_lists(self) -> bool:
+        """Whether the API has lists of questions."""
+        return self.has_questions and self.questions.lists
 
     @property
     def files_url(self) -> str:

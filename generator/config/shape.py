@@ -6,6 +6,7 @@ from functools import reduce
 from typing import Any, Final
 
 from generator.config.settings import KEYS, Config
+from generator.models import replaced
 
 #: Settings, and sections of them, that do not affect what is published.
 _NOT_PUBLISHED: Final = frozenset(
@@ -14,13 +15,28 @@ _NOT_PUBLISHED: Final = frozenset(
         *("schedule", "source"),
     }
 )
+#: The setting that a build decides by the database, unless it is given.
+QUESTIONS: Final = "questions.enabled"
 #: What stands for the database among settings by key.
 SOURCE: Final = "source"
 
 
 def shaping(config: Config) -> dict[str, Any]:
-    """The settings that shape what is published, as JSON values by dotted key; `shaped` reads them."""
-    return {key: _as_json(_value(config, key)) for key in KEYS if not _NOT_PUBLISHED & {key, key.partition(".")[0]}}
+    """The settings that shape what is published, as JSON values by dotted key; `shaped` reads them.
+
+    Whether there are questions is not among them where the database says so.
+    """
+    shaping = {key: _as_json(_value(config, key)) for key in KEYS if not _NOT_PUBLISHED & {key, key.partition(".")[0]}}
+    if config.questions.enabled is None:
+        del shaping[QUESTIONS]
+    return shaping
+
+
+def following(config: Config, settings: Mapping[str, Any]) -> Config:
+    """The settings for what was built with such: whether that has questions, a build decided."""
+    if config.questions.enabled is not None:
+        return config
+    return replaced(config, questions=replaced(config.questions, enabled=bool(settings.get(QUESTIONS))))
 
 
 def shaped(settings: Mapping[str, Any]) -> Config:

@@ -6,6 +6,7 @@ the worst: every build replaces every object.
 
 import json
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final, NamedTuple
@@ -154,6 +155,20 @@ def of_change(layout: str, site: Site, change: Change, known: PriceList) -> Chan
 def changed_objects(site: Site, change: Change) -> dict[str, int]:
     """The number of objects a change replaces, by layout."""
     return {layout: round(_load(layout, site, change).puts - _record_puts(site)) for layout in LAYOUTS}
+
+
+def saved(site: Site, known: Cost, terms: Terms, names: AbstractSet[str]) -> dict[str, dict[str, float]]:
+    """About how many USD per month it would save, by layout and place, to publish no lists of these names.
+
+    Their share of what a build changes is taken to be their share of everything.
+    """
+    rest, found = site.without(names), dict[str, dict[str, float]]()
+    for layout, cost_of in known.layouts.items():
+        whole, less = (_worst(layout, one, terms.schedule).puts for one in (site, rest))
+        puts = cost_of.puts_per_month * (1 - less / whole)
+        stored = cost_of.stored_bytes * (1 - rest.total(layout)[1] / max(1, site.total(layout)[1]))
+        found[layout] = _prices(puts, stored, terms.prices.places)
+    return found
 
 
 def of_report(content: bytes | None) -> Cost | None:

@@ -1,6 +1,7 @@
 """How much there is to publish, and how much of it a build changes: objects and bytes, in either layout. Pure."""
 
 from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -83,6 +84,15 @@ class Site:
         sizes = {(size.count, size.bytes) for size in self.lists}
         weights = {size: layouts.weight(layout, *size) for size in sizes}
         return {size.name: weights[size.count, size.bytes] for size in self.lists}
+
+    def without(self, names: AbstractSet[str]) -> "Site":
+        """The same without the lists of these names."""
+        kept = tuple(size for size in self.lists if size.name not in names)
+        made = {
+            layout: {name: weight for name, weight in weights.items() if name not in names}
+            for layout, weights in self.made.items()
+        }
+        return replace(self, lists=kept, made=made)
 
     def next_downloads(self, *, has_step: bool) -> Weight:
         """What a build replaces of downloads that changes few markets and is not the first of its day."""

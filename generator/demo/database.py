@@ -3,12 +3,12 @@
 It knows the relations, not how they are read or rendered. Every value that must never be published begins with
 `CANARY-`, so searching the output for that word shows any leak.
 """
-# ruff: noqa: S311 - nothing here is secret, and equal seeds must give equal rows
+# ruff: noqa: S311 - nothing here is secret, and equal arguments must give equal rows
 
 import os
 import random
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,6 +18,7 @@ import sqlalchemy as sa
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.schema import CreateTable
 
+from generator.demo.questions import Asker
 from generator.demo.rows import Author, TableRow
 from generator.errors import SourceError
 
@@ -25,6 +26,7 @@ from generator.errors import SourceError
 BATCH: Final = 200
 #: The file is deleted if it is not completed, never rolled back or repaired.
 _PRAGMAS: Final = ("journal_mode = OFF", "synchronous = OFF", "locking_mode = EXCLUSIVE")
+_SEED: Final = 1
 #: For sorting, in KiB.
 _INDEXING: Final = "cache_size = -65536"
 
@@ -82,21 +84,43 @@ sa.Table(
     "probabilities", METADATA, *_text("market_id", "recorded_at"), *_number("prob"),
     sa.Index("probabilities_by_market", "market_id", "recorded_at", "prob"),
 )
+#: Those of a demo that has questions.
+QUESTIONS: Final = sa.MetaData()
+sa.Table(
+    "questions", QUESTIONS,
+    *_text("id", "slug", "title", "description", "kind", "approval"), sa.Column("is_listed", sa.Boolean),
+    *_text("created_at", "key"), *_private("creator_id"),
+    sa.Index("questions_by_id", "id"),
+)
+sa.Table(
+    "question_members", QUESTIONS,
+    *_text("question_id", "market_id", "label"), sa.Column("position", sa.Integer), *_number("payout"),
+    sa.Index("members_by_question", "question_id"),
+)
 # fmt: on
 
 
 # ── the database file ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def seed(path: Path, *, as_of: datetime, markets: int = 400, random_seed: int = 1, application_id: int = 0) -> int:
+def seed(
+    path: Path,
+    *,
+    as_of: datetime,
+    markets: int = 400,
+    application_id: int = 0,
+    questions: bool = False,
+) -> int:
     """Create the database `path` and return its number of markets, hidden ones included.
 
-    Equal `as_of` (UTC if it has no offset), `markets` and `random_seed` give equal rows. `application_id` marks the
-    file. The file appears only when complete. Raises SourceError if `path` exists or cannot be written.
+    Equal `as_of` (UTC if it has no offset), `markets` and `questions` give equal rows. `application_id` marks the file.
+    With `questions` some markets answer one together, and their texts and categories say so; without, there are none.
+    The file appears only when complete. Raises SourceError if `path` exists or cannot be written.
     """
     moment = as_of.astimezone(UTC).replace(tzinfo=None) if as_of.tzinfo else as_of
-    author = Author(random.Random(random_seed), moment)
-    with _new_database(path) as connection:
+    author = Author(random.Random(_SEED), moment, Asker() if questions else None)
+    tables = [*METADATA.sorted_tables, *(QUESTIONS.sorted_tables if questions else ())]
+    with _new_database(path, tables) as connection:
         connection.exec_driver_sql(f"PRAGMA application_id = {application_id}")
         for start in range(0, markets, BATCH):
             batch = defaultdict[str, list[TableRow]](list)
@@ -111,21 +135,22 @@ def seed(path: Path, *, as_of: datetime, markets: int = 400, random_seed: int = 
 
 def _insertion(table: str) -> str:
     """Inserts rows as they are: SQLAlchemy would take as long for each as SQLite does."""
-    values = ", ".join("?" for _ in METADATA.tables[table].columns)
+    columns = (QUESTIONS if table in QUESTIONS.tables else METADATA).tables[table].columns
+    values = ", ".join("?" for _ in columns)
     return f"INSERT INTO {table} VALUES ({values})"  # noqa: S608 - a name of ours
 
 
 @contextmanager
-def _new_database(path: Path) -> Iterator[sa.Connection]:
+def _new_database(path: Path, tables: Sequence[sa.Table]) -> Iterator[sa.Connection]:
     try:
         if path.exists():
             raise SourceError(f"{path} exists already: delete it, or name another file")
         with _built_beside(path) as partial, _connected(partial) as connection:
-            for table in METADATA.sorted_tables:
+            for table in tables:
                 connection.execute(CreateTable(table))
             yield connection
             connection.exec_driver_sql(f"PRAGMA {_INDEXING}")
-            for index in (index for table in METADATA.sorted_tables for index in table.indexes):
+            for index in (index for table in tables for index in table.indexes):
                 index.create(connection)  # of all rows at once: ids are random, so each would go to another place
     except (OSError, SQLAlchemyError) as error:
         reason = getattr(error, "strerror", None) or getattr(error, "orig", None) or error

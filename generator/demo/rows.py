@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 from generator.api.contract import PRICE_MAX, PRICE_MIN
 from generator.demo import texts
 from generator.demo.lifecycles import CANARY, MadeUpMarket, draw_market, stamp, user, uuid
+from generator.demo.questions import Asker, MadeUpMember
 
 #: Values in the order of the table's columns.
 TableRow = tuple[Any, ...]
@@ -70,9 +71,10 @@ def _market_row(rng: random.Random, market: MadeUpMarket, wording: _Wording, amo
     )
 
 
-def _category_rows(rng: random.Random, market: MadeUpMarket, primary: str) -> list[TableRow]:
-    related = texts.RELATED[primary]
-    names = [primary, *rng.sample(related, rng.randint(0, len(related)))]
+def _category_rows(rng: random.Random, market: MadeUpMarket, drawn: str, primary: str) -> list[TableRow]:
+    """The categories that go with the one that was drawn, after the primary one."""
+    related = texts.RELATED[drawn]
+    names = dict.fromkeys([primary, *rng.sample(related, rng.randint(0, len(related)))])
     return [(market.id, market.text(name), position) for position, name in enumerate(names)]
 
 
@@ -198,6 +200,17 @@ def _awkward(number: int) -> tuple[str, str] | None:
     return texts.AWKWARD[tens % len(texts.AWKWARD)] if rest == texts.AWKWARD_OF_TEN[1] else None
 
 
+def _can_answer(market: MadeUpMarket) -> bool:
+    """Whether a question may have the market: many a one, but none that has a text which it must keep."""
+    return market.number % 3 in texts.ASKED_OF_THREE and _fx_terms(market) is None and _awkward(market.number) is None
+
+
+def _question_rows(answer: MadeUpMember | None) -> dict[str, list[TableRow]]:
+    if answer is None:
+        return {}
+    return {"questions": [answer.question] if answer.question else [], "question_members": [answer.member]}
+
+
 def _description(rng: random.Random, market: MadeUpMarket) -> str | None:
     if market.is_("no description"):
         return None
@@ -212,11 +225,12 @@ def _slug(question: str) -> str | None:
 
 
 class Author:
-    """Writes markets in order of their numbers, each with a distinct question."""
+    """Writes markets in order of their numbers, each with a distinct question; some answer one together, if `asker`."""
 
-    def __init__(self, rng: random.Random, as_of: datetime) -> None:
+    def __init__(self, rng: random.Random, as_of: datetime, asker: Asker | None = None) -> None:
         self._rng = rng
         self._as_of = as_of
+        self._asker = asker
         self._questions: set[str] = set()
         self._slugs: dict[str | None, None] = {None: None}
 
@@ -226,16 +240,19 @@ class Author:
         market = draw_market(rng, number, self._as_of)
         walk = _walk(rng, market)
         fills = _fill_rows(rng, market, walk)
-        category, question = self._new_question(market)
+        drawn, question = self._new_question(market)
+        answer = self._asker.place(market) if self._asker and _can_answer(market) else None
+        category, question = answer.wording if answer and answer.wording else (drawn, question)
         slug, description = self._new_slug(market, question), _description(rng, market)
         wording = _Wording(*map(market.text, (slug, question, description)))
         return {
             "markets": [_market_row(rng, market, wording, [fill[_AMOUNT] for fill in fills])],
-            "market_categories": _category_rows(rng, market, category),
+            "market_categories": _category_rows(rng, market, drawn, category),
             "fx_members": _fx_rows(market),
             "orders": list(_order_rows(rng, market)),
             "fills": fills,
             "probabilities": list(zip(repeat(market.id), map(stamp, walk.moments), walk.probs, strict=False)),
+            **_question_rows(answer),
         }
 
     def _new_question(self, market: MadeUpMarket) -> tuple[str, str]:

@@ -3,7 +3,7 @@
 Fields in braces are drawn from `ENTITIES`; `{day}`, `{month}` and `{year}` come from the market's closing time.
 """
 
-from typing import Final
+from typing import Final, Literal, NamedTuple
 
 from generator.api.contract import MarketStatus, Resolution
 
@@ -265,3 +265,56 @@ PAUSE_REASONS: Final = (
 )
 CREATION_SOURCES: Final = ("user", "user", "user", "staff", "api")
 SPONSORS: Final = (None, None, None, None, "Open Forecasting Fund", "Müller & Söhne GmbH")
+
+
+class MadeUpQuestion(NamedTuple):
+    """A question of several markets, whose title has the `season`.
+
+    `wanted` are the statuses, or resolutions, of the markets that it takes; `labels` are the answers of the first, the
+    second and so on.
+    """
+
+    title: str
+    kind: Literal["exclusive", "independent"]
+    category: str
+    wanted: tuple[str, ...]
+    labels: tuple[str, ...]
+    slug: str | None = None
+    description: str | None = None
+    is_ordered: bool = True
+    is_hidden: bool = False
+
+
+#: Which of every three markets may be in a question: texts of all kinds remain.
+ASKED_OF_THREE: Final = (0, 1)
+#: Those of a season: one with more members than a row shows, some settled or in part, one with a single member.
+ASKED: Final = (
+    MadeUpQuestion(
+        "Who takes over the ministry in season {season}?", "exclusive", "politics", ("open",) * 2,
+        ("the deputy", "an outsider"), slug="ministry", description="Nobody has approved this yet.", is_hidden=True,
+    ),
+    MadeUpQuestion(
+        "Which club wins season {season} of the Harbour Cup?", "exclusive", "football", ("open",) * 14,
+        (*ENTITIES["club"], *ENTITIES["rival"]), slug="harbour-cup",
+        description="The winner of the final. If there is none, all of its markets are cancelled.",
+    ),
+    MadeUpQuestion(
+        "Which city hosts edition {season} of the world games?", "exclusive", "sports", ("YES", "NO", "NO", "NO"),
+        ENTITIES["city"], slug="world-games",
+    ),
+    MadeUpQuestion(
+        "Which film wins best picture at award night {season}?", "exclusive", "culture",
+        ("NO", "NO", "closed", "open", "open", "open"), ENTITIES["film"], slug="best-picture", is_ordered=False,
+    ),
+    MadeUpQuestion(
+        "Which rockets reach orbit in launch window {season}?", "independent", "space",
+        ("YES", "CANCEL", "cancelled", "open", "open", "open"), ENTITIES["rocket"], slug="launch-window",
+    ),
+    MadeUpQuestion(
+        "How high does Ethereum trade in round {season}?", "independent", "crypto", ("open",) * 4,
+        tuple(f"above {thousands},000 USD" for thousands in ENTITIES["thousands"]),
+    ),
+    MadeUpQuestion(
+        "Who coaches the national team in year {season}?", "exclusive", "sports", ("closed",), ("the assistant",),
+    ),
+)  # fmt: skip

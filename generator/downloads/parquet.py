@@ -5,7 +5,6 @@ Rust, do the rest, so no row becomes a Python object, and no more than a row gro
 bytes: a file has neither a time nor the version of this program in it.
 """
 
-import hashlib
 import io
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -14,14 +13,16 @@ from functools import cache, partial
 from importlib.util import find_spec
 from itertools import groupby
 from types import ModuleType
-from typing import Any, BinaryIO, Final, NamedTuple, TypeAlias
+from typing import Any, BinaryIO, Final, TypeAlias
 
 from pydantic import BaseModel
 
 from generator.api import contract
 from generator.api.contract import Variant
 from generator.api.downloads import CANDLES, CLOSES
+from generator.api.questions import DefinitionRow
 from generator.downloads import market_lines, periods
+from generator.downloads.pipes import FilePipe, TextPipe, WrittenTable
 from generator.errors import ConfigError
 
 _Write: TypeAlias = Callable[[bytes], object]
@@ -38,92 +39,6 @@ _BATCH: Final = 10_000
 #: would give every file a new name with every release.
 _CREATED_BY: Final = "public-markets version 1"
 _GREATEST: Final = b"%d" % (2**63 - 1)
-
-
-class WrittenTable(NamedTuple):
-    """A finished file: SHA-256 digest, bytes, rows."""
-
-    sha256: str
-    size: int
-    rows: int
-
-
-class FilePipe:
-    """The file that is written, as Rust asks for it.
-
-    It would turn an exception into a text, or panic, so the first one is kept here, and what is read just ends.
-    """
-
-    def __init__(self, write: Callable[[bytes], object]) -> None:
-        self._write = write
-        self._digest = hashlib.sha256()
-        self._size = 0
-        self.rows = 0
-        self.failure: BaseException | None = None
-
-    def watched(self, batches: Iterable[Any]) -> Iterator[Any]:
-        """Batches of rows that are read."""
-        try:
-            for batch in batches:
-                self.rows += batch.num_rows
-                yield batch
-        except BaseException as failure:  # noqa: BLE001 - raised again by the caller of Rust
-            self.failure = failure
-
-    def write(self, piece: bytes) -> int:
-        """Write a piece of the file."""
-        try:
-            if not self.failure:
-                self._write(piece)
-        except BaseException as failure:  # noqa: BLE001 - as above
-            self.failure = failure
-        self._digest.update(piece)
-        self._size += len(piece)
-        return len(piece)
-
-    def flush(self) -> None:
-        """There is nothing to flush."""
-
-    def seek(self, *_: int) -> int:
-        """Only its presence is asked for."""
-        raise io.UnsupportedOperation
-
-    def written(self) -> WrittenTable:
-        """The finished file."""
-        return WrittenTable(self._digest.hexdigest(), self._size, self.rows)
-
-
-class TextPipe(FilePipe):
-    """The text that is read, too."""
-
-    def __init__(self, texts: Iterable[bytes], write: Callable[[bytes], object]) -> None:
-        super().__init__(write)
-        self._texts = iter(texts)
-        self._text, self._at = b"", 0
-
-    def read(self, size: int) -> bytes:
-        """The next bytes of the text, at most `size`."""
-        start, self._at = self._at, self._at + size
-        given = self._text[start : self._at]
-        if len(given) < size:
-            given += self._gathered(size - len(given))
-        self.rows += given.count(b"\n")
-        return given
-
-    def _gathered(self, size: int) -> bytes:
-        """So many bytes of the pieces to come; the rest of the last one, which may be long, is not copied."""
-        pieces, length = list[bytes](), 0
-        try:
-            while length < size and not self.failure and (text := next(self._texts, None)) is not None:
-                pieces.append(text)
-                length += len(text)
-        except BaseException as failure:  # noqa: BLE001 - as above
-            self.failure = failure
-        if not pieces:
-            return b""
-        self._text = pieces.pop()
-        self._at = size - (length - len(self._text))
-        return b"".join([*pieces, self._text[: self._at]])
 
 
 def require() -> None:
@@ -151,11 +66,27 @@ def markets(
     return piped(pipe, lambda: files.read_json(pipe, schema, batch_size=_BATCH), MARKETS_PER_GROUP, "zstd(6)")
 
 
+def definitions(write: _Write, lines: Iterable[bytes], variant: Variant, *, linked: bool) -> WrittenTable:
+    """Write a file with a row for each of these JSON lines: see `downloads.definitions`. `linked`: last an address.
+
+    `write` and errors are those of `markets`.
+    """
+    schema = columns_of(DEFINITIONS, variant, linked=linked)
+    pipe = TextPipe((line + b"\n" for line in lines), write)
+    _, files = _libraries()
+    return piped(pipe, lambda: files.read_json(pipe, schema, batch_size=_BATCH), MARKETS_PER_GROUP, "zstd(6)")
+
+
+#: The table of definitions of questions, which has no periods.
+DEFINITIONS: Final = "questions"
 #: What a row of each table is, and without a table that of a market.
 MODELS: Final[Mapping[str | None, type[BaseModel]]] = {
-    None: contract.PublicMarketDetailMarket, "history": contract.ProbabilityPoint, "fills": contract.PublicRecentFill,
+    None: contract.PublicMarketDetailMarket, DEFINITIONS: DefinitionRow,
+    "history": contract.ProbabilityPoint, "fills": contract.PublicRecentFill,
     **dict.fromkeys(CANDLES, periods.Candle), CLOSES: periods.Close,
 }  # fmt: skip
+#: Those whose rows are made of lines that say all.
+OF_LINES: Final = (None, DEFINITIONS)
 
 
 def has_any(file: BinaryIO, ids: Collection[str]) -> bool:
@@ -179,7 +110,7 @@ def require_columns(file: BinaryIO, table: str | None, variant: Variant, *, fill
     """
     reading = _opened(file)
     columns = [(column.name, str(column.type), column.nullable) for column in reading.schema]
-    is_linked = table is None and any(name == URL for name, _, _ in columns)
+    is_linked = table in OF_LINES and any(name == URL for name, _, _ in columns)
     wanted = columns_of(table, variant, linked=is_linked, fills=fills)
     if columns != [(column.name, str(column.type), column.nullable) for column in wanted]:
         raise ValueError(f"columns {', '.join(name for name, _, _ in columns):.100}")
@@ -241,13 +172,13 @@ def columns_of(table: str | None, variant: Variant = "extended", *, linked: bool
     """
     core, _ = _libraries()
     model = MODELS[table]
-    leave_out: Collection[str] = contract.EXTENDED_PROPERTIES if table is None and variant == "core" else ()
+    leave_out: Collection[str] = contract.EXTENDED_PROPERTIES if table in OF_LINES and variant == "core" else ()
     if table in CANDLES and not fills:
         leave_out = periods.OF_FILLS
     url = [core.Field(URL, core.DataType.string(), nullable=True)] if linked else []
-    owner = [core.Field(OWNER, core.DataType.string(), nullable=False)] if table else []
+    owner = [] if table in OF_LINES else [core.Field(OWNER, core.DataType.string(), nullable=False)]
     properties: Mapping[str, Mapping[str, Any]] = model.model_json_schema()["properties"]
-    columns = {name: _type(spec) for name, spec in properties.items() if name not in leave_out}
+    columns = {name: _type(spec) for name, spec in properties.items() if name not in {*leave_out, URL}}
     return core.Schema(
         [
             *owner,

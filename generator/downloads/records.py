@@ -19,7 +19,7 @@ from arro3 import core
 from generator.api.downloads import CANDLES, CLOSES
 from generator.downloads import parquet
 from generator.downloads.histories import Extent
-from generator.downloads.parquet import FilePipe, WrittenTable
+from generator.downloads.pipes import FilePipe, WrittenTable
 
 #: Records of one table.
 Records: TypeAlias = npt.NDArray[np.void]

@@ -57,11 +57,15 @@ def origin_response_values(config: Config) -> dict[str, Any]:
     page_gone = contract.encode(contract.invalid("cursor.gone", variant=config.variant)).decode()
     unavailable = responses.error_bodies()[HTTPStatus.SERVICE_UNAVAILABLE]
     list_unknown = contract.encode(contract.invalid("category", variant=config.variant)).decode()
+    # Where there are several resources, the function itself finds what all of them have.
+    root, details = ("", ()) if config.questions.enabled else (_root(config), (keys.DETAILS, keys.SLUGS))
     return {
+        **router.resource_values(config),
+        "root": _root(config),
         "lists": f"{_root(config)}{keys.LISTS}/",
         "optional": [
-            *(f"{_root(config)}{folder}/" for folder in (keys.DETAILS, keys.SLUGS, *_downloads(config))),
-            *(_root(config) + key for key in families.optional(config)),
+            *(f"{root}{folder}/" for folder in (*details, *_downloads(config))),
+            *(root + key for key in families.optional(config)),
         ],
         "head": keys.HEAD,
         "page": _root(config) + keys.error(HTTPStatus.SERVICE_UNAVAILABLE),
@@ -123,7 +127,7 @@ def stack_values(config: Config, functions: Mapping[str, str]) -> dict[str, Any]
         "largest_function": _LARGEST_FUNCTION,
         "origin_response": origin_response,
         "origin_request": origin_request,
-        "lists": f"/{_in_policy(prefix)}{keys.LISTS}/*",
+        "lists": [f"/{_in_policy(prefix)}{folder}/*" for folder in _folders_of_lists(config)],
         "build": f"/{_in_policy(prefix)}{keys.BUILD}",
         "request_seconds": _REQUEST_SECONDS,
         "can_search": can_search,
@@ -136,6 +140,11 @@ def stack_values(config: Config, functions: Mapping[str, str]) -> dict[str, Any]
         "too_many_headers": too_many | {"retry-after": str(window)},
         "too_many_body": responses.error_bodies()[HTTPStatus.TOO_MANY_REQUESTS],
     }
+
+
+def _folders_of_lists(config: Config) -> list[str]:
+    """The folders of the lists of each resource."""
+    return [keys.LISTS, *([keys.QUESTION_LISTS] if config.questions.enabled else [])]
 
 
 def _downloads(config: Config) -> list[str]:

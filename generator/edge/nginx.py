@@ -99,6 +99,7 @@ def script_values(config: Config) -> dict[str, Any]:
     return {
         "site": site(config.base_url),
         "markets_path": router.public_paths(config)[0],
+        "public_path": f"{router.public_paths(config)[0].rpartition('/')[0]}/",
         "inner_control": _INNER_CONTROL,
         "tls_only": _TLS_ONLY if _is_secure(config) else "",
         "objects": OBJECTS,
@@ -142,13 +143,13 @@ def _values(config: Config) -> dict[str, Any]:
         "requests_per_minute": rate_per_minute(config.rate_limit.requests, window),
         "searches_per_minute": rate_per_minute(config.rate_limit.searches, window),
         "connections": CONNECTIONS,
-        "immutable_keys": f"~^{re.escape(keys.LISTS)}/[^/]+/[^/]+/(?!{keys.FIRST}/|{re.escape(keys.HEAD)}$)",
+        "immutable_keys": rf"~^{_folders_of_lists(config)}/[^/]+/[^/]+/(?!{keys.FIRST}/|{re.escape(keys.HEAD)}$)",
         "inside": inside(config.base_url),
         "inner_control": _INNER_CONTROL,
         "stale": _STALE,
         "search": router.search_pattern(config) if config.can_search else "",
-        # Pages of this path are cut out of several objects, so there is no file for nginx to look for.
-        "composed_path": router.public_paths(config)[0] if layouts.is_cut(config.layout) else "",
+        # Pages of these paths are cut out of several objects, so there is no file for nginx to look for.
+        "composed_paths": router.list_paths(config) if layouts.is_cut(config.layout) else (),
         "objects": OBJECTS,
         "largest": LARGEST_OBJECT,
         "immutable": keys.immutable_control(config),
@@ -160,6 +161,13 @@ def _values(config: Config) -> dict[str, Any]:
         "failures": _FAILURES,
         **_values_of_files(config),
     }
+
+
+def _folders_of_lists(config: Config) -> str:
+    """A regular expression for the folders of the lists of each resource."""
+    if not config.questions.enabled:
+        return re.escape(keys.LISTS)
+    return f"(?:{'|'.join(map(re.escape, (keys.LISTS, keys.QUESTION_LISTS)))})"
 
 
 def _values_of_files(config: Config) -> dict[str, Any]:

@@ -4,14 +4,15 @@ It decides nothing about requests; `templates/edge/router.js.j2` does.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from http import HTTPStatus
 from itertools import product
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
 from generator.api import contract, cursors, downloads, file_names, forms, keys, slugs
-from generator.api.downloads import MARKETS_FOLDER, NDJSON, PARQUET, tables
+from generator.api.downloads import MARKETS_FOLDER, NDJSON, PARQUET, QUESTIONS_FOLDER, tables
 from generator.api.file_names import SHAPES_OF_TABLE
 from generator.config.settings import Config
 from generator.edge import responses, templates
@@ -41,10 +42,11 @@ class Shapes(NamedTuple):
 def shapes(config: Config) -> Shapes:
     """The paths of all files that these settings switch on."""
     root, whole = f"{keys.DUMPS}/", list[str]()
+    folders = (MARKETS_FOLDER, *([QUESTIONS_FOLDER] if config.questions.enabled else []))
     if config.dumps.ndjson:
-        whole.append(f"{root}{MARKETS_FOLDER}*.{NDJSON}")
+        whole += (f"{root}{folder}*.{NDJSON}" for folder in folders)
     if config.has_parquet:
-        whole.append(f"{root}{MARKETS_FOLDER}*.{PARQUET}")
+        whole += (f"{root}{folder}*.{PARQUET}" for folder in folders)
     if config.has_changes:
         whole.append(f"{keys.CHANGES}/*.{NDJSON}")
     return Shapes(whole, root, tables(fills=config.has_fills) if config.has_parquet else (), SHAPES_OF_TABLE)
@@ -53,6 +55,37 @@ def shapes(config: Config) -> Shapes:
 def pattern(config: Config) -> str:
     """A regular expression for the files of downloads, without anchors and groups; nginx's and Python's."""
     return "|".join(file_names.expression(shape) for shape in shapes(config).all())
+
+
+#: What all resources have in common: their paths below the API's root.
+_PUBLIC: Final = keys.MARKETS.removeprefix(ROOT).rpartition("/")[0] + "/"
+#: The resources, by their names in paths and keys.
+_MARKETS, _QUESTIONS = (of.rpartition("/")[2] for of in (keys.MARKETS, keys.QUESTIONS))
+
+
+def list_paths(config: Config) -> list[str]:
+    """The path of each resource's list below `base_url`."""
+    base, shown = (
+        urlsplit(config.base_url).path,
+        (keys.MARKETS, *([keys.QUESTIONS] if config.has_question_lists else [])),
+    )
+    return [f"{base}/{one}" for one in shown]
+
+
+def resource_values(config: Config) -> dict[str, Any]:
+    """All resources if there are others besides markets, and the folders that each of them has."""
+    return {
+        "markets": _MARKETS,
+        "others": (_QUESTIONS,) if config.questions.enabled else (),
+        "has_lists": config.has_question_lists,
+        "version": ROOT,
+        "public": _PUBLIC,
+        "lists_folder": keys.LISTS.rpartition("/")[2],
+        "detail_folder": keys.DETAILS.rpartition("/")[2],
+        "slug_folder": keys.SLUGS.rpartition("/")[2],
+        # Of the names of path parameters, such as `marketRef`.
+        "reference": contract.market_parameter(config.variant).removeprefix("market"),
+    }
 
 
 def _name(key: str) -> str:
@@ -65,6 +98,8 @@ _UNRESERVED: Final = ".!~*'()"
 _SEARCH_FOLDER: Final = "q"
 #: Where markets with all words are many, so many 91sts of the list are looked at for a page of them, before the whole.
 _MOST_BLOCKS: Final = 8
+#: The default sort of most statuses.
+_USUAL_SORT: Final = Counter(contract.DEFAULT_SORT.values()).most_common(1)[0][0]
 #: The errors that every router can answer, and that do not depend on the request.
 _FIXED: Final = (HTTPStatus.NOT_FOUND, HTTPStatus.METHOD_NOT_ALLOWED)
 #: The faults of requests that only those notice who read objects.
@@ -109,17 +144,24 @@ def rewriter_values(config: Config) -> dict[str, Any]:
             found = search_values()
             values |= {name: found[name] for name in ("longest_q", "search_folder", "letters", "sentences")}
             values |= {"names_searches": True}
-    said = {fault: sentence for fault, sentence in values["sentences"].items() if fault not in _FOUND_BY_READING}
-    return values | {"sentences": said}
+    said = _said(values["sentences"], config)
+    return values | {"sentences": {fault: said[fault] for fault in said if fault not in _FOUND_BY_READING}}
+
+
+def _said(sentences: Mapping[str, str], config: Config) -> Mapping[str, str]:
+    """What an edge says of faults, by their keys; with questions, the path's parameter has several names."""
+    if not config.questions.enabled:
+        return sentences
+    found = {**sentences, **contract.question_errors(can_search="q.words" in sentences)}
+    del found[contract.market_parameter(config.variant)]
+    return found
 
 
 def reader_values(config: Config) -> dict[str, Any]:
     """Values for an edge that can read objects: it serves both layouts, and tries the configured one first."""
-    return (
-        _values(config, *_OF_READERS)
-        | cutter_values(config)
-        | {"can_read": True, "is_cut": layouts.is_cut(config.layout), "instant_length": forms.LENGTH}
-    )
+    values = _values(config, *_OF_READERS) | cutter_values(config)
+    values["sentences"] = _said(values["sentences"], config)
+    return values | {"can_read": True, "is_cut": layouts.is_cut(config.layout), "instant_length": forms.LENGTH}
 
 
 def counter_values(config: Config) -> dict[str, Any]:
@@ -130,6 +172,7 @@ def counter_values(config: Config) -> dict[str, Any]:
 def window_values(config: Config) -> dict[str, Any]:
     """Values for a script that cuts pages out of chunks."""
     return {
+        **resource_values(config),
         "can_search": False,
         "lists": keys.LISTS,
         "head": keys.HEAD,
@@ -202,13 +245,25 @@ def _documents(config: Config) -> Iterator[tuple[str, str]]:
 def _path_values(config: Config) -> dict[str, Any]:
     """The paths of the API below its root."""
     return {
-        "version": ROOT,
+        **resource_values(config),
         "api_path": f"{urlsplit(config.base_url).path}/{ROOT}",
         "markets_name": keys.MARKETS.removeprefix(ROOT),
         "documents": dict(_documents(config)),
         "optional": families.optional(config),
         "shapes": shapes(config),
         "file_digest_length": downloads.NAME_LENGTH,
+    }
+
+
+def _order_values() -> dict[str, Any]:
+    """What a list may show, and in which order."""
+    return {
+        "statuses": contract.STATUS_FILTERS,
+        "default_status": contract.DEFAULT_STATUS,
+        "sorts": contract.SORTS,
+        "default_sorts": contract.DEFAULT_SORT,
+        "usual_default_sort": _USUAL_SORT,
+        "other_default_sorts": {one: sort for one, sort in contract.DEFAULT_SORT.items() if sort != _USUAL_SORT},
     }
 
 
@@ -237,10 +292,8 @@ def _values(config: Config, *statuses: HTTPStatus) -> dict[str, Any]:
         "longest_target": contract.TARGET_LENGTH,
         "request": contract.REQUEST,
         "parameters": [name for name in sentences if name not in others and "." not in name],
-        "statuses": contract.STATUS_FILTERS,
-        "default_status": contract.DEFAULT_STATUS,
-        "sorts": contract.SORTS,
-        "default_sorts": contract.DEFAULT_SORT,
+        **_order_values(),
+        "reference_sentence": sentences[contract.market_parameter(config.variant)],
         "limit_min": contract.LIMIT_MIN,
         "limit_max": contract.LIMIT_MAX,
         "limit_default": contract.LIMIT_DEFAULT,

@@ -115,9 +115,12 @@ class Quarantine:
         """The rows of one relation that are kept by name."""
         return [row for row in self if row.relation == relation]
 
-    def unnamed(self) -> int:
-        """The number of quarantined rows that are not kept by name."""
-        return self.total() - self._kept().total()
+    def unnamed(self, *relations: str) -> int:
+        """The number of quarantined rows that are not kept by name, of these relations or of all."""
+        if not relations:
+            return self.total() - self._kept().total()
+        named = sum(row.rows for row in self if row.relation in relations)
+        return sum(map(self.total, relations)) - named
 
     def lines(self, relation: str | None = None) -> Iterator[str]:
         """A line for every fault of one relation or of all, with an example and the remedy; the most frequent first."""

@@ -195,6 +195,13 @@ LENGTHS: Final[Mapping[str, Mapping[str, int]]] = MappingProxyType(
         },
         "market_categories": {"category": contract.CATEGORY_LENGTH},
         "fx_members": dict.fromkeys(("title", "instrument", "source"), contract.TEXT_LENGTH),
+        "questions": {
+            "slug": slugs.REFERENCE_LENGTH,
+            "key": links.LONGEST_KEY,
+            "title": contract.TITLE_LENGTH,
+            "description": contract.DESCRIPTION_LENGTH,
+        },
+        "question_members": {"label": contract.LABEL_LENGTH},
     }
 )
 #: The columns that say how and when a market was settled.
@@ -207,7 +214,7 @@ class MarketRow(contract.PublicMarketDetailMarket):
     """Validates a row of `markets`."""
 
     id: _Uuid
-    question: Annotated[contract.Question, BeforeValidator(text)]
+    question: Annotated[contract.QuestionText, BeforeValidator(text)]
     prob: _Probability
     volume: _Amount
     close_time: _Time

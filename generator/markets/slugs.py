@@ -12,7 +12,6 @@ from generator.findings import Finding
 from generator.markets.quarantine import printable
 
 _NO_KEY: Final = f"not 1 to {LONGEST_KEY} characters, or blank, or with a control character"
-_SHARED: Final = "another market has the same"
 
 
 @dataclass(frozen=True)
@@ -23,10 +22,11 @@ class SiteKeys:
     refused: Mapping[str, Finding]
 
     @classmethod
-    def of(cls, rows: Iterable[tuple[Any, Any]]) -> "SiteKeys":
+    def of(cls, rows: Iterable[tuple[Any, Any]], noun: str = "market") -> "SiteKeys":
         """Check the keys of all public markets, given as pairs of id and key: a text, a whole number, or NULL.
 
-        Two markets with one key have none: a link would lead to the other one, and so would a takedown.
+        Two markets with one key have none: a link would lead to the other one, and so would a takedown. `noun` is what
+        has the keys, if it is not markets.
         """
         given = {str(market_id).lower(): _text(key) for market_id, key in rows if key is not None and key != ""}
         owners = Counter(given.values())
@@ -35,7 +35,7 @@ class SiteKeys:
             if key is None or not is_site_key(key):
                 refused[market_id] = Finding(column="key", text=_NO_KEY, value=printable(key or ""))
             elif owners[key] > 1:
-                refused[market_id] = Finding(column="key", text=_SHARED, value=printable(key))
+                refused[market_id] = Finding(column="key", text=f"another {noun} has the same", value=printable(key))
             else:
                 usable[market_id] = key
         return cls(usable, refused)
@@ -64,15 +64,18 @@ class References:
     refused: Mapping[str, Finding]
 
 
-def references(found: Iterable[Sequence[Any]]) -> References:
-    """Check the slugs of all public markets, given as pairs of id and slug. Slugs are compared without case."""
+def references(found: Iterable[Sequence[Any]], noun: str = "market") -> References:
+    """Check the slugs of all public markets, given as pairs of id and slug. Slugs are compared without case.
+
+    `noun` is what has the slugs, if it is not markets.
+    """
     slugs = {market_id: slug for market_id, slug in found if slug is not None and slug != ""}
     refused = {market_id: reason for market_id, slug in slugs.items() if (reason := _unusable(slug))}
     usable = {market_id: slug for market_id, slug in slugs.items() if market_id not in refused}
     owners = Counter(slug.lower() for slug in usable.values())
     for market_id in [market_id for market_id, slug in usable.items() if owners[slug.lower()] > 1]:
         del usable[market_id]
-        refused[market_id] = "another market has the same, or the same in another case"
+        refused[market_id] = f"another {noun} has the same, or the same in another case"
     faults = {
         str(market_id).lower(): Finding(column="slug", text=rule, value=printable(slugs[market_id]))
         for market_id, rule in refused.items()

@@ -137,7 +137,7 @@ class Applier:
         if manifest.digest(step.key, body) != digests[step.key]:
             raise self._altered(step.key)
         condition = self._expected(step)
-        is_gone = condition is If.ABSENT and keys.is_detail(step.key) and self._known(step.key) is not None
+        is_gone = condition is If.ABSENT and keys.is_of_one(step.key) and self._known(step.key) is not None
         if is_gone and self._is_blocked(body):
             return step.key, None, len(body)
         return step.key, self._put_over(step.key, body, condition), len(body)
@@ -151,18 +151,20 @@ class Applier:
                 # Somebody edited it, or a publisher that should have stopped. The lease holds, so this run overwrites.
                 self.lease.confirm_held()
                 condition = self._found(key)
-                if condition is If.ABSENT and keys.is_detail(key) and self._is_blocked(body):
+                if condition is If.ABSENT and keys.is_of_one(key) and self._is_blocked(body):
                     return None
                 self.tally.found_altered = True
         raise StoreError(f"{self.store.name}: {key} keeps changing; find out who else writes it, then run again")
 
     def _is_blocked(self, body: bytes) -> bool:
-        """Whether the market of a detail is blocked now: takedowns delete details whoever is at work."""
-        market = references.market_in(body)
-        return market is not None and market.id in blocklist.read(self.store).ids()
+        """Whether what a detail shows is blocked now: takedowns delete details whoever is at work."""
+        shown = references.shown_in(body)
+        return bool(shown) and not shown.isdisjoint(blocklist.read(self.store).ids())
 
     def _expected(self, step: Step) -> Condition:
-        return self._found(step.key) if step.reason is Reason.UNFINISHED else self._known(step.key) or If.ABSENT
+        if step.reason is Reason.UNFINISHED:
+            return self._found(step.key)
+        return If.ABSENT if step.reason is Reason.REMADE else self._known(step.key) or If.ABSENT
 
     def _known(self, key: str) -> str | None:
         """The ETag by the record."""

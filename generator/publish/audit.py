@@ -36,6 +36,7 @@ from generator.wording import counted
 #: What is published.
 EVERYTHING: Final = (f"{API_VERSION}/",)
 _DETAILS: Final = (f"{keys.DETAILS}/", f"{keys.SLUGS}/")
+_QUESTIONS: Final = (f"{keys.QUESTION_DETAILS}/", f"{keys.QUESTION_SLUGS}/")
 #: The most requests in which a run in doubt lists everything.
 MOST_LISTS: Final = 1_000
 #: Of a larger site, a run lists one part in so many, by the minute.
@@ -77,7 +78,8 @@ def parts(published: Published, now: str) -> tuple[str, ...]:
     written = {entry.list for entry in built.retired if entry.partial}
     families = {name for name, _ in built.generations()}
     chosen = written | {name for name in families if crc32(name.encode()) % _TURNS == turn}
-    return tuple(sorted({*_DETAILS, *(f"{keys.list_prefix(name)}/" for name in chosen)}))
+    details = (*_DETAILS, *_QUESTIONS) if built.questions() else _DETAILS
+    return tuple(sorted({*details, *(f"{keys.list_prefix(name)}/" for name in chosen)}))
 
 
 @dataclass(frozen=True)
@@ -259,7 +261,7 @@ def _in_an_hour(now: str) -> str:
 
 
 def stray_details(store: Store, published: Published, ids: Collection[str]) -> Doubts:
-    """Find details of these markets that the store holds, although the record knows of none."""
+    """Find details of these markets and questions that the store holds, although the record knows of none."""
     unknown = published.built.all_details(ids) - published.built.objects.keys()
     found = frozenset(key for key, etag in etags_of(store, unknown).items() if etag is not None)
     return Doubts(found, show_withdrawn=bool(found))

@@ -1,8 +1,9 @@
-"""The operator's decisions to block or unblock markets, and what to say about each. Pure."""
+"""The operator's decisions to block or unblock markets and questions, and what to say about each. Pure."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final, NamedTuple
+from itertools import chain
+from typing import Any, Final, NamedTuple
 
 from pydantic import BaseModel, Field, ValidationError
 
@@ -12,6 +13,8 @@ from generator.config.settings import Config
 from generator.errors import PublicMarketsError
 from generator.models import replaced
 from generator.publish import references
+from generator.publish.references import MARKET, QUESTION, NameKind
+from generator.tree import blocked_names
 from generator.tree.blocklist import BlockedList
 from generator.tree.manifest import Manifest
 from generator.wording import counted, escaped
@@ -27,29 +30,39 @@ class Named(NamedTuple):
     source: str
     built: Manifest
 
-    def about(self, ids: Collection[str]) -> "Named":
-        """What it says of these markets alone: a whole state is large, and a takedown that follows makes others."""
-        markets, slugs, site_keys = (
-            {market_id: of_all[market_id] for market_id in ids if market_id in of_all}
-            for of_all in (self.built.markets, self.built.slugs, self.built.site_keys)
-        )
-        update = {"markets": markets, "slugs": slugs, "site_keys": site_keys}
+    def about(self, references: Collection[str]) -> "Named":
+        """What it says of these markets and questions alone: a whole state is large, and a takedown makes others."""
+        names = ("markets", "slugs", "site_keys", "members")
+        update = {name: _chosen(getattr(self.built, name), references) for name in names}
         return self._replace(built=replaced(self.built.emptied(), **update))
 
 
+def _chosen(of_all: Mapping[str, Any], references: Collection[str]) -> dict[str, Any]:
+    return {reference: of_all[reference] for reference in references if reference in of_all}
+
+
 class Shown(NamedTuple):
-    """A market that a detail shows: where the detail is, and the market's slug in it."""
+    """A market or question that a detail shows: where the detail is, its slug there, and a question's markets (ids)."""
 
     place: str
     slug: str | None
+    members: frozenset[str] = frozenset()
+
+
+class Name(NamedTuple):
+    """A text by which the operator names a market, or a question."""
+
+    text: str
+    kind: NameKind = MARKET
 
 
 @dataclass(frozen=True)
 class Known:
-    """What names markets: the record first, then the folder's manifest, and the blocked list.
+    """What names markets and questions: the record first, then the folder's manifest, and the blocked list.
 
     A takedown changes no name's meaning: those of markets that are `taken_down` count like those of published ones.
-    `unrecorded` are markets (ids) that a detail shows, whether a manifest names them or not.
+    `unrecorded` are markets and questions that a detail shows, whether a manifest names them or not. All are named by
+    their references.
     """
 
     manifests: tuple[Named, ...]
@@ -57,11 +70,18 @@ class Known:
     unrecorded: Mapping[str, Shown] = field(default_factory=dict)
 
     def about(self, ids: Collection[str]) -> "Known":
-        """What is known of these markets alone."""
+        """What is known of these alone."""
         return replace(self, manifests=tuple(named.about(ids) for named in self.manifests))
 
+    def members(self, reference: str) -> frozenset[str]:
+        """The markets (ids) of a published question, as far as anything tells; none of a market."""
+        shown = self.unrecorded.get(reference)
+        return frozenset(shown.members if shown else ()).union(
+            *(named.built.members.get(reference, ()) for named in self.manifests)
+        )
+
     def names(self, market_id: str) -> bool:
-        """Whether the market is published as far as anything tells."""
+        """Whether the market or question is published as far as anything tells."""
         return market_id in self.unrecorded or any(market_id in named.built.markets for named in self.manifests)
 
     def places(self, ids: Collection[str]) -> list[str]:
@@ -75,55 +95,88 @@ class Known:
 
     def digests(self, market_id: str) -> frozenset[str]:
         """What the blocked list is to say of the market's slugs and keys."""
-        found = {*references.digests(market_id, (named.built for named in self.manifests))}
+        found = {*blocked_names.digests(market_id, (named.built for named in self.manifests))}
         if market_id in self.unrecorded and (slug := self.unrecorded[market_id].slug):
-            found.add(references.digest(MarketReference("slug", slug)))
+            found.add(blocked_names.digest(MarketReference("slug", slug)))
         return frozenset(found)
 
-    def meant(self, text: str, config: Config) -> frozenset[str]:
-        """The markets that the text may mean, by any of them."""
-        built = [named.built for named in self.manifests]
-        slugs = {*map(str.lower, references.slugs_in(text, config))}
-        return frozenset(references.ids_taken_down(text, config, built, self.taken_down)).union(
-            *(references.ids_meant(text, config, manifest) for manifest in built),
-            references.beginning(text, self.unrecorded),
-            (market_id for market_id, shown in self.unrecorded.items() if (shown.slug or "").lower() in slugs),
+    def meant(self, name: Name, config: Config) -> frozenset[str]:
+        """What the name may mean, by any of them."""
+        built, (text, kind) = [named.built for named in self.manifests], name
+        slugs = {*map(str.lower, references.slugs_in(text, config, kind))}
+        of_slugs = {one for one, shown in self.unrecorded.items() if (shown.slug or "").lower() in slugs}
+        return frozenset(references.taken_down(text, config, built, self.taken_down, kind)).union(
+            *(references.meant(text, config, manifest, kind) for manifest in built),
+            references.beginning(text, self.unrecorded, kind),
+            filter(kind.is_of, of_slugs),
         )
 
-    def id_of(self, text: str, config: Config) -> str:
-        """The market that the text means; raise PublicMarketsError if that is none or several."""
-        meant, name = sorted(self.meant(text, config)), escaped(text)
+    def reference_of(self, name: Name, config: Config) -> str:
+        """What the name means; raise PublicMarketsError if that is nothing, or several, or something else, too."""
+        (text, kind), meant = name, sorted(self.meant(name, config))
+        if kind is MARKET and (others := self.meant(Name(text, QUESTION), config)):
+            raise PublicMarketsError(self._unclear(text, meant, sorted(others)))
         if len(meant) == 1:
             return meant[0]
         if meant:
             described = _shown([*map(self._described, meant)])
             raise PublicMarketsError(
-                f"{name}: may mean {counted(len(meant), 'market')}: {described}; name the one by its id"
+                f"{escaped(text)}: may mean {counted(len(meant), kind.noun)}: {described}; name the one by its id"
             )
-        if not self.manifests:
-            raise PublicMarketsError(
-                f"{name}: nothing is published here yet, so it names no market; give an id instead"
-            )
-        if references.is_address(text):
-            forms = [f"{config.base_url}/{keys.MARKETS}/ID", *([config.market_url] if config.market_url else [])]
-            raise PublicMarketsError(
-                f"{name}: is not the address of a published market, which is {' or '.join(forms)}; give its id instead"
-            )
-        raise PublicMarketsError(
-            f"{name}: no published market has this slug or key, or an id that begins so (write at least "
-            f"{references.SHORTEST_BEGINNING} characters); `public-markets find` looks for words of its question"
+        raise PublicMarketsError(f"{escaped(text)}: {self._unknown(text, kind, config)}")
+
+    def _unclear(self, text: str, markets: list[str], questions: list[str]) -> str:
+        """Why a name of a question is none of a market."""
+        described, remedy = _shown([*map(self._described, questions)]), "`public-markets takedown --question ID`"
+        nouns = counted(len(questions), "question")
+        if not markets:
+            return f"{escaped(text)}: names no market, but {nouns}: {described}; {remedy} takes a question down"
+        return (
+            f"{escaped(text)}: may mean {counted(len(markets), 'market')}, {_shown([*map(self._described, markets)])}, "
+            f"or {nouns}, {described}; name the one by its id, a question with {remedy}"
         )
 
-    def blocked_id_of(self, text: str, config: Config) -> str:
-        """The blocked market that the text means; raise PublicMarketsError if that is none, or not the only one."""
-        if self.meant(text, config).isdisjoint(self.taken_down.ids()):
-            raise PublicMarketsError(
-                f"{escaped(text)}: is not the name of a blocked market; `public-markets takedown` lists the ids"
-            )
-        return self.id_of(text, config)
+    def _unknown(self, text: str, kind: NameKind, config: Config) -> str:
+        """Why the text means nothing."""
+        if not self.manifests:
+            return f"nothing is published here yet, so it names no {kind.noun}; give an id instead"
+        if references.is_address(text):
+            url = kind.url(config)
+            forms = [f"{config.base_url}/{kind.folder}/ID", *([url] if url else [])]
+            return f"is not the address of a published {kind.noun}, which is {' or '.join(forms)}; give its id instead"
+        words = "question" if kind is MARKET else "title"
+        return (
+            f"no published {kind.noun} has this slug or key, or an id that begins so (write at least "
+            f"{references.SHORTEST_BEGINNING} characters); `public-markets find` looks for words of its {words}"
+        )
 
-    def _described(self, market_id: str) -> str:
-        return f"{market_id} (taken down)" if market_id in self.taken_down.ids() else market_id
+    def blocked_reference_of(self, name: Name, config: Config) -> str:
+        """The blocked one that the name means; raise PublicMarketsError if that is none, or not the only one."""
+        if self.meant(name, config).isdisjoint(self.taken_down.ids()):
+            raise PublicMarketsError(
+                f"{escaped(name.text)}: is not the name of a blocked {name.kind.noun}; `public-markets takedown` lists "
+                "the ids"
+            )
+        return self.reference_of(name, config)
+
+    def require_kind(self, reference: str) -> None:
+        """Raise PublicMarketsError if the id is known as that of a question, and not as that of a market; or so."""
+        identity, is_question = keys.bare_id(reference), QUESTION.is_of(reference)
+        other = identity if is_question else QUESTION.reference(identity)
+        if self._knows(other) and not self._knows(reference):
+            noun, option, what = (
+                ("market", "", "it") if is_question else ("question", "--question ", "it with its markets")
+            )
+            raise PublicMarketsError(
+                f"{identity}: is the id of a {noun}; `public-markets takedown {option}{identity}` takes {what} down"
+            )
+
+    def _knows(self, reference: str) -> bool:
+        return self.names(reference) or reference in self.taken_down.markets
+
+    def _described(self, reference: str) -> str:
+        shown = keys.bare_id(reference)
+        return f"{shown} (taken down)" if reference in self.taken_down.ids() else shown
 
 
 class _Left(BaseModel):
@@ -159,15 +212,22 @@ class Change:
 
 @dataclass(frozen=True)
 class Request:
-    """What the operator asks for: markets, by id, to block or unblock at an instant.
+    """What the operator asks for: markets (ids) and questions (references) to block or unblock at an instant.
 
-    `names` are what the blocked list is to say of the markets' names, by id.
+    `names` are what the blocked list is to say of their names; `members` are the markets of each question, which are
+    blocked through it.
     """
 
     ids: tuple[str, ...]
     is_blocked: bool
     at: str
     names: Mapping[str, Collection[str]] = field(default_factory=dict)
+    members: Mapping[str, Collection[str]] = field(default_factory=dict)
+
+    @property
+    def removed(self) -> tuple[str, ...]:
+        """What is removed: all that is named, and the markets of questions."""
+        return tuple(dict.fromkeys(chain(self.ids, *(sorted(found) for found in self.members.values()))))
 
     def applied_to(self, blocked: BlockedList) -> Change:
         """The change to a list. An undo leaves alone what is not blocked."""
@@ -183,41 +243,64 @@ class Request:
         return tuple(market_id for market_id in self.ids if (market_id in blocked.ids()) != self.is_blocked)
 
     def _decided(self, blocked: BlockedList, ids: tuple[str, ...]) -> BlockedList:
-        if not ids:
+        if ids:
+            blocked = blocked.decided(ids, is_blocked=self.is_blocked, now=self.at, names=self.names)
+        if not self.is_blocked:
             return blocked
-        return blocked.decided(ids, is_blocked=self.is_blocked, now=self.at, names=self.names)
+        through: dict[str, list[str]] = {}
+        for reference, found in self.members.items():
+            for market_id in found:
+                through.setdefault(market_id, []).append(keys.bare_id(reference))
+        return blocked.joined(through, now=self.at, names=self.names)
 
     def doubts(self, change: Change, known: Known) -> Iterator[str]:
         """Warnings about markets that the operator may not have meant."""
-        for market_id in self._strange(change, known):
+        for reference in self._strange(change, known):
+            named = keys.bare_id(reference)
+            option, noun = ("--question ", "question") if QUESTION.is_of(reference) else ("", "market")
             if self.is_blocked:
                 yield (
-                    f"{market_id}: {_unnamed(known)}, so nothing was removed; check the id. It is blocked now; "
-                    f"`public-markets takedown --undo {market_id}` ends that"
+                    f"{named}: {_unnamed(known, noun)}, so nothing was removed; check the id. It is blocked now; "
+                    f"`public-markets takedown --undo {option}{named}` ends that"
                 )
             else:
                 yield (
-                    f"{market_id}: was not blocked, so nothing changes; check the id, and list the blocked markets "
+                    f"{named}: was not blocked, so nothing changes; check the id, and list the blocked markets "
                     "with `public-markets takedown`"
                 )
 
     def consequences(self, change: Change, *, has_target: bool) -> Iterator[str]:
-        """What the request means for markets that were blocked before."""
+        """What the request means for what was blocked before."""
         returns = "rebuild` publishes" if has_target else "build` shows"
-        for market_id in self.ids:
-            if market_id not in change.before.ids():
+        blocked, left = change.before.ids(), change.after.ids()
+        for reference in self.ids:
+            if reference not in blocked:
                 continue
+            named, noun = keys.bare_id(reference), (QUESTION if QUESTION.is_of(reference) else MARKET).noun
             if self.is_blocked:
-                since = change.before.markets[market_id].at
+                since = change.before.markets[reference].at
                 yield (
-                    f"{market_id}: has been blocked since {since}; this takedown repeats that one, as the market is "
+                    f"{named}: has been blocked since {since}; this takedown repeats that one, as the {noun} is "
                     "already taken down"
+                )
+            elif found := change.after.through(reference):
+                yield (
+                    f"{named}: stays blocked through its question {_shown(found)}; "
+                    f"`public-markets takedown --undo --question {found[0]}` ends that"
                 )
             else:
                 yield (
-                    f"{market_id}: no longer blocked; the next `public-markets {returns} it again, if it is public in "
-                    "the database then"
+                    f"{named}: no longer blocked; the next `public-markets {returns} it "
+                    "again, if it is public in the database then"
                 )
+        undone = frozenset[str]() if self.is_blocked else keys.question_ids(self.ids)
+        held = [
+            key for key in sorted(blocked.difference(self.ids)) if not undone.isdisjoint(change.before.through(key))
+        ]
+        if freed := [key for key in held if key not in left]:
+            yield f"{_shown(freed)}: no longer blocked either: only through a question that is blocked no more"
+        if kept := [key for key in held if key in left]:
+            yield f"{_shown(kept)}: still blocked: by a takedown of its own, or through another question"
 
     def _strange(self, change: Change, known: Known) -> Iterator[str]:
         blocked = change.before.ids()
@@ -226,9 +309,9 @@ class Request:
                 yield market_id
 
 
-def _unnamed(known: Known) -> str:
+def _unnamed(known: Known, noun: str) -> str:
     sources = [named.source for named in known.manifests]
     if not sources:
         return "nothing is published here yet"
     who = f"neither {' nor '.join(sources)} names" if len(sources) > 1 else f"{sources[0]} does not name"
-    return f"{who} this market: it was never published here, or is gone already"
+    return f"{who} this {noun}: it was never published here, or is gone already"

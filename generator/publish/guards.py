@@ -9,7 +9,7 @@ from typing import Any, Self
 from generator.api import keys
 from generator.config import demo
 from generator.config.settings import Config
-from generator.config.shape import SOURCE
+from generator.config.shape import QUESTIONS, SOURCE
 from generator.cost import estimate, prices
 from generator.cost.estimate import Cost
 from generator.cost.prices import Place, PriceList
@@ -58,6 +58,7 @@ def require_fit(folder: Output, shape: Mapping[str, Any]) -> Manifest:
         raise GuardError(f"{folder.path('')}: holds no build yet; run `public-markets build`")
     if not built.complete or built.is_first:
         raise GuardError(f"{folder.path('')}: the last build there was killed; run `public-markets build` again")
+    shape = {QUESTIONS: built.settings.get(QUESTIONS), **shape}
     differing = sorted(key for key in built.settings.keys() | shape.keys() if built.settings.get(key) != shape.get(key))
     if differing:
         changes = ", ".join(_change(key, built.settings.get(key), shape.get(key)) for key in differing)
@@ -85,8 +86,9 @@ def refuse_accidents(
     if not lifted.older:
         _refuse_older(built, before)
     if not lifted.shrink:
-        unknown = max(0, before.market_count - len(before.markets))  # of a record that is damaged
-        shrink.refuse(before.markets.keys() - blocked, built.markets.keys(), config.guards.max_shrink, unknown)
+        unknown = max(0, before.market_count - len(before.ids()))  # of a record that is damaged
+        shrink.refuse(before.ids() - blocked, built.ids(), config.guards.max_shrink, unknown)
+        shrink.refuse_fewer(before, built, config.guards.max_shrink, blocked)
 
 
 def is_other_site(before: Manifest, config: Config) -> bool:

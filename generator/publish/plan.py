@@ -7,6 +7,7 @@ For a mutable object, by its key:
     yes                 same digest       no                       skip
     yes                 other digest      no                       upload: changed
     yes                 any               yes                      upload: unfinished
+    yes, a question     other digest      no                       delete and upload: remade, if its market goes
     no, a detail        yes               -                        delete: withdrawn
     no, another         yes               -                        delete: gone
     no                  no                yes                      delete: unfinished
@@ -45,6 +46,7 @@ class Reason(StrEnum):
     CHANGED = "changed"
     UNFINISHED = "left by an interrupted publish, or found altered"
     WITHDRAWN = "its market is no longer public"
+    REMADE = "made again without a market that is no longer public"
     GONE = "no longer part of the build"
     EXPIRED = "retired for longer than cursor.lifetime"
     PURGED = "retired, and --purge-retired was given"
@@ -112,7 +114,7 @@ class Plan:
 
     def touched(self) -> tuple[str, ...]:
         """Every mutable object that is uploaded or deleted."""
-        return tuple(step.key for step in (*self.withdrawals, *self.uploads, *self.deletions))
+        return tuple(dict.fromkeys(step.key for step in (*self.withdrawals, *self.uploads, *self.deletions)))
 
     @property
     def shows_markets(self) -> bool:
@@ -134,7 +136,7 @@ class Plan:
     def steps(self) -> int:
         """The number of objects to upload or delete."""
         immutable = sum(step.objects for step in (*self.generations, *self.due))
-        return immutable + len(self.touched())
+        return immutable + len(self.withdrawals) + len(self.uploads) + len(self.deletions)
 
     def is_empty(self, published: Published) -> bool:
         """Whether the store and its record are up to date already."""
@@ -192,16 +194,17 @@ def plan(built: Manifest, record: Published, rules: Rules) -> Plan:
     before = record.built
     final = _final(built, before, rules)
     uncertain = record.unfinished() | rules.doubts.keys
-    uploads = sorted(_uploads(built, before, uncertain), key=lambda step: (rank(step.key), step.key))
     withdrawn = before.markets.keys() - built.markets.keys()
-    details = before.all_details(withdrawn)
+    details = before.showing(withdrawn)
+    held = frozenset(filter(keys.is_question, details & before.objects.keys()))
+    uploads = sorted(_uploads(built, before, uncertain, held), key=lambda step: (rank(step.key), step.key))
     deletions = [*_deletions(built, before, uncertain, details)]
     due = tuple(_due(final, record, rules, manifest.withdrawn_lists(before, built, withdrawn)))
-    first = details | {step.key for step in deletions if keys.is_detail(step.key) and step.key not in before.objects}
+    first = details | {step.key for step in deletions if keys.is_of_one(step.key) and step.key not in before.objects}
     return Plan(
         final=final,
         at=rules.now,
-        withdrawals=tuple(step for step in deletions if step.key in first),
+        withdrawals=tuple(_withdrawals((step for step in deletions if step.key in first), uploads, held)),
         generations=tuple(_generations(built, before, rules.doubts)),
         uploads=tuple(uploads),
         deletions=tuple(step for step in deletions if step.key not in first),
@@ -223,14 +226,21 @@ def _final(built: Manifest, before: Manifest, rules: Rules) -> Manifest:
     return replaced(settled, retired=retained)
 
 
-def _uploads(built: Manifest, before: Manifest, uncertain: Collection[str]) -> Iterator[Step]:
+def _withdrawals(details: Iterable[Step], uploads: Iterable[Step], held: Collection[str]) -> Iterator[Step]:
+    """What is deleted first: `details`, and what is made again; of a question, the object by its id comes last."""
+    again = (Step(step.key, Reason.WITHDRAWN) for step in uploads if step.key in held)
+    yield from sorted((*details, *again), key=lambda step: (keys.question_id(step.key) is not None, step.key))
+
+
+def _uploads(built: Manifest, before: Manifest, uncertain: Collection[str], held: Collection[str]) -> Iterator[Step]:
+    """The objects to upload; `held` are those of questions that have a withdrawn market."""
     for key, digest in built.objects.items():
         if key in uncertain:
             yield Step(key, Reason.UNFINISHED)
         elif key not in before.objects:
             yield Step(key, Reason.NEW)
         elif digest != before.objects[key]:
-            yield Step(key, Reason.CHANGED)
+            yield Step(key, Reason.REMADE if key in held else Reason.CHANGED)
 
 
 def _deletions(

@@ -225,5 +225,5 @@ def _state(built: Manifest, now: str) -> str:
         if _is_ahead(built, now)
         else f"{counted(max(0, age), 'minute', '.0f')} ago"
     )
-    markets = len(built.markets) or built.market_count
+    markets = len(built.ids()) or built.market_count
     return f"{counted(markets, 'market')} {are(markets)} published as of {built.as_of}, {distance}"

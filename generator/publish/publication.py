@@ -22,8 +22,9 @@ from generator.publish.withdrawal import BuiltFolder, sync_blocked
 from generator.stores.requests import body_of, explaining_outage
 from generator.stores.store import Store
 from generator.tree import files, generations
-from generator.tree.blocklist import NO_HOLD, BlockedList
+from generator.tree.blocklist import BlockedList
 from generator.tree.folder import Output
+from generator.tree.hold_metrics import NO_HOLD
 from generator.tree.manifest_file import UnreadableManifestError
 from generator.wording import counted
 
@@ -139,7 +140,7 @@ class Publication:
         current = generations.total(built.current_generations())
         retained = generations.total(run.plan.final.generations()) - current
         objects = len(built.objects) + current
-        return Outcome(store.name, built.as_of, len(built.markets), objects, retained, store.requests, run.tally)
+        return Outcome(store.name, built.as_of, len(built.ids()), objects, retained, store.requests, run.tally)
 
     def _blocked(self, published: Published | None) -> BlockedList:
         """The store's blocked list; with the hold of a record that a former program put there."""

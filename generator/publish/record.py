@@ -74,7 +74,7 @@ class Intent(StoredModel):
     """What a large record says of unfinished work: how it differs from the state, and the objects it touches.
 
     `retired` are the generations that the state has otherwise or not at all, `gone` those (list and name) that it has
-    and the record does not. `markets`, `slugs` and `site_keys` are the rows that differ.
+    and the record does not. `markets`, `slugs`, `site_keys` and `members` are the rows that differ.
     """
 
     touched: tuple[str, ...] = Field(default=(), exclude_if=operator.not_)
@@ -83,6 +83,7 @@ class Intent(StoredModel):
     markets: Mapping[str, tuple[str, ...]] = Field(default_factory=dict, exclude_if=operator.not_)
     slugs: Slugs = Field(default_factory=dict, exclude_if=operator.not_)
     site_keys: SiteKeyOf = Field(default_factory=dict, exclude_if=operator.not_)
+    members: Mapping[str, tuple[str, ...]] = Field(default_factory=dict, exclude_if=operator.not_)
     due: RetiredGenerations = Field(default=(), exclude_if=operator.not_)
 
     @classmethod
@@ -97,6 +98,7 @@ class Intent(StoredModel):
             markets=_differing(before.markets, built.markets),
             slugs=_differing(before.slugs, built.slugs),
             site_keys=_differing(before.site_keys, built.site_keys),
+            members=_differing(before.members, built.members),
             due=_packed(wanted.due, before),
         )
 
@@ -113,6 +115,7 @@ class Intent(StoredModel):
             markets=_updated(built.markets, self.markets),
             slugs=_updated(built.slugs, self.slugs),
             site_keys=_updated(built.site_keys, self.site_keys),
+            members=_updated(built.members, self.members),
         )
         work = replaced(published.work, touched=self.touched) if published.work else None
         due = _unpacked(self.due, published.built)

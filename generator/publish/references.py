@@ -1,20 +1,21 @@
-"""How an operator names a market: by its id or the beginning of it, its slug, its key, or an address. Pure."""
+"""How an operator names a market or question: by id or the beginning of it, by slug, key, or an address. Pure."""
 
 import re
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
-from hashlib import sha256
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ValidationError
+from pydantic import AliasChoices, BaseModel, Field, ValidationError
 
 from generator.api import forms, keys, links, slugs
 from generator.api.links import MarketReference
 from generator.config.market_url import MarketUrl
 from generator.config.scalars import LOOPBACK
 from generator.config.settings import Config
+from generator.tree import blocked_names
 from generator.tree.blocklist import BlockedList
 from generator.tree.manifest import Manifest
 
@@ -23,22 +24,58 @@ SHORTEST_BEGINNING: Final = 8
 _BEGINNING: Final = re.compile(rf"[0-9a-f]{{{SHORTEST_BEGINNING}}}[0-9a-f-]*", re.ASCII)
 #: Where the groups of an id's digits begin and end.
 _GROUPS: Final = (0, 8, 12, 16, 20, 32)
-_DIGEST_LENGTH: Final = 32
-#: The end of the path of a detail's object, which the inspection page links.
-_DETAIL: Final = re.compile(rf"/{keys.DETAILS}/[0-9a-f]{{2}}/([^/]+)\.json", re.ASCII)
+
+
+@dataclass(frozen=True)
+class NameKind:
+    """What a name may be of: its `noun`, the folder of its addresses in the API, and that of details by id.
+
+    `prefix` is what its references begin with, and ids alone do not.
+    """
+
+    noun: str
+    folder: str
+    details: str
+    prefix: str = ""
+
+    def reference(self, identity: str) -> str:
+        """What stands for the one with this id."""
+        return self.prefix + identity
+
+    def is_of(self, reference: str) -> bool:
+        """Whether a reference is of this kind."""
+        return keys.is_question_reference(reference) is bool(self.prefix)
+
+    @property
+    def setting(self) -> str:
+        """The key of the setting that has the addresses of pages on the operator's site."""
+        return f"{self.noun}_url"
+
+    def url(self, config: Config) -> str | None:
+        """The value of that setting."""
+        return config.question_url if self.prefix else config.market_url
+
+
+MARKET: Final = NameKind("market", keys.MARKETS, keys.DETAILS)
+QUESTION: Final = NameKind("question", keys.QUESTIONS, keys.QUESTION_DETAILS, keys.OF_QUESTIONS)
 
 
 class Detailed(BaseModel):
-    """The market that a published detail is about, as far as it says so."""
+    """The market or question that a published detail is about, as far as it says so; `question` is its text."""
 
     id: str = ""
     slug: str | None = None
-    question: str = ""
+    question: str = Field("", validation_alias=AliasChoices("question", "title"))
     status: str = ""
 
 
 class _Detail(BaseModel):
     market: Detailed
+
+
+class _QuestionDetail(BaseModel):
+    question: Detailed
+    markets: list[_Detail]
 
 
 def market_in(body: bytes | None) -> Detailed | None:
@@ -48,72 +85,89 @@ def market_in(body: bytes | None) -> Detailed | None:
     return None
 
 
+def detailed_in(body: bytes | None) -> Detailed | None:
+    """The market or the question of a detail's body; None if there is none that can be read."""
+    with suppress(ValidationError):
+        return _QuestionDetail.model_validate_json(body or b"").question
+    return market_in(body)
+
+
+def members_in(body: bytes | None) -> frozenset[str]:
+    """The markets (ids) of the question of a detail's body; none of that of a market."""
+    with suppress(ValidationError):
+        return frozenset(one.market.id for one in _QuestionDetail.model_validate_json(body or b"").markets)
+    return frozenset()
+
+
+def question_with(body: bytes | None, ids: Collection[str]) -> Detailed | None:
+    """The question of a detail's body if it shows one of these markets."""
+    return None if members_in(body).isdisjoint(ids) else detailed_in(body)
+
+
+def shown_in(body: bytes | None) -> frozenset[str]:
+    """The market (id) of a detail's body, or the question (reference) and its markets."""
+    found = detailed_in(body)
+    members = members_in(body)
+    return members.union([QUESTION.reference(found.id) if members else found.id] if found else ())
+
+
 def is_address(text: str) -> bool:
     """Whether the text is an address, of whatever site."""
     return "://" in text
 
 
-def id_in(text: str, config: Config) -> str | None:
-    """The id that the text says by itself: an id, or an address with an id in it. Nothing need be published."""
+def reference_in(text: str, config: Config, kind: NameKind = MARKET) -> str | None:
+    """What the text names by itself: by an id, or an address with an id in it. Nothing need be published."""
     with suppress(ValueError):
-        return forms.uuid(text.strip())
-    return next((found.value for found in _of_address(text, config) if found.name == "id"), None)
+        return kind.reference(forms.uuid(text.strip()))
+    found = next((found.value for found in _of_address(text, config, kind) if found.name == "id"), None)
+    return None if found is None else kind.reference(found)
 
 
-def ids_meant(text: str, config: Config, built: Manifest) -> frozenset[str]:
-    """The markets of the published state that the text may mean; several if it is no good name of one."""
-    found = _said(text, config, [built.settings.get("market_url")])
-    return frozenset(beginning(text, built.markets)).union(*(_named(reference, built) for reference in found))
+def meant(text: str, config: Config, built: Manifest, kind: NameKind = MARKET) -> frozenset[str]:
+    """What the text may mean in the published state; several if it is no good name of one."""
+    found = _said(text, config, kind, [built.settings.get(kind.setting)])
+    named = (reference for said in found for reference in _named(said, built, kind))
+    return frozenset(filter(kind.is_of, named)).union(beginning(text, built.markets, kind))
 
 
-def ids_taken_down(text: str, config: Config, known: Collection[Manifest], taken_down: BlockedList) -> Iterator[str]:
-    """The markets of the blocked list that the text may mean, by the names that each had when it was taken down.
+def taken_down(
+    text: str, config: Config, known: Collection[Manifest], blocked: BlockedList, kind: NameKind = MARKET
+) -> Iterator[str]:
+    """What the text may mean on the blocked list, by the names that each had when it was taken down.
 
     One that came back has the names that one of the `known` manifests says, if any of them names it.
     """
     public = frozenset[str]().union(*(built.markets for built in known))
-    ids = taken_down.ids() | (taken_down.markets.keys() - public)
-    names = frozenset(map(digest, _said(text, config, [built.settings.get("market_url") for built in known])))
-    yield from beginning(text, ids)
-    yield from (market_id for market_id in ids if not names.isdisjoint(taken_down.markets[market_id].names))
+    references = frozenset(filter(kind.is_of, blocked.ids() | (blocked.markets.keys() - public)))
+    said = _said(text, config, kind, [built.settings.get(kind.setting) for built in known])
+    names = frozenset(map(blocked_names.digest, said))
+    yield from beginning(text, references, kind)
+    yield from (one for one in references if not names.isdisjoint(blocked.markets[one].names))
 
 
-def digests(market_id: str, known: Iterable[Manifest]) -> Iterator[str]:
-    """What the blocked list says of the slugs and keys that name a market."""
-    for built in known:
-        yield from (digest(MarketReference("slug", slug)) for slug in built.slugs.get(market_id, ()))
-        if (key := built.site_keys.get(market_id)) is not None:
-            yield digest(MarketReference("key", key))
-
-
-def digest(reference: MarketReference) -> str:
-    """What the blocked list says of a slug or key: enough to know it again, and no text of a market that is gone."""
-    value = reference.value.lower() if reference.name == "slug" else reference.value
-    return sha256(f"{reference.name} {value}".encode(errors="surrogatepass")).hexdigest()[:_DIGEST_LENGTH]
-
-
-def slugs_in(text: str, config: Config) -> Iterator[str]:
+def slugs_in(text: str, config: Config, kind: NameKind = MARKET) -> Iterator[str]:
     """The slugs that a name may be, or that an address has in it."""
-    found = (reference.value for reference in _said(text, config) if reference.name == "slug")
+    found = (reference.value for reference in _said(text, config, kind) if reference.name == "slug")
     yield from filter(slugs.can_be_reference, found)
 
 
-def _said(text: str, config: Config, market_urls: Iterable[str | None] = ()) -> frozenset[MarketReference]:
-    """What a text may say of a market, beginnings of ids aside; `market_urls` are earlier ones of the setting."""
-    if (market_id := id_in(text, config)) is not None:
-        return frozenset({MarketReference("id", market_id)})
+def _said(text: str, config: Config, kind: NameKind, urls: Iterable[str | None] = ()) -> frozenset[MarketReference]:
+    """What a text may say of one, beginnings of ids aside; `urls` are earlier ones of the setting."""
+    if (reference := reference_in(text, config, kind)) is not None:
+        return frozenset({MarketReference("id", reference.removeprefix(kind.prefix))})
     trimmed = text.strip()
     if is_address(text):
-        earlier = (links.reference(url, trimmed) for url in market_urls)
-        return frozenset([*filter(None, earlier), *_of_address(text, config)])
+        earlier = (links.reference(url, trimmed) for url in urls)
+        return frozenset([*filter(None, earlier), *_of_address(text, config, kind)])
     # A key may have blanks around it, and so may what was pasted: then both are meant.
     return frozenset({MarketReference("slug", trimmed), MarketReference("key", text), MarketReference("key", trimmed)})
 
 
-def beginning(text: str, known: Iterable[str]) -> Iterator[str]:
-    """The ids that begin with the text; hyphens do not count. None if the text is too short."""
+def beginning(text: str, known: Iterable[str], kind: NameKind = MARKET) -> Iterator[str]:
+    """What has an id that begins with the text; hyphens do not count. None if the text is too short."""
     if start := id_begun(text):
-        yield from (market_id for market_id in known if market_id.startswith(start))
+        yield from (one for one in known if kind.is_of(one) and one.startswith(kind.reference(start)))
 
 
 def id_begun(text: str) -> str:
@@ -125,26 +179,28 @@ def id_begun(text: str) -> str:
     return "-".join(filter(None, (digits[start:end] for start, end in pairwise(_GROUPS)))) + digits[_GROUPS[-1] :]
 
 
-def _of_address(text: str, config: Config) -> Iterator[MarketReference]:
+def _of_address(text: str, config: Config, kind: NameKind) -> Iterator[MarketReference]:
     """What an address says by the settings: one of the operator's site, or of the API."""
     address = text.strip()
     if not is_address(address):
         return
-    if reference := links.reference(config.market_url, address):
+    if reference := links.reference(kind.url(config), address):
         yield reference
     base = urlsplit(config.base_url)
     try:
         url = urlsplit(address)
         origin, is_here = address[: address.index("/", address.index("://") + 3)], url.hostname in LOOPBACK
         is_of_api = is_here or (url.hostname, url.port) == (base.hostname, base.port)
-    except ValueError:  # no address of a market
+    except ValueError:  # no address of the API
         return
     # `serve` answers on this machine, whatever the public address is.
     in_public = address.replace(origin, f"https://{base.netloc}", 1) if is_here else address
-    if is_of_api and (found := _DETAIL.fullmatch(urlsplit(in_public).path.removeprefix(base.path))):
+    # The inspection page links the objects of details.
+    detail = re.compile(rf"/{kind.details}/[0-9a-f]{{2}}/([^/]+)\.json", re.ASCII)
+    if is_of_api and (found := detail.fullmatch(urlsplit(in_public).path.removeprefix(base.path))):
         with suppress(ValueError):
             yield MarketReference("id", forms.uuid(found[1]))
-    value = MarketUrl(f"https://{base.netloc}{base.path}/{keys.MARKETS}/", "slug", "").value_in(in_public)
+    value = MarketUrl(f"https://{base.netloc}{base.path}/{kind.folder}/", "slug", "").value_in(in_public)
     if value is None:
         return
     try:
@@ -153,15 +209,15 @@ def _of_address(text: str, config: Config) -> Iterator[MarketReference]:
         yield MarketReference("slug", value)
 
 
-def _named(reference: MarketReference, built: Manifest) -> Iterator[str]:
-    """The published markets with this id, slug or key.
+def _named(said: MarketReference, built: Manifest, kind: NameKind) -> Iterator[str]:
+    """What is published with this id, slug or key, of either kind.
 
-    One at most, unless a publish was cut short while a slug or key passed from one market to another.
+    One at most of a kind, unless a publish was cut short while a slug or key passed from one to another.
     """
-    if reference.name == "id":
-        yield reference.value
-    elif reference.name == "key":
-        yield from (market_id for market_id, key in built.site_keys.items() if key == reference.value)
+    if said.name == "id":
+        yield kind.reference(said.value)
+    elif said.name == "key":
+        yield from (reference for reference, key in built.site_keys.items() if key == said.value)
     else:
-        slug = reference.value.lower()
-        yield from (market_id for market_id, slugs in built.slugs.items() if slug in map(str.lower, slugs))
+        slug = said.value.lower()
+        yield from (reference for reference, slugs in built.slugs.items() if slug in map(str.lower, slugs))

@@ -5,8 +5,7 @@ out, including a takedown that was killed and runs again.
 """
 
 import tempfile
-from collections.abc import Callable, Collection, Iterator, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -19,7 +18,7 @@ from generator.config.settings import Config
 from generator.errors import OutputError, PublicMarketsError, StoreError
 from generator.progress import Progress
 from generator.publish import blocklist as store_blocklist
-from generator.publish import copies, guards, protocol, record, references, store_checks, withdrawal
+from generator.publish import copies, guards, protocol, quotations, record, references, store_checks, withdrawal
 from generator.publish.apply import Tally
 from generator.publish.audit import stray_details
 from generator.publish.decisions import Change, Request
@@ -28,6 +27,7 @@ from generator.publish.lease import OtherFormatError, Target
 from generator.publish.protocol import Run
 from generator.publish.record import Published
 from generator.publish.withdrawal import StoredSite
+from generator.site import published_downloads
 from generator.site.families import fixed_keys
 from generator.site.published import OtherVersionError
 from generator.stores.requests import body_of, explaining_outage, parallel_map, with_retries
@@ -35,6 +35,7 @@ from generator.stores.store import Store
 from generator.tree import blocklist, shrink
 from generator.tree.blocklist import BlockedList
 from generator.tree.folder import Output, locked, locked_in_turn
+from generator.tree.manifest import Manifest
 from generator.tree.manifest_file import UnreadableManifestError
 from generator.tree.run_lock import Notify, retried_while_busy
 from generator.wording import counted
@@ -91,10 +92,11 @@ def from_store(
 def withdraw_hidden(
     store: Store, config: Config, blocked: BlockedList, visible: frozenset[str] | None, progress: Progress
 ) -> Tally:
-    """Remove what must not be public although there is no build: blocked markets, and those that are not `visible`.
+    """Remove what must not be public although there is no build: what is blocked, and what is not `visible`.
 
-    `visible` are the markets the database shows, quarantined ones included; None if it could not be read. A loss of
-    more than guards.max_shrink looks like an accident: then only blocked markets go. Another site's is left alone.
+    `visible` are the markets and questions the database shows, quarantined ones included; None if it could not be
+    read. A loss of more than guards.max_shrink looks like an accident: then only what is blocked goes. Another site's
+    is left alone.
     """
     with _opened(Target.of(store, config), progress) as opened:
         return Tally() if opened.is_other_site() else opened.withdraw(blocked, visible)
@@ -123,8 +125,12 @@ class _PublishedSite:
         """Publish the store's own state without blocked markets; `named` are those that are taken down now."""
         try:
             return self.withdraw(blocked, named=named)
+        except OtherVersionError:
+            self._delete_questions_of(blocked.ids())
+            raise
         except OtherFormatError as error:
             self.delete_details(blocked.ids())
+            self._delete_questions_of(blocked.ids())
             raise StoreError(f"{error}; {_DETAILS_ONLY}, until that version takes the markets down") from error
 
     def withdraw(
@@ -141,7 +147,7 @@ class _PublishedSite:
                 self._delete_unproven(blocked.ids())
             return self._withdraw_unrecorded(blocked.ids())
         shrink_limit = self._target.config.guards.max_shrink
-        ids = blocked.ids() | _hidden(published.built.markets.keys(), blocked.ids(), visible, shrink_limit)
+        ids = blocked.ids() | _hidden(published.built, blocked.ids(), visible, shrink_limit)
         if self._is_without(published, ids, blocked.ids()):
             return Tally()
         lease.refuse_if_busy()
@@ -171,6 +177,7 @@ class _PublishedSite:
         """Delete the details of blocked markets without a record; raise StoreError if other objects may show them."""
         store, lease = self._target.store, self._target.lease
         self.delete_details(blocked)
+        self._delete_questions_of(blocked)
         found = with_retries(partial(store_checks.foreign_object, store))
         if blocked and found:
             if lease.published:
@@ -202,17 +209,37 @@ class _PublishedSite:
         )
 
     def delete_details(self, ids: Collection[str]) -> None:
-        """Delete the details of these markets, whoever is at work, and a former archive, which may show them, too.
+        """Delete the details of these markets and questions, whoever is at work, and what else may show them.
 
-        Details are where every version puts them. Those by slug go first, as only the one by id tells the slug.
+        That is a former archive, and the details of questions that have one of the markets. Details are where every
+        version puts them. Those by slug go first, as only the one by id tells the slug.
         """
         store = self._target.store
         if not ids:
             return
-        slugs = [*parallel_map(partial(_slug, partial(body_of, store)), sorted(ids), store.parallel)]
-        self._delete([keys.detail_by_slug(slug) for slug in slugs if slug])
+        read = partial(body_of, store)
+        slugs = [*parallel_map(partial(_slug, read), sorted(ids), store.parallel)]
+        self._delete(_by_slug(zip(sorted(ids), slugs, strict=True)))
         self._delete([*map(keys.detail, sorted(ids))])
+        if held := {*published_downloads.holding(read, ids)}:
+            self._delete(_by_slug(held))
+            self._delete(sorted(keys.detail(reference) for reference, _ in held))
         self._delete(with_retries(lambda: [*store.keys(keys.ARCHIVE_PREFIX)]))
+
+    def _delete_questions_of(self, ids: Collection[str]) -> None:
+        """Delete the details of questions that show one of these markets, where nobody makes them again.
+
+        Definitions may be missing or false, so each detail is read.
+        """
+        if not ids:
+            return
+        store = self._target.store
+        found = with_retries(lambda: [*store.keys(f"{keys.QUESTION_DETAILS}/")])
+        bodies = parallel_map(partial(body_of, store), found, store.parallel)
+        shown = filter(None, (references.question_with(body, ids) for body in bodies))
+        held = [(keys.question_reference(one.id), one.slug) for one in shown]
+        self._delete(_by_slug(held))
+        self._delete(sorted(keys.detail(reference) for reference, _ in held))
 
     def _delete(self, found: Sequence[str]) -> None:
         if found:
@@ -227,24 +254,33 @@ def _may_show(store: Store, ids: Collection[str], key: str) -> bool:
     if key.startswith(_UNREADABLE):
         return True
     body = body_of(store, key) or b""
-    return any(market_id.encode() in body for market_id in ids)
+    return any(reference.removeprefix(keys.OF_QUESTIONS).encode() in body for reference in ids)
 
 
-def _slug(read: Callable[[str], bytes | None], market_id: str) -> str | None:
-    """A market's slug, as far as its detail tells it."""
-    market = references.market_in(read(keys.detail(market_id)))
-    return market.slug if market else None
+def _slug(read: Callable[[str], bytes | None], reference: str) -> str | None:
+    """The slug of a market or question, as far as its detail tells it."""
+    found = references.detailed_in(read(keys.detail(reference)))
+    return found.slug if found else None
+
+
+def _by_slug(found: Iterable[tuple[str, str | None]]) -> list[str]:
+    """The keys by slug of the details of these, each with its slug, if that is known."""
+    every = (key for reference, slug in found for key in keys.details(reference, slug) if key != keys.detail(reference))
+    return sorted(every)
 
 
 def _hidden(
-    published: AbstractSet[str], blocked: frozenset[str], visible: frozenset[str] | None, max_shrink: float
+    built: Manifest, blocked: frozenset[str], visible: frozenset[str] | None, max_shrink: float
 ) -> frozenset[str]:
+    """The markets and questions that the database does not show; none of a kind of which it lost too many."""
     if visible is None:
         return frozenset()
-    public = published - blocked
-    hidden = frozenset(public - visible)
-    is_accident = shrink.is_excessive(len(hidden), len(public), max_shrink)
-    return frozenset() if is_accident else hidden
+    found = set[str]()
+    for public in (built.ids() - blocked, built.questions() - blocked):
+        hidden = public - visible
+        if not shrink.is_excessive(len(hidden), len(public), max_shrink):
+            found |= hidden
+    return frozenset(found)
 
 
 # In the output folder
@@ -265,11 +301,12 @@ def from_folder(config: Config, request: Request, notify: Notify, stored: Change
                 notify(f"{config.output}: {warning}")
             if request.is_blocked and request.ids:
                 # A market that is not published may be quoted as one that was quarantined.
-                withdrawal.delete_quotations(folder, change.after.ids())
+                quotations.delete(folder, change.after.ids())
         except UnreadableManifestError as error:
             _delete_details_built(folder, change.after.ids())
             raise OutputError(f"{error.cause}; {_DETAILS_ONLY}; {error.remedy}") from error
         except OtherVersionError as error:
+            _delete_details_built(folder, change.after.ids())
             raise OtherVersionError(error.version, f"{_DETAILS_ONLY}; ") from error
         faults = [*blocklist.faults(change.after, folder.read, lambda name: str(folder.path(name)))]
     filesystem.sync(config.output)  # or what was deleted might come back after a power failure
@@ -280,10 +317,13 @@ def from_folder(config: Config, request: Request, notify: Notify, stored: Change
 
 
 def _delete_details_built(folder: Output, ids: frozenset[str]) -> None:
-    """Delete the details of these markets, and what quotes them, from a folder whose manifest cannot be read."""
-    for market_id in sorted(ids):
-        if slug := _slug(folder.read, market_id):
-            folder.discard_key(keys.detail_by_slug(slug))
-        folder.discard_key(keys.detail(market_id))
+    """Delete the details of these markets, and what quotes them, from a folder that cannot be made again."""
+    found = folder.path(keys.QUESTION_DETAILS).rglob("*.json")
+    shown = filter(None, (references.question_with(path.read_bytes(), ids) for path in found))
+    held = {*((keys.question_reference(one.id), one.slug) for one in shown)}
+    held.update(published_downloads.holding(folder.read, ids))
+    known = [(reference, _slug(folder.read, reference)) for reference in sorted(ids)]
+    for key in (*_by_slug([*known, *held]), *(keys.detail(reference) for reference, _ in (*known, *held))):
+        folder.discard_key(key)
     folder.discard_key(keys.ARCHIVE_PREFIX)
-    withdrawal.delete_quotations(folder, ids)
+    quotations.delete(folder, ids)

@@ -4,8 +4,8 @@ The state that is published is made again without them, from itself alone, in a 
 immutable; `without` returns the content that the folder has then.
 """
 
-import json
 from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial
@@ -15,11 +15,10 @@ from typing import Any, BinaryIO, Final, Protocol, Self
 
 from generator.api import keys
 from generator.api.contract import API_VERSION
-from generator.api.forms import is_uuid
 from generator.errors import OutputError
 from generator.progress import SILENT, Silent
 from generator.publish import blocklist as store_blocklist
-from generator.publish import guards
+from generator.publish import guards, quotations
 from generator.publish.lease import Lease
 from generator.publish.plan import NO_DOUBTS, Doubts
 from generator.publish.record import Published
@@ -53,7 +52,7 @@ class Content(Protocol):
         """What else was left out when markets were taken out."""
 
     def without(self, ids: frozenset[str]) -> "Content":
-        """Take markets out."""
+        """Take markets (ids) and questions (references) out."""
 
     def recovered(self, doubts: Doubts) -> "Content":
         """Hold what is in doubt, too: the store's objects are not those of the record."""
@@ -103,8 +102,8 @@ class BuiltFolder:
 class StoredSite:
     """What a store holds itself; `folder` receives what changes when markets are taken out.
 
-    `gone` are the markets taken out so far: the store may show them still. `doubts` say what is not as the record has
-    it.
+    `gone` are the markets and questions taken out so far: the store may show them still. `doubts` say what is not as
+    the record has it.
     """
 
     store: Store
@@ -160,7 +159,10 @@ def _altered(folder: Output, built: Manifest) -> frozenset[str]:
 
 
 def from_folder(folder: Output, ids: Collection[str], lifetime: timedelta) -> tuple[str, ...]:
-    """Remove the markets from a folder, as the next build would; returns warnings of what else had to be left out."""
+    """Remove markets and questions from a folder, as the next build would.
+
+    Returns warnings of what else had to be left out.
+    """
     before = folder.manifest() if ids else None
     if before is None:
         return ()
@@ -171,61 +173,26 @@ def from_folder(folder: Output, ids: Collection[str], lifetime: timedelta) -> tu
         return ()
     # Like in a store, they do not wait for the rest to be made, which may take minutes.
     gone = before.markets.keys() & ids
-    for key in before.all_details(gone):
+    for key in before.showing(gone):
         folder.discard_key(key)
     folder.discard_key(keys.ARCHIVE_PREFIX)
-    delete_quotations(folder, ids)
+    quotations.delete(folder, ids)
     # A killed build leaves objects that the manifest does not describe, and may have deleted details.
     doubted = frozenset[str]() if before.complete else frozenset({*before.objects, *folder.strangers(before)})
-    lost = {market_id for market_id in before.markets if doubted and not folder.has(keys.detail(market_id))}
+    lost = {key for key in before.markets if doubted and not folder.has(keys.detail(key))}
     state = PublishedState(before, folder, doubted=doubted or _altered(folder, before))
-    rendered, warnings = state.without(frozenset(lost.union(ids)), SILENT)
+    rendered, warnings = state.without(_withdrawn(before, lost, frozenset(ids)), SILENT)
     staging.place(folder, before, rendered, lifetime)
     return warnings
 
 
-def delete_quotations(folder: Output, gone: Collection[str]) -> None:
-    """Delete the pages that quote markets, and all of the report but its counts; the next build makes them again.
+def _withdrawn(built: Manifest, missing: AbstractSet[str], ids: frozenset[str]) -> frozenset[str]:
+    """What no list may show: `ids`, and what has no detail, so that a run was about to withdraw it.
 
-    `gone` are the markets (ids) that are taken down, which the report counts among those left out.
+    A question is made again whose detail had to go because it showed a market that is withdrawn, unless the run was
+    about to withdraw the question, too.
     """
-    for page in (*files.QUOTING, files.LAST_STATE):
-        folder.discard_key(page)
-    content = folder.read(files.REPORT)
-    if content is not None and (counts := _counts(content, gone)) != content:
-        folder.save(files.REPORT, counts)
-
-
-#: What a report keeps: counts, and ids of markets that are gone, or that were never public.
-_COUNTS: Final = (
-    "asOf", "generator", "source", "markets", "takenDown", "search", "downloads", "retainedGenerations", "cost",
-)  # fmt: skip
-_COUNTS_OF_RUN: Final = (
-    "written", "writtenBytes", "unchanged", "deleted", "stepLines", "since", "withdrawn", "withdrawnEarlier", "details",
-    "seconds",
-)  # fmt: skip
-
-
-def _counts(report: bytes, gone: Collection[str]) -> bytes:
-    """A report without what tells of single markets, or of categories that may have been theirs alone.
-
-    Later reports take the ids of those that are gone over, and guards those of markets that were quarantined.
-    """
-    try:
-        content = json.loads(report)
-        rows = [row for row in content["quarantined"] if row["relation"] == "markets" and is_uuid(row["key"])]
-        named = [{**row, "title": "", "reason": ""} for row in rows if row["key"].lower() not in gone]
-        others = sum(row["rows"] for row in content["quarantined"]) - sum(row["rows"] for row in named)
-        kept = {name: content[name] for name in _COUNTS} | {
-            "takenDown": sorted({*content["takenDown"], *gone}),
-            "run": {"newLists": [], "added": [], "changed": []}
-            | {name: content["run"][name] for name in _COUNTS_OF_RUN},
-            "quarantined": named,
-            "quarantinedUnnamed": content["quarantinedUnnamed"] + others,
-        }
-    except (ValueError, TypeError, KeyError):  # of another version, or damaged
-        return b"{}\n"
-    return json.dumps({**kept, "lists": {}, "remarks": []}, indent=1).encode() + b"\n"
+    return ids | (missing - built.questions_of(missing | ids).difference(built.leaving))
 
 
 def _finish(folder: Output, blocked: frozenset[str], lifetime: timedelta) -> tuple[str, ...]:
@@ -264,12 +231,15 @@ class StoredState:
         """The mutable objects of unknown content that may belong to the state."""
         return self.published.unfinished() | (self.doubts.keys & self.published.built.objects.keys())
 
-    def half_withdrawn(self) -> frozenset[str]:
-        """The markets whose details an interrupted run deleted already, or did not put yet: no list may show them."""
+    def withdrawn(self, ids: frozenset[str]) -> frozenset[str]:
+        """What no list may show: `ids`, and that whose details an interrupted run deleted already, or did not put yet.
+
+        A question is made again if one of its markets is withdrawn.
+        """
         built, unknown = self.published.built, self.unknown()
-        details = {keys.detail(market_id): market_id for market_id in built.markets}
+        details = {keys.detail(key): key for key in built.markets}
         etags = etags_of(self.store, details.keys() & unknown)
-        return frozenset(details[key] for key, etag in etags.items() if etag is None)
+        return _withdrawn(built, {details[key] for key, etag in etags.items() if etag is None}, ids)
 
     def held(self) -> frozenset[str]:
         """What the store holds of whole generations: their folders in the layout `pages`, else their objects."""
@@ -350,5 +320,5 @@ def from_store(
 
     Returns the manifest of that, and warnings as above. The lease is held already.
     """
-    rendered, warnings = state.as_folder(folder, lease).without(state.half_withdrawn() | ids, _Renewing(lease))
+    rendered, warnings = state.as_folder(folder, lease).without(state.withdrawn(ids), _Renewing(lease))
     return staging.place(folder, folder.manifest(), rendered, lifetime).manifest, warnings

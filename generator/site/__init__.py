@@ -5,6 +5,8 @@ Start with `families`, the table of contents of everything under `v1/`; `make` m
     build       the catalog of the database's rows                  into the output folder
     takedown    the catalog of the published dump, without some     into the output folder, or a store seen as one
 
+Questions, made of the catalog by `questions`, are of the database, or of their published definitions.
+
 Both give the same bytes for the same markets, so taking a market down leaves what a build without it would leave. What
 is made, in publication order:
 

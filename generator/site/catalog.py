@@ -9,25 +9,33 @@ from dataclasses import dataclass, field
 from itertools import compress
 from operator import attrgetter
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar
 
-from generator.api import contract
-from generator.api.contract import PublicMarketListItem, PublicMarketSignal, PublicMarketSnapshot, Sort, StatusFilter
+from generator.api import contract, keys
+from generator.api.contract import (
+    MarketStatus,
+    PublicMarketListItem,
+    PublicMarketSignal,
+    PublicMarketSnapshot,
+    Sort,
+    StatusFilter,
+)
 from generator.api.downloads import DumpHead
 from generator.api.links import Links
 from generator.downloads.dump import Previous
 from generator.downloads.histories import NewHistories
 from generator.findings import Finding
-from generator.markets import legibility
+from generator.markets import legibility, questions
 from generator.markets.categories import AS_GIVEN, Spellings
 from generator.markets.market import Market, SearchWords
+from generator.markets.questions import Question
 from generator.markets.slugs import NO_KEYS, SiteKeys
 from generator.search import words
 from generator.search.generation import NUMBERED_BY
 from generator.tree.fingerprints import Fingerprints
 from generator.tree.staging import Staged
 
-#: The sort keys of a market or of an item of lists, descending; ties are broken by `id`, ascending.
+#: The sort keys of a row or of an item of lists, descending; ties are broken by `id`, ascending.
 RANKS: Final[dict[Sort, Callable[[Any], Any]]] = {
     "popular": attrgetter("trader_count", "volume"),
     "activity": attrgetter("last_activity_at"),
@@ -55,10 +63,65 @@ class Naming:
 _AS_NAMED: Final = Naming()
 
 
-class Catalog:
+_Row = TypeVar("_Row", bound="Ranked")
+
+
+class Ranked(Protocol):
+    """A row of lists: its encoded item, by what it is chosen, and what `RANKS` read."""
+
+    @property
+    def body(self) -> bytes: ...  # noqa: D102
+    @property
+    def status(self) -> MarketStatus: ...  # noqa: D102
+    @property
+    def categories(self) -> tuple[str, ...]: ...  # noqa: D102
+
+
+class Ordered(Generic[_Row]):
+    """What lists are made of, in all orders: the markets of a catalog, or other rows."""
+
+    def listed(self) -> Sequence[_Row]:
+        """The rows, ascending by id: sorts are stable, so ties stay in this order."""
+        raise NotImplementedError
+
+    def lists(self, offered: Iterable[str] = ()) -> Iterator[tuple[str | None, StatusFilter, Sort, list[bytes]]]:
+        """Yield category, status, sort and the encoded items: for all categories (None), then each one `offered`."""
+        for sort, ranked in self.ranked():
+            for category, chosen in [(None, ranked), *_by_category(ranked, offered).items()]:
+                # Rows are scattered in memory, so look at each only once.
+                bodies, held = [row.body for row in chosen], [row.status for row in chosen]
+                for status in contract.STATUS_FILTERS:
+                    is_in = frozenset(contract.STATES_OF_FILTER[status]).__contains__
+                    yield category, status, sort, [*compress(bodies, map(is_in, held))]
+
+    def items(self, status: StatusFilter, sort: Sort, category: str | None = None) -> list[bytes]:
+        """The encoded items of one list."""
+        states = contract.STATES_OF_FILTER[status]
+        listed = [row for row in self.listed() if row.status in states]
+        chosen = listed if category is None else [row for row in listed if category in row.categories]
+        return [row.body for row in sorted(chosen, key=RANKS[sort], reverse=True)]
+
+    def ranked(self) -> Iterator[tuple[Sort, list[_Row]]]:
+        """All rows in the order of each sort."""
+        listed = self.listed()
+        for sort in contract.SORTS:
+            yield sort, sorted(listed, key=RANKS[sort], reverse=True)
+
+
+def _by_category(ranked: Iterable[_Row], offered: Iterable[str]) -> dict[str, list[_Row]]:
+    chosen: dict[str, list[_Row]] = {category: [] for category in offered}
+    for row in ranked:
+        for category in row.categories:
+            if category in chosen:
+                chosen[category].append(row)
+    return chosen
+
+
+class Catalog(Ordered[Market]):
     """All public markets at one instant. `as_of` is an RFC 3339 UTC time, `hidden` the number of hidden markets.
 
-    `categories` are the names of theirs by slug, if not all markets tell them.
+    `categories` are the names of theirs by slug, if not all markets tell them. `questions` are None where there is no
+    such resource.
     """
 
     def __init__(
@@ -75,6 +138,7 @@ class Catalog:
         self.as_of = as_of
         self.hidden = hidden
         self.naming = naming
+        self.questions: Sequence[Question] | None = None
         self._categories = categories
 
     @classmethod
@@ -95,25 +159,50 @@ class Catalog:
         """The ids of all markets."""
         return {market.id for market in self.markets}
 
-    def without(self, ids: Collection[str]) -> "Catalog":
-        """A copy without the given markets."""
-        kept = (market for market in self.markets if market.id not in ids)
-        return Catalog(
-            kept,
+    def references(self) -> set[str]:
+        """The ids of all markets, and the references of all questions."""
+        return self.ids().union(keys.question_reference(question.id) for question in self.questions or ())
+
+    def without(self, references: Collection[str]) -> "Catalog":
+        """A copy without the given markets (ids) and questions; a question without other markets goes, too."""
+        kept = (market for market in self.markets if market.id not in references)
+        return self._with(kept, None if self.questions is None else questions.without(self.questions, references))
+
+    def of_questions(self, found: Sequence[Question] | None) -> "Catalog":
+        """A copy with these questions, whose members are among its listed markets."""
+        return self._with(self.markets, found)
+
+    def _with(self, markets: Iterable[Market], found: Sequence[Question] | None) -> "Catalog":
+        made = Catalog(
+            markets,
             as_of=self.as_of,
             hidden=self.hidden,
             naming=self.naming,
             categories=self._categories,
         )
+        made.questions = found
+        return made
 
     def links(self, market_url: str | None) -> Links:
         """The addresses of markets' pages by the setting `market_url`."""
-        return Links.to(market_url, self.naming.site_keys.usable)
+        held = self.questions or ()
+        questions = {member.market_id: question.id for question in held for member in question.members}
+        return Links.to(market_url, self.naming.site_keys.usable, questions)
+
+    def question_links(self, question_url: str | None) -> Links:
+        """The addresses of questions' pages by the setting `question_url`."""
+        site_keys = {question.id: question.key for question in self.questions or () if question.key is not None}
+        return Links.to(question_url, site_keys)
 
     def site_keys(self) -> dict[str, str]:
         """The keys of its markets on the operator's site, by id in order."""
         usable = self.naming.site_keys.usable
         return {market.id: usable[market.id] for market in self.markets if market.id in usable} if usable else {}
+
+    def question_keys(self) -> dict[str, str]:
+        """The keys of its questions on the operator's site, by their references in order."""
+        found = ((keys.question_reference(question.id), question.key) for question in self.questions or ())
+        return {reference: key for reference, key in found if key is not None}
 
     def listed(self) -> list[Market]:
         """The markets shown in lists and snapshot, by id: all except members of public FX families."""
@@ -121,33 +210,11 @@ class Catalog:
 
     def categories(self) -> dict[str, str]:
         """The names of all categories of public markets by slug, sorted."""
-        if self._categories is not None:
-            return dict(self._categories)
-        holders = {slug: market for market in self.markets for slug in market.categories}
-        return dict(sorted((slug, holder.category_names()[slug]) for slug, holder in holders.items()))
+        return _named_categories(self.markets) if self._categories is None else dict(self._categories)
 
-    def lists(self, offered: Iterable[str] = ()) -> Iterator[tuple[str | None, StatusFilter, Sort, list[bytes]]]:
-        """Yield category, status, sort and the encoded items: for all categories (None), then each one `offered`."""
-        for sort, ranked in self.ranked():
-            for category, chosen in [(None, ranked), *_by_category(ranked, offered).items()]:
-                # Markets are scattered in memory, so look at each only once.
-                bodies, held = [market.body for market in chosen], [market.status for market in chosen]
-                for status in contract.STATUS_FILTERS:
-                    is_in = frozenset(contract.STATES_OF_FILTER[status]).__contains__
-                    yield category, status, sort, [*compress(bodies, map(is_in, held))]
-
-    def items(self, status: StatusFilter, sort: Sort, category: str | None = None) -> list[bytes]:
-        """The encoded items of one list."""
-        states = contract.STATES_OF_FILTER[status]
-        listed = [market for market in self.listed() if market.status in states]
-        chosen = listed if category is None else [market for market in listed if category in market.categories]
-        return [market.body for market in sorted(chosen, key=RANKS[sort], reverse=True)]
-
-    def ranked(self) -> Iterator[tuple[Sort, list[Market]]]:
-        """All listed markets in the order of each sort."""
-        listed = self.listed()
-        for sort in contract.SORTS:
-            yield sort, sorted(listed, key=RANKS[sort], reverse=True)
+    def listed_categories(self) -> dict[str, str]:
+        """The names of all categories of listed markets by slug, sorted; of these, every market tells them."""
+        return _named_categories(self.listed())
 
     def oldest_first(self) -> list[Market]:
         """All listed markets as the search index numbers them."""
@@ -168,13 +235,9 @@ class Catalog:
         )
 
 
-def _by_category(ranked: Iterable[Market], offered: Iterable[str]) -> dict[str, list[Market]]:
-    chosen: dict[str, list[Market]] = {category: [] for category in offered}
-    for market in ranked:
-        for category in market.categories:
-            if category in chosen:
-                chosen[category].append(market)
-    return chosen
+def _named_categories(markets: Iterable[Market]) -> dict[str, str]:
+    holders = {slug: market for market in markets for slug in market.categories}
+    return dict(sorted((slug, holder.category_names()[slug]) for slug, holder in holders.items()))
 
 
 def matching(catalog: Catalog, text: str, named: Collection[str]) -> Iterator[PublicMarketListItem]:
@@ -188,6 +251,25 @@ def matching(catalog: Catalog, text: str, named: Collection[str]) -> Iterator[Pu
     if wanted:
         items = (market.item for market in catalog.markets if market.id not in named)
         yield from (item for item in items if _has(_of_question(item.question), wanted))
+
+
+class FoundQuestion(NamedTuple):
+    """A question that a text may mean; `size` counts its markets."""
+
+    id: str
+    slug: str | None
+    kind: str
+    title: str
+    size: int
+
+
+def matching_questions(catalog: Catalog, text: str, named: Collection[str]) -> Iterator[FoundQuestion]:
+    """The questions with one of the `named` ids, then those whose title has all words of the text, like markets."""
+    found = [FoundQuestion(one.id, one.slug, one.kind, one.title, len(one.members)) for one in catalog.questions or ()]
+    yield from (question for question in found if question.id in named)
+    if wanted := words.of_text(legibility.shown(text)):
+        others = (question for question in found if question.id not in named)
+        yield from (question for question in others if _has(_of_question(question.title), wanted))
 
 
 def _of_question(question: str) -> set[str]:
@@ -236,14 +318,15 @@ class Details:
 class Listed:
     """What downloads are made from: the listed markets of a catalog, their ids, which ascend, and their details.
 
-    The ids, and those whose details `changed`, are taken before the workers are forked, so that workers do not copy the
-    markets' memory pages.
+    The ids, those whose details `changed`, and the `definitions` of questions, lines that are None where there is no
+    such resource, are taken before the workers are forked, so that workers do not copy the markets' memory pages.
     """
 
     catalog: Catalog
     ids: Sequence[str]
     changed: AbstractSet[str]
     details: Details
+    definitions: Sequence[bytes] | None = None
 
     @property
     def as_of(self) -> str:

@@ -3,8 +3,9 @@
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
-from generator.api import downloads
-from generator.api.downloads import ChangesHead, DumpHead, Step
+from generator.api import changes, downloads
+from generator.api.changes import ChangesHead, NumberedDefinitions, Step
+from generator.api.downloads import DumpHead
 from generator.downloads import steps
 from generator.downloads.steps import WrittenStep
 from generator.models import replaced
@@ -41,9 +42,11 @@ class ChangeFeed:
 
     def head(self, before: ChangesHead | None) -> ChangesHead:
         """The new head; `before` is the one in place."""
-        begun, state = downloads.begun(self.state.dump), self.state
+        begun, state = changes.begun(self.state.dump), self.state
         if before is None or not state.before or before.dump.name != state.before:
             return begun
+        if before.questions and not begun.questions:  # should they come back, their serials would begin again
+            return replaced(begun, session=changes.session_after(before))
         kept = self._kept(before.steps)
         if before.state == begun.state:
             return self._continued(before, begun, before.serial, kept)
@@ -54,7 +57,8 @@ class ChangeFeed:
     def _continued(self, before: ChangesHead, begun: ChangesHead, serial: int, found: Sequence[Step]) -> ChangesHead:
         """The head of the session `before`, which has come to the state with which another might have `begun`."""
         kept = steps.retained(found, begun.dump.size, self.state.as_of)
-        return replaced(begun, session=before.session, serial=serial, steps=kept)
+        questions = NumberedDefinitions.after(begun.questions, before.questions)
+        return replaced(begun, session=before.session, serial=serial, steps=kept, questions=questions)
 
     def _kept(self, before: Sequence[Step]) -> list[Step]:
         """The steps that stay: the newest that can be read, without markets that are gone."""

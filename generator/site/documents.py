@@ -1,7 +1,7 @@
 """Makes the documents outside lists, and says which lists a catalog has. It knows neither the database nor the disk."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 from generator.api import changelog, contract, keys, openapi, prices
 from generator.api.contract import SORTS, STATUS_FILTERS, Sort, StatusFilter
@@ -10,9 +10,10 @@ from generator.config.settings import Config
 from generator.feeds import atom, json_feed
 from generator.markets.categories import slug_of
 from generator.site import site_index
-from generator.site.catalog import Catalog
+from generator.site.catalog import Catalog, Ordered
 from generator.site.family import ROOT, Family, Ingredients
-from generator.site.site_index import BuildRecord, Category
+from generator.site.questions import QuestionRows
+from generator.site.site_index import BuildRecord, Category, QuestionTotals
 from generator.tree.generation import Artifact, ItemList
 
 #: So many lists are sooner sorted one by one than all are.
@@ -34,7 +35,7 @@ def list_parts(categories: Iterable[str]) -> dict[str, tuple[StatusFilter, Sort,
     return {keys.list_name(*part): part for part in parts}
 
 
-def lists(catalog: Catalog, categories: Collection[str], chosen: Collection[str] | None = None) -> list[ItemList]:
+def lists(catalog: Ordered[Any], categories: Collection[str], chosen: Collection[str] | None = None) -> list[ItemList]:
     """Every list, or those of the `chosen` names; a worker makes a generation of each."""
     if chosen is not None and len(chosen) <= _FEW:
         parts = list_parts(categories)
@@ -44,6 +45,21 @@ def lists(catalog: Catalog, categories: Collection[str], chosen: Collection[str]
         for category, status, sort, items in catalog.lists(categories)
     )
     return [one for one in found if chosen is None or one.name in chosen]
+
+
+def question_lists(rows: QuestionRows, categories: Collection[str], chosen: Collection[str] | None) -> list[ItemList]:
+    """Every list of questions, or those of the `chosen` names."""
+    of, names = keys.OF_QUESTIONS, None
+    if chosen is not None:
+        names = [name.removeprefix(of) for name in chosen]
+    return [ItemList(of + one.name, one.items) for one in lists(rows, categories, names)]
+
+
+def question_details(site: Ingredients) -> Iterator[Artifact]:
+    """The details of all questions."""
+    for one in site.questions.details() if site.questions else ():
+        for key in keys.questions(one.id, one.slug):
+            yield Artifact(key, one.body)
 
 
 def snapshot(site: Ingredients) -> Iterator[Artifact]:
@@ -62,9 +78,12 @@ def all_prices(site: Ingredients) -> Iterator[Artifact]:
 def feeds(site: Ingredients) -> Iterator[Artifact]:
     """Each feed in its two forms, which show the beginning of a list."""
     links = site.catalog.links(site.config.market_url)
+    of_questions = site.catalog.question_links(site.config.question_url)
     for name in FEED_NAMES:
-        made = json_feed.make(name, site.items_of(json_feed.SOURCES[name]), site.config, links)
-        feed = json_feed.dated(made, Feed.found(site.read(keys.feed(name, "json"))), site.catalog.as_of)
+        items = site.items_of(json_feed.source(name, site.config))
+        made = json_feed.make(name, items, site.config, links, of_questions)
+        questions = [question.id for question in site.catalog.questions or ()]
+        feed = json_feed.dated(made, Feed.found(site.read(keys.feed(name, "json"))), site.catalog.as_of, questions)
         yield Artifact(keys.feed(name, "json"), contract.encode(feed))
         yield Artifact(keys.feed(name, "atom"), atom.encode(feed))
 
@@ -101,9 +120,9 @@ def llms_text(config: Config, families: Sequence[Family]) -> Iterator[Artifact]:
     yield Artifact(keys.LLMS, site_index.llms_text(config, families).encode())
 
 
-def api_changelog(_: Config, __: Sequence[Family]) -> Iterator[Artifact]:
+def api_changelog(config: Config, __: Sequence[Family]) -> Iterator[Artifact]:
     """What changed in the API."""
-    yield Artifact(keys.CHANGELOG, contract.encode(changelog.published()))
+    yield Artifact(keys.CHANGELOG, contract.encode(changelog.published(has_questions=config.has_questions)))
 
 
 def build_json(
@@ -116,6 +135,7 @@ def build_json(
     """
     index = [Category(slug=slug, name=name) for slug, name in categories.items()]
     counted = {name: count for name, count in sorted(counts.items()) if keys.CATEGORY_SEPARATOR not in name}
+    of_questions = {name: counted.pop(name) for name in [*counted] if name.startswith(keys.OF_QUESTIONS)}
     content = BuildRecord(
         as_of=catalog.as_of,
         generator=version,
@@ -123,8 +143,17 @@ def build_json(
         layout=config.layout,
         markets=len(catalog.markets),
         lists=counted,
+        questions=_questions(catalog, of_questions),
         snapshot_size=config.snapshot.size,
         search=[*config.search_texts] or None,
         categories=index if config.variant == "extended" else None,
     )
     return Artifact(keys.BUILD, contract.encode(content))
+
+
+def _questions(catalog: Catalog, counts: Mapping[str, int]) -> QuestionTotals | None:
+    """How many questions there are, with `counts` of rows by list; None where there is no such resource."""
+    if catalog.questions is None:
+        return None
+    rows = {name.removeprefix(keys.OF_QUESTIONS): count for name, count in counts.items()}
+    return QuestionTotals(count=len(catalog.questions), lists=rows or None)

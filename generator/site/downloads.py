@@ -10,10 +10,11 @@ from contextlib import contextmanager
 from typing import Final, NamedTuple
 
 from generator import program
-from generator.api import downloads, keys
-from generator.api.downloads import ChangesHead, DumpHead, Head, MarketsFile
+from generator.api import changes, downloads, keys
+from generator.api.changes import ChangesHead
+from generator.api.downloads import Definitions, DefinitionsFile, DumpHead, Head, MarketsFile
 from generator.config.settings import Config
-from generator.downloads import dump, segments, side_file
+from generator.downloads import definitions, dump, parquet, segments, side_file
 from generator.downloads.dump import Changed, Markets, Previous
 from generator.downloads.segments import Written
 from generator.downloads.side_file import HistoryState, SideFile
@@ -77,7 +78,7 @@ class _Downloads:
         step = self._files.draft(writer.close)
         head = DumpHead.of(made.written, ndjson, self._listed.as_of, self._before)
         takedown = self._listed.details.takedown
-        head, links, histories = self._with_parquet(head)
+        head, links, histories = self._with_parquet(self._with_definitions(head))
         is_same = head.ndjson.name == self._name_before()
         before = {
             name: parts for name, parts in self._side_file.dumps.items() if is_same or name == self._name_before()
@@ -124,6 +125,24 @@ class _Downloads:
         for head in heads:
             yield Download(head, frozenset(staged))
             staged.difference_update(file.key for file in head.files())
+
+    def _with_definitions(self, head: DumpHead) -> DumpHead:
+        """The head with the definitions of questions, if there is such a resource."""
+        lines = self._listed.definitions
+        if lines is None:
+            return head
+        before = self._before.questions if self._before else None
+        draft = self._files.draft(lambda write: definitions.written(write, lines))
+        made, url = draft.content, self._config.files_url
+        files = [self._files.stage(draft, DefinitionsFile.of(made, url))]
+        if self._config.has_parquet:
+            links, variant = self._listed.catalog.question_links(self._config.question_url), self._config.variant
+            rows = definitions.encoded(definitions.rows(lines, links.of))
+            linked = links.url is not None
+            table = self._files.draft(lambda write: parquet.definitions(write, rows, variant, linked=linked))
+            files.append(self._files.stage(table, DefinitionsFile.of(table.content, url, "parquet")))
+        since = before.as_of if before and before.state == made.state else self._listed.as_of
+        return replaced(head, questions=Definitions(as_of=since, count=len(lines), state=made.state, files=files))
 
     def _with_parquet(self, head: DumpHead) -> tuple[DumpHead, Mapping[str, str], HistoryState | None]:
         """The head with Parquet files, if they are wanted, and what stands for their content."""
@@ -206,10 +225,10 @@ def _begun(dumped: DumpHead, found: ChangesHead | None) -> ChangesHead:
 
     An older version, or a copy of the folder, may have put the head of the feed and not yet that of the dump.
     """
-    begun = downloads.begun(dumped)
+    begun = changes.begun(dumped)
     if found is None or found.session != begun.session or found.state == begun.state:
         return begun
-    return replaced(begun, session=downloads.session_after(found))
+    return replaced(begun, session=changes.session_after(found))
 
 
 def _lines_of_newest(feed: ChangesHead, written: WrittenStep | None) -> int:

@@ -14,9 +14,10 @@ and to the bucket's prefix. Beside `v1/` lie private objects: see `api.keys`.
 from collections.abc import Iterator
 from typing import Final
 
-from generator.api import changelog, contract, downloads, feeds, keys, prices
+from generator.api import changelog, changes, contract, downloads, feeds, keys, prices
 from generator.api.downloads import NDJSON, PARQUET
 from generator.api.openapi import JsonObject
+from generator.api.questions import QuestionDetail, QuestionList
 from generator.config.settings import Config
 from generator.site import documents
 from generator.site.family import ROOT, Family, Ingredients, Rank
@@ -24,6 +25,7 @@ from generator.site.site_index import BuildRecord
 from generator.tree.generation import Artifact
 
 _LIST: Final = f"{keys.LISTS}/<status>/<sort>"
+_QUESTION_LIST: Final = f"{keys.QUESTION_LISTS}/<status>/<sort>"
 _SEARCH: Final = keys.list_prefix(keys.SEARCH)
 _DUMPS: Final = keys.list_prefix(keys.DUMPS)
 _CHANGES: Final = keys.list_prefix(keys.CHANGES)
@@ -33,6 +35,16 @@ FAMILIES: Final = (
         "details", (f"{keys.DETAILS}/<start of id>/<id>.json", f"{keys.SLUGS}/<start of digest>/<digest of slug>.json"),
         Rank.DETAIL, "one market with order book, recent fills and history",
         schema=contract.PublicMarketDetail, may_be_absent=True,
+    ),
+    Family(
+        "questions",
+        (
+            f"{keys.QUESTION_DETAILS}/<start of id>/<id>.json",
+            f"{keys.QUESTION_SLUGS}/<start of digest>/<digest of slug>.json",
+        ),
+        Rank.DETAIL, "one question with all its markets",
+        schema=QuestionDetail, is_on=lambda config: config.has_questions, may_be_absent=True,
+        of_markets=documents.question_details,
     ),
     Family("index", (keys.SITE_INDEX,), Rank.DOCUMENT, "where everything is", address="", of_settings=documents.index),
     Family(
@@ -69,6 +81,7 @@ FAMILIES: Final = (
             f"{_DUMPS}/<generation>/{keys.INDEX}",
             *(f"{_DUMPS}/{downloads.MARKETS_FOLDER}<digest>.{extension}" for extension in (NDJSON, PARQUET)),
             *(f"{_DUMPS}/{table}/<period>/<digest>.{PARQUET}" for table in downloads.TABLES),
+            *(f"{_DUMPS}/{downloads.QUESTIONS_FOLDER}<digest>.{extension}" for extension in (NDJSON, PARQUET)),
         ),
         schema=downloads.DumpHead, is_on=lambda config: config.dumps.ndjson,
     ),
@@ -81,6 +94,16 @@ FAMILIES: Final = (
         schema=contract.PublicMarketList, may_be_absent=True,
     ),
     Family(
+        "question_lists", (f"{_QUESTION_LIST}/{keys.FIRST}/<limit>.json", f"{_QUESTION_LIST}/{keys.HEAD}"), Rank.HEAD,
+        "a page of a list of questions",
+        immutable=(
+            f"{_QUESTION_LIST}/<generation>/<limit>-<hundreds of pages>/<position>.json",
+            f"{_QUESTION_LIST}/<generation>/{keys.INDEX}",
+            f"{_QUESTION_LIST}/{keys.CHUNKS}/<start of digest>/<digest>.json",
+        ),
+        schema=QuestionList, is_on=lambda config: config.has_question_lists, may_be_absent=True,
+    ),
+    Family(
         "search", (f"{_SEARCH}/{keys.HEAD}",), Rank.HEAD, "the index by which edges answer `q`",
         immutable=(
             f"{_SEARCH}/<generation>/{keys.INDEX}", f"{_SEARCH}/{keys.CHUNKS}/<start of digest>/<digest>.json",
@@ -90,7 +113,7 @@ FAMILIES: Final = (
     Family(
         "changes", (keys.head(keys.CHANGES),), Rank.HEAD, "names the files that keep a copy of them up to date",
         immutable=(f"{_CHANGES}/<generation>/{keys.INDEX}", f"{_CHANGES}/<digest>.{NDJSON}"),
-        schema=downloads.ChangesHead, is_on=lambda config: config.has_changes,
+        schema=changes.ChangesHead, is_on=lambda config: config.has_changes,
     ),
     Family(
         "build", (keys.BUILD,), Rank.BUILD, "as-of, counts", in_extended=", categories", schema=BuildRecord,

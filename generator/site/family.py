@@ -13,6 +13,7 @@ from generator.api import keys
 from generator.api.contract import API_VERSION
 from generator.config.settings import Config
 from generator.site.catalog import Catalog
+from generator.site.questions import QuestionRows
 from generator.tree.generation import Artifact
 
 #: What every key begins with.
@@ -38,13 +39,14 @@ class Rank(IntEnum):
 class Ingredients:
     """What documents are made of: a catalog, the items of a list by its name, the settings, and what is in place.
 
-    `read` reads a document in place.
+    `read` reads a document in place. `questions` are None where there is no such resource.
     """
 
     catalog: Catalog
     items_of: Callable[[str], Sequence[bytes]]
     config: Config
     read: Callable[[str], bytes | None]
+    questions: QuestionRows | None = None
 
 
 @dataclass(frozen=True)

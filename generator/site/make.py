@@ -1,9 +1,10 @@
 """Makes everything that is derived from a catalog, and stages what is not in place yet: see `generator.site`."""
 
 import math
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import chain
 from typing import Final, TypeAlias, TypeVar
 
 from generator.api import keys
@@ -16,11 +17,13 @@ from generator.site import documents, downloads, families, known_words, worker_p
 from generator.site.catalog import Catalog, Details, Listed
 from generator.site.downloads import StagedDownloads
 from generator.site.family import Ingredients
-from generator.tree import manifest, staging
+from generator.site.questions import QuestionRows
+from generator.tree import manifest, membership, staging
 from generator.tree.files import DUMP_PARTS, WORDS
 from generator.tree.generation import Artifact, ItemList, Workplace
 from generator.tree.generations import Generations
-from generator.tree.manifest import Manifest, Membership, Memberships
+from generator.tree.manifest import Manifest
+from generator.tree.membership import Membership, Memberships
 from generator.tree.staging import Rendered, StagedFamily
 
 #: Makes the words of markets in the order of their numbers, of which these categories (slugs) have lists, and the file
@@ -98,16 +101,17 @@ class Maker:
         staged = details.staged
         with self.stopwatch.stage("render"):
             categories = documents.offered(catalog, self.config)
-            all_lists = documents.lists(catalog, categories, self._chosen(categories))
+            rows = None if catalog.questions is None else QuestionRows(catalog, catalog.questions, self.config.variant)
+            all_lists = self._lists(catalog, rows, categories)
             # Before the workers are forked: from then on, touching an object of the catalog copies its memory page.
-            ingredients = Ingredients(catalog, partial(_items_of, catalog, all_lists), self.config, self._in_place)
-            made = [*families.of_markets(ingredients), *fixed]
+            items_of = partial(_items_of, catalog, rows, all_lists)
+            ingredients = Ingredients(catalog, items_of, self.config, self._in_place, rows)
+            for artifact in chain(families.of_markets(ingredients), fixed):
+                staged.put(self.folder, artifact)
             self.progress.expect(len(all_lists) + self.config.can_search + self.config.dumps.ndjson)
             self.progress.describe("lists")
             known = self.before.generations() if self.before and not details.is_full else {}
-            lists, files = self._stage(all_lists, self._listed(catalog, details), known)
-            for artifact in made:
-                staged.put(self.folder, artifact)
+            lists, files = self._stage(all_lists, self._listed(catalog, details, rows), known)
         index, staged_index, words_file = None, None, None
         if self.config.can_search and lists:  # what is left of a first publish that did not end has none
             with self.stopwatch.stage("index"):
@@ -128,28 +132,39 @@ class Maker:
                 retired=(),
                 objects=staged.objects,
                 markets={},
-                slugs={market.id: (market.slug,) for market in catalog.markets if market.slug is not None},
-                site_keys=catalog.site_keys(),
+                slugs={**_slugs(catalog.markets), **(rows.slugs() if rows else {})},
+                site_keys={**catalog.site_keys(), **catalog.question_keys()},
+                members=rows.members() if rows else {},
+                question_counts=rows.counts() if rows else (0, 0, 0),
             )
-            memberships = _memberships(catalog, categories)
+            memberships = _memberships(catalog, categories, rows)
             beside = {DUMP_PARTS: files.side_file, WORDS: words_file}
             rendered = Rendered(found, staged, built, memberships, details.fingerprints, beside)
             return MadeSite(rendered, all_lists, files, index)
 
-    def _chosen(self, categories: Collection[str]) -> list[str] | None:
-        """The names of the lists to make; None for all."""
+    def _lists(self, catalog: Catalog, rows: QuestionRows | None, categories: Collection[str]) -> list[ItemList]:
+        """The lists to make, of both resources."""
+        names = documents.list_parts(categories)
+        of_markets = documents.lists(catalog, categories, self._chosen(names))
+        if rows is None or not self.config.questions.lists:
+            return of_markets
+        chosen = self._chosen(map(keys.OF_QUESTIONS.__add__, names))
+        return [*of_markets, *documents.question_lists(rows, categories, chosen)]
+
+    def _chosen(self, names: Iterable[str]) -> list[str] | None:
+        """Which of these lists to make; None for all."""
         if self.names is None:
             return None
-        return [name for name in documents.list_parts(categories) if name in self.names and name not in self.staged]
+        return [name for name in names if name in self.names and name not in self.staged]
 
-    def _listed(self, catalog: Catalog, details: Details) -> Listed | None:
+    def _listed(self, catalog: Catalog, details: Details, rows: QuestionRows | None) -> Listed | None:
         """What downloads are made from; None if there are none."""
         if not self.config.dumps.ndjson:
             return None
         ids = [market.id for market in catalog.listed()]
         is_known = self.before is not None and self.before.complete
         changed = frozenset(details.changed) if is_known else frozenset(ids)
-        return Listed(catalog, ids, changed, details)
+        return Listed(catalog, ids, changed, details, [*rows.definitions()] if rows else None)
 
     def _in_place(self, key: str) -> bytes | None:
         """A document in place; None if it is missing, or damaged, as far as that is known."""
@@ -200,18 +215,39 @@ def _place(staged: StagedFamily) -> tuple[int, str]:
     return families.rank(head), head
 
 
-def _items_of(catalog: Catalog, made: Iterable[ItemList], name: str) -> Sequence[bytes]:
+def _items_of(catalog: Catalog, rows: QuestionRows | None, made: Iterable[ItemList], name: str) -> Sequence[bytes]:
     """The items of a list of all categories, which may not have been made."""
     known = next((one.items for one in made if one.name == name), None)
-    return catalog.items(*documents.list_parts(())[name]) if known is None else known
+    if known is not None:
+        return known
+    of = rows if rows and name.startswith(keys.OF_QUESTIONS) else catalog
+    return of.items(*documents.list_parts(())[name.removeprefix(keys.OF_QUESTIONS)])
 
 
-def _memberships(catalog: Catalog, offered: Collection[str]) -> Memberships:
-    return {market.id: memberships_of(market, offered) for market in catalog.markets}
+def _slugs(markets: Iterable[Market]) -> dict[str, tuple[str, ...]]:
+    return {market.id: (market.slug,) for market in markets if market.slug is not None}
+
+
+def _memberships(catalog: Catalog, offered: Collection[str], rows: QuestionRows | None) -> Memberships:
+    """Those of all markets, with what determines the lists of questions that show them; and of all questions."""
+    found = {market.id: memberships_of(market, offered) for market in catalog.markets}
+    if rows is None:
+        return found
+    for row in rows.listed():
+        of_row = membership.memberships_of(row.status, _offered(row.categories, offered), keys.OF_QUESTIONS)
+        for market_id in rows.markets_of(row.id):
+            found[market_id] += of_row
+        if row.id not in found:
+            found[keys.question_reference(row.id)] = of_row
+    return found
 
 
 def memberships_of(market: Market, offered: Collection[str]) -> tuple[Membership, ...]:
     """What determines the lists of a market; `offered` are the slugs of the categories that have lists."""
     if market.fx:
         return ()
-    return manifest.memberships_of(market.status, (slug for slug in market.categories if slug in offered))
+    return membership.memberships_of(market.status, _offered(market.categories, offered))
+
+
+def _offered(categories: Iterable[str], offered: Collection[str]) -> Iterator[str]:
+    return (slug for slug in categories if slug in offered)

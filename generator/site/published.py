@@ -5,7 +5,6 @@ as the edges that serve it were deployed with them.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
@@ -28,13 +27,15 @@ from generator.markets.market import Market, SearchWords
 from generator.markets.slugs import SiteKeys
 from generator.models import replaced
 from generator.progress import SILENT, Progress
+from generator.site import published_downloads
 from generator.site.catalog import Catalog, Details, Naming, Takedown
 from generator.site.families import fixed_keys
 from generator.site.make import Maker
+from generator.site.published_downloads import heads
 from generator.site.short_lists import Each, ListsInPlace
 from generator.site.short_words import WordsInPlace
 from generator.site.site_index import BuildRecord
-from generator.tree import generations, layouts, manifest, stored
+from generator.tree import layouts, manifest, stored
 from generator.tree.generation import Artifact, ItemList, Workplace
 from generator.tree.manifest import Manifest
 from generator.tree.staging import Rendered, Staged, StagedFamily
@@ -101,8 +102,7 @@ class PublishedState:
         if words:
             maker = replace(maker, words=partial(words.of_markets, found))
         made = maker.make(catalog, details, self._fixed(details.staged), self.manifest)
-        left_out = len(self.manifest.markets.keys() - ids - catalog.ids()) if self.manifest.complete else 0
-        if left_out:
+        if self.manifest.complete and (left_out := len(self.manifest.ids() - ids - catalog.ids())):
             warnings = (*warnings, _LEFT_OUT.format(counted(left_out, "market")))
         return made.rendered, warnings
 
@@ -138,17 +138,22 @@ class PublishedState:
         self, of_dump: "_Lines | None", config: Config, gone: frozenset[str], progress: Progress
     ) -> tuple["_Lines", Catalog]:
         """The lines of what is published, and its catalog; the details of the `gone` markets (ids) are not read."""
-        lines = of_dump or _Lines.of_list(self) or _Lines.of_details(self, self.manifest.markets.keys())
+        lines = of_dump or _Lines.of_list(self) or _Lines.of_details(self, self.manifest.ids())
         in_lines = {*map(market_lines.id_of, lines.read())}
         # Members of FX families, whatever lists still hold of them from before, are in no dump.
-        members = _Lines.of_details(self, self.manifest.markets.keys() - in_lines - gone)
+        members = _Lines.of_details(self, self.manifest.ids() - in_lines - gone)
         read = _counted(chain(lines.read(), members.read()), progress)
         try:
             found = Catalog.published(read, config.search_texts, self.manifest.as_of, self.manifest.site_keys)
         except ValidationError:
             raise OtherVersionError(self.manifest.version) from None
         # A killed run may have put details of others, too.
-        return lines, found.without({market.id for market in found.listed()} - in_lines)
+        return lines, self._with_questions(found.without({market.id for market in found.listed()} - in_lines), config)
+
+    def _with_questions(self, catalog: Catalog, config: Config) -> Catalog:
+        if not config.has_questions:
+            return catalog
+        return published_downloads.with_questions(catalog, self.manifest, self.folder, self.details)
 
     @property
     def _is_known(self) -> bool:
@@ -171,13 +176,14 @@ class PublishedState:
             categories = self._categories(config, listed, gone)
         except (LookupError, TypeError, ValueError):
             return None
-        members = built.markets.keys() - {market.id for market in listed} - gone
+        members = built.ids() - {market.id for market in listed} - gone
         is_told = categories is not None and not any(map(built.markets.__getitem__, members))
         if not parts or not is_told:
             return None
         unread = [Market.unread(market_id, *built.slugs.get(market_id, (None,))) for market_id in members]
         naming = Naming(site_keys=SiteKeys(built.site_keys, {}))
         found = Catalog([*listed, *unread], as_of=built.as_of, hidden=0, naming=naming, categories=categories)
+        found = self._with_questions(found, config)
         return replace(lines, previous=Previous(lambda start, size: lines.body[start : start + size], parts)), found
 
     def _categories(self, config: Config, listed: Sequence[Market], gone: Collection[str]) -> dict[str, str] | None:
@@ -265,7 +271,7 @@ class _Lines:
     @classmethod
     def of_dump(cls, state: PublishedState) -> "_Lines | None":
         """The lines of the dump; None if there is none, or none that is whole."""
-        for head in _heads(state):
+        for head in heads(state.manifest, state.folder):
             body = state.folder.read(head.ndjson.key)
             if body is not None and downloads.is_named_by(head.ndjson.name, body):
                 return cls(partial(dump.lines, [body]), head, body)
@@ -321,23 +327,6 @@ def _counted(lines: Iterable[bytes], progress: Progress) -> Iterator[bytes]:
         if number % 1_000 == 0:
             progress.advance()
         yield line
-
-
-def _heads(state: PublishedState) -> Iterator[DumpHead]:
-    """The heads of the dump that may be published, the likeliest first.
-
-    A generation's index says what its head said. A killed run may have replaced the head, and with it the state that
-    details are of; otherwise, who put another head was not a publisher.
-    """
-    manifest = state.manifest
-    current = manifest.current.get(keys.DUMPS)
-    in_place = state.folder.read(keys.head(keys.DUMPS)) or b""
-    name = generations.name_of_index(keys.DOWNLOAD_LETTER, in_place)
-    replaced = [in_place] if (keys.DUMPS, name) in manifest.generations() and not manifest.complete else []
-    recorded = state.folder.read(keys.index(keys.DUMPS, current.generation)) if current else None
-    for body in (*replaced, recorded or b""):
-        with suppress(ValidationError):
-            yield DumpHead.model_validate_json(body)
 
 
 def _line(market_id: str, body: bytes, item: Mapping[str, Any] | None = None) -> bytes | None:

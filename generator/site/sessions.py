@@ -13,8 +13,9 @@ from typing import Self
 
 from pydantic import ValidationError
 
-from generator.api import downloads, keys
-from generator.api.downloads import SESSION_LENGTH, ChangesHead, DumpHead
+from generator.api import changes, downloads, keys
+from generator.api.changes import ChangesHead
+from generator.api.downloads import SESSION_LENGTH, DumpHead
 from generator.config.settings import Config
 from generator.downloads import dump, market_lines, steps
 from generator.downloads.steps import StepWriter
@@ -107,7 +108,7 @@ def _begun_anew(folder: Output, before: Manifest, lifetime: timedelta) -> Manife
     if dumped is None:
         place = folder.path(keys.head(keys.DUMPS))
         raise OutputError(f"{place}: missing or damaged; run `public-markets build` again")
-    head = replaced(downloads.begun(dumped), session=secrets.token_hex(SESSION_LENGTH // 2))
+    head = replaced(changes.begun(dumped), session=secrets.token_hex(SESSION_LENGTH // 2))
     return _with_feed(folder, before, Download(head, ()), lifetime)
 
 

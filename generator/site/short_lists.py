@@ -15,7 +15,7 @@ from generator.markets.market import Market
 from generator.site import documents
 from generator.site.catalog import RANKS, Catalog
 from generator.site.make import memberships_of
-from generator.tree import cuts, generations, manifest, staging
+from generator.tree import cuts, generations, membership, staging
 from generator.tree.cuts import ChunksInPlace, InDoubtError, ShortenedList
 from generator.tree.generation import Workplace
 from generator.tree.manifest import Manifest
@@ -37,7 +37,7 @@ class ListsInPlace:
 
     def without(self, found: Catalog, staying: Catalog, config: Config) -> dict[str, StagedFamily]:
         """The lists without the markets of `found`, which are all that are known, that are not `staying`; staged."""
-        if not {market_id for market_id, lists in self.state.markets.items() if lists} <= found.ids():
+        if not {market_id for market_id, lists in self.state.markets.items() if lists} <= found.references():
             return {}
         gone = _gone(found, staying.ids(), config)
         parts = documents.list_parts(documents.offered(staying, config))
@@ -56,7 +56,7 @@ def _gone(found: Catalog, staying: Collection[str], config: Config) -> dict[str,
     """The markets that go from each list, by its name."""
     gone, offered = dict[str, list[Market]](), documents.offered(found, config)
     for market in (market for market in found.listed() if market.id not in staying):
-        for name in manifest.lists_of(memberships_of(market, offered)):
+        for name in membership.lists_of(memberships_of(market, offered)):
             gone.setdefault(name, []).append(market)
     return gone
 

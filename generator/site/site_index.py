@@ -13,6 +13,8 @@ from generator.config.settings import Config
 from generator.site.family import ROOT, Family
 from generator.wording import span
 
+#: The path of questions below the API's root.
+_QUESTIONS: Final = keys.QUESTIONS.removeprefix(ROOT)
 #: What each feed shows, in `llms.txt`.
 _LATEST: Final[Mapping[feeds.FeedName, str]] = {"new": "new markets", "resolved": "resolved markets"}
 
@@ -24,6 +26,13 @@ class Category(Closed):
     name: str
 
 
+class QuestionTotals(Closed):
+    """How many questions there are."""
+
+    count: Count
+    lists: Annotated[dict[str, Count] | None, IfPresent] = None
+
+
 class BuildRecord(Closed):
     """What is published, and as of when."""
 
@@ -33,6 +42,7 @@ class BuildRecord(Closed):
     layout: Literal["pages", "chunks"]
     markets: Count
     lists: dict[str, Count]
+    questions: Annotated[QuestionTotals | None, IfPresent] = None
     snapshot_size: Count
     search: Annotated[list[str] | None, IfPresent] = None
     categories: Annotated[list[Category] | None, IfPresent] = None
@@ -50,6 +60,7 @@ class SiteIndex(Closed):
     """Where everything is; what this site does not publish is absent."""
 
     markets: Url
+    questions: Annotated[Url | None, IfPresent] = None
     snapshot: Url
     prices: Annotated[Url | None, IfPresent] = None
     build: Url
@@ -79,6 +90,7 @@ def make(config: Config, families: Sequence[Family]) -> SiteIndex:
     return model(families)(
         **addresses,
         markets=_url(config, keys.MARKETS.removeprefix(ROOT)),
+        questions=_url(config, _QUESTIONS) if config.has_question_lists else None,
         feeds=[_feed(config, name) for name in feeds.FEED_NAMES] if config.feeds.enabled else None,
         market_url=links.uri_template(config.market_url),
     )
@@ -123,6 +135,7 @@ def _requests(config: Config, families: Sequence[Family]) -> Iterator[str]:
     del lines["llms"]  # it is this text
     yield f"- {index.markets}?status=open&sort=popular&limit={contract.LIMIT_MAX}: {told['lists']}"
     yield f"- {index.markets}/{{{reference}}}: {told['details']}"
+    yield from _of_questions(config, index.questions, told)
     yield from (line for name, line in lines.items() if name not in downloads)
     if index.market_url:
         yield f"- {index.market_url}: the page of a market, for people; fill in its `{links.name_in(index.market_url)}`"
@@ -132,10 +145,20 @@ def _requests(config: Config, families: Sequence[Family]) -> Iterator[str]:
         yield f"- {feed.atom}: the same as Atom"
 
 
+def _of_questions(config: Config, lists: str | None, told: Mapping[str, str]) -> Iterator[str]:
+    if lists:
+        chosen = f"status=open&sort=popular&limit={contract.LIMIT_MAX}"
+        yield f"- {lists}?{chosen}: {told['question_lists']}"
+    if config.has_questions:
+        reference = contract.question_parameter(config.variant)
+        yield f"- {_url(config, _QUESTIONS)}/{{{reference}}}: {told['questions']}"
+
+
 def _rules(config: Config) -> Iterator[str]:
     limit = config.rate_limit
     category = ";\n  `category` is one of those in build.json" if config.variant == "extended" else ""
     searching = "; `q` has words to search for" if config.can_search else ""
+    searching += ", in markets only" if config.can_search and config.has_question_lists else ""
     yield "## Rules"
     yield ""
     yield f"- Lists: `status` is one of {', '.join(contract.STATUS_FILTERS)};"

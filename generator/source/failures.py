@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 
 from generator.source.connection import Transaction
 from generator.source.queries import EVERYTHING, Range, Statements
-from generator.source.relations import RELATIONS
+from generator.source.relations import QUESTION_RELATIONS
 
 
 class Failures:
@@ -23,7 +23,7 @@ class Failures:
 
     def found(self) -> Iterator[str]:
         """One sentence per column that cannot be computed, or per relation where no row can be found."""
-        for relation in RELATIONS:
+        for relation in self._columns:
             yield from self._of(relation)
             if relation == "markets" and self._refusal(relation, "id"):
                 return  # all others are joined with it, and fail too
@@ -48,7 +48,7 @@ class Failures:
 
     def _first(self, relation: str, column: str) -> str:
         """A market for which the column cannot be computed, in parentheses; empty if none can be found."""
-        if self._refusal("markets", "id"):
+        if relation in QUESTION_RELATIONS or self._refusal("markets", "id"):
             return ""
         ids = [key for (key,) in self._transaction.rows(self._statements.markets("id"), "markets")]
         bounds = [*ids, None]

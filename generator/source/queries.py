@@ -1,8 +1,8 @@
-"""The SELECT statements for the six relations. It opens no connection.
+"""The SELECT statements for all relations. It opens no connection.
 
 Every WHERE excludes hidden markets and private rows, so they never reach memory; where nobody can tell whether a row is
-public, id and boolean do. Columns outside `RELATIONS` are never selected. Values arrive as the driver delivers them,
-times and ids as text: `row_validation` converts them.
+public, id and boolean do. Columns outside `ALL_RELATIONS` are never selected. Values arrive as the driver delivers
+them, times and ids as text: `row_validation` converts them.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,7 +14,7 @@ import sqlalchemy as sa
 
 from generator.markets.row_validation import LENGTHS
 from generator.source import rights
-from generator.source.relations import OPTIONAL, RELATIONS, Kind
+from generator.source.relations import ALL_RELATIONS, OPTIONAL, Kind
 
 #: Covers whatever is cut off a time when it is read; and the greatest offset from UTC.
 _MOMENT: Final = timedelta(seconds=1)
@@ -85,7 +85,7 @@ class Statements:
 
         A row is: relation; schema and user, both quoted for SQL; may it use the schema; may it read the relation.
         """
-        return sa.text(rights.RIGHTS).bindparams(relations=[*RELATIONS], schema=self.schema)
+        return sa.text(rights.RIGHTS).bindparams(relations=[*ALL_RELATIONS], schema=self.schema)
 
     def excess(self) -> sa.TextClause:
         """Select what this user may do besides reading our relations. PostgreSQL only.
@@ -93,7 +93,7 @@ class Statements:
         A row is: the user, quoted for SQL; is it a superuser; a relation, or NULL if there is none; may it read that
         although it is not ours; may it write to it.
         """
-        return sa.text(rights.EXCESS).bindparams(relations=[*RELATIONS], schema=self.schema)
+        return sa.text(rights.EXCESS).bindparams(relations=[*ALL_RELATIONS], schema=self.schema)
 
     def row_security(self) -> sa.TextClause:
         """Select where row level security binds this user. PostgreSQL only.
@@ -101,7 +101,7 @@ class Statements:
         A row is: one of our relations; the table that it reads, which may be itself; is it a view that reads with this
         user's rights; is there a policy for this user.
         """
-        return sa.text(rights.ROW_SECURITY).bindparams(relations=[*RELATIONS], schema=self.schema)
+        return sa.text(rights.ROW_SECURITY).bindparams(relations=[*ALL_RELATIONS], schema=self.schema)
 
     def any_row(self, relation: str, *columns: str) -> sa.Select[Any]:
         """Select these columns of the relation, and no row: tests the right to read it."""
@@ -118,11 +118,11 @@ class Statements:
 
     def count_values(self, name: str, *columns: str, within: Within = EVERYTHING) -> sa.Select[Any]:
         """Count the public rows, or the values that each of the columns has in them: this computes every value."""
-        rows = (
-            self.markets(*columns, within=within)
-            if name == "markets"
-            else self.of_visible(name, *columns, within=within)
-        )
+        rows = {
+            "markets": lambda: self.markets(*columns, within=within),
+            "questions": lambda: self.questions(*columns),
+            "question_members": lambda: self.question_members(*columns),
+        }.get(name, lambda: self.of_visible(name, *columns, within=within))()
         selected = rows.selected_columns[-len(columns) :] if columns else ()
         values = (self._sent(value, name, column) for value, column in zip(selected, columns, strict=True))
         counts: list[sa.ColumnElement[Any]] = [sa.func.count(value) for value in values] or [sa.func.count()]
@@ -130,7 +130,7 @@ class Statements:
 
     def _sent(self, value: sa.ColumnElement[Any], name: str, column: str) -> sa.ColumnElement[Any]:
         """A value as it is sent: the server may fail to convert a text into the client's encoding."""
-        is_text = self.dialect != "sqlite" and RELATIONS[name].get(column, "text") in _AS_TEXT
+        is_text = self.dialect != "sqlite" and ALL_RELATIONS[name].get(column, "text") in _AS_TEXT
         return sa.func.convert_to(value, sa.func.pg_client_encoding()) if is_text else value
 
     def count_rows(self, relation: str) -> sa.Select[Any]:
@@ -204,6 +204,40 @@ class Statements:
         )
         return self._public(statement, relation, unclear=unclear)
 
+    def questions(self, *columns: str, unclear: bool = False) -> sa.Select[Any]:
+        """Select the visible questions; `unclear`: those that nobody can tell to be visible (see `_is_true`)."""
+        questions = self._relation("questions").alias("q")
+        is_visible = self._visible(questions, EVERYTHING, unclear=unclear)
+        return sa.select(*self._selected(questions, "questions", *columns)).where(is_visible)
+
+    def question_members(self, *columns: str) -> sa.Select[Any]:
+        """Select the memberships of visible markets in visible questions: both ids in lower case, then `columns`."""
+        members = self._relation("question_members").alias("r")
+        ids = self._member_ids(members)
+        statement = sa.select(*ids, *self._selected(members, "question_members", *columns))
+        for key, name in zip(ids, ("questions", "markets"), strict=True):
+            owners = self._relation(name).alias(name[0])
+            visible = sa.select(sa.func.lower(*self._selected(owners, name, "id")))
+            statement = statement.where(key.element.in_(visible.where(self._visible(owners, EVERYTHING))))
+        return statement
+
+    def members_of(self, questions: Sequence[str]) -> sa.Select[Any]:
+        """Select the memberships in these questions (ids in lower case), hidden or not: nothing but both ids."""
+        ids = self._member_ids(self._relation("question_members").alias("r"))
+        return sa.select(*ids).where(ids[0].element.in_(questions))
+
+    def nested_loops(self, setting: str) -> sa.TextClause:
+        """Select whether PostgreSQL may join by nested loops, which are `on` or `off` from now on."""
+        text = "SELECT current_setting('enable_nestloop'), set_config('enable_nestloop', :setting, true)"
+        return sa.text(text).bindparams(setting=setting)
+
+    def _member_ids(self, members: sa.FromClause) -> list[sa.Label[Any]]:
+        """The ids of question and market in lower case, as the relations may spell them in different ways."""
+        return [
+            sa.func.lower(*self._selected(members, "question_members", name)).label(name)
+            for name in ("question_id", "market_id")
+        ]
+
     def _may_follow(self, column: sa.ColumnElement[Any], start: datetime) -> sa.ColumnElement[bool]:
         """Whether a time may be after an instant."""
         first = (start - _MOMENT).astimezone(UTC).replace(tzinfo=None)
@@ -222,7 +256,7 @@ class Statements:
         return statement.where(self._is_true(relation.c.is_public, unclear=unclear))
 
     def _relation(self, name: str) -> sa.TableClause:
-        return sa.table(name, *map(sa.column, (*RELATIONS[name], *OPTIONAL.get(name, ()))), schema=self.schema)
+        return sa.table(name, *map(sa.column, (*ALL_RELATIONS[name], *OPTIONAL.get(name, ()))), schema=self.schema)
 
     def _visible(self, markets: sa.FromClause, within: Within, *, unclear: bool = False) -> sa.ColumnElement[bool]:
         approval = self._selected(markets, "markets", "approval")
@@ -267,7 +301,7 @@ class Statements:
             return [_cut_if_long(relation.c[column], lengths.get(column)) for column in columns]
         return [
             self._cut(sa.cast(relation.c[column], sa.Text), lengths.get(column)).label(column)
-            if RELATIONS[name].get(column, "text") in _AS_TEXT
+            if ALL_RELATIONS[name].get(column, "text") in _AS_TEXT
             else relation.c[column]
             for column in columns
         ]

@@ -4,7 +4,7 @@ Hidden markets and private rows never reach memory. Values arrive as the driver 
 them.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import partial
@@ -29,7 +29,8 @@ from generator.source.failures import Failures
 from generator.source.fill_windows import EarlierCounts, FillWindows
 from generator.source.grouping import Convert, RowsByMarket
 from generator.source.queries import EVERYTHING, Range, Statements, Within
-from generator.source.relations import OPTIONAL, RELATIONS, Kind
+from generator.source.questions import QuestionReader
+from generator.source.relations import ALL_RELATIONS, OPTIONAL, QUESTION_RELATIONS, RELATIONS, Kind
 from generator.source.survey import Facts, Found, Survey, Surveyor
 
 #: Nothing was counted before, so all fills are.
@@ -107,7 +108,7 @@ class Reader:
             return []
         return [
             f"{relation}.{name}"
-            for relation, columns in RELATIONS.items()
+            for relation, columns in ALL_RELATIONS.items()
             for name, kind in (self._transaction.columns(relation, self._schema) or {}).items()
             if name in columns and queries.has_no_zone(kind)
         ]
@@ -119,22 +120,42 @@ class Reader:
 
     def row_counts(self) -> dict[str, int]:
         """How many rows every relation has that may be public, of whichever market, by its name. Raises ReadError."""
-        return {name: self._transaction.number(self._statements.count_rows(name), name) for name in RELATIONS}
+        return {name: self._transaction.number(self._statements.count_rows(name), name) for name in self._relations()}
+
+    def _relations(self) -> Iterable[str]:
+        """The relations to read: the database has all of them, as `require_schema` found."""
+        return ALL_RELATIONS if self.has_questions() else RELATIONS
+
+    def has_questions(self) -> bool:
+        """Whether the database has both relations of questions; never where the settings say no."""
+        offered = (self._transaction.columns(name, self._schema) for name in QUESTION_RELATIONS)
+        return self._config.questions.enabled is not False and all(columns is not None for columns in offered)
+
+    def has_members(self) -> bool:
+        """Whether the database says which markets are in which questions, whatever the settings say of questions."""
+        offered = self._transaction.columns("question_members", self._schema) or {}
+        return {"question_id", "market_id"} <= offered.keys()
+
+    def questions(self) -> QuestionReader:
+        """What reads questions here, if the database has them."""
+        return QuestionReader(
+            self._transaction, self._statements, self._quarantine, self._config.texts, self._is_extended
+        )
 
     def failures(self) -> list[str]:
         """Every column that the database fails to compute, as sentences. May take longer than a build."""
-        columns = {relation: self._columns(relation) for relation in RELATIONS}
+        columns = {relation: self._columns(relation) for relation in self._relations()}
         return list(Failures(self._transaction, self._statements, columns).found())
 
     def _columns(self, relation: str) -> tuple[str, ...]:
         """The columns to read: all that are required, and the optional ones that the database has."""
         offered = self._transaction.columns(relation, self._schema) or {} if relation in OPTIONAL else {}
-        return (*RELATIONS[relation], *(column for column in OPTIONAL.get(relation, ()) if column in offered))
+        return (*ALL_RELATIONS[relation], *(column for column in OPTIONAL.get(relation, ()) if column in offered))
 
     def _offered(self, relation: str) -> dict[str, tuple[str, frozenset[Kind]]] | None:
         columns = self._transaction.columns(relation, self._schema)
         dialect = self._transaction.dialect
-        if columns is None:
+        if columns is None or (relation in QUESTION_RELATIONS and self._config.questions.enabled is False):
             return None
         return {name: (str(kind), queries.kinds(kind, dialect)) for name, kind in columns.items()}
 

@@ -1,4 +1,4 @@
-"""The six relations we read: every column that is ever selected, and the kind of value that it holds.
+"""The relations we read, six and two more if the site has questions: every column that is ever selected, and its kind.
 
 A privacy test compares this table with a real schema in both directions: a column not listed here is never read. What
 each column means, docs/your-database.md tells.
@@ -69,6 +69,29 @@ RELATIONS: Final[dict[str, dict[str, Kind]]] = {
         "prob": "number",
     },
 }
+#: The relations of a site that has questions, and every column that they must have. There are both or neither.
+QUESTION_RELATIONS: Final[dict[str, dict[str, Kind]]] = {
+    "questions": {
+        "id": "id",
+        "slug": "text",
+        "title": "text",
+        "description": "text",
+        "kind": "text",
+        "approval": "text",
+        "is_listed": "boolean",
+        "created_at": "timestamp",
+        "key": "text",
+    },
+    "question_members": {
+        "question_id": "id",
+        "market_id": "id",
+        "label": "text",
+        "position": "integer",
+        "payout": "number",
+    },
+}
+#: Every relation that is ever read.
+ALL_RELATIONS: Final = RELATIONS | QUESTION_RELATIONS
 #: Columns that a relation may lack, each with the kinds of value that it may hold.
 OPTIONAL: Final[dict[str, dict[str, tuple[Kind, ...]]]] = {
     "markets": {

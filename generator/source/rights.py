@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from generator.source.relations import RELATIONS
+from generator.source.relations import ALL_RELATIONS
 from generator.wording import counted
 
 #: The search path is taken apart, because `current_schemas()` leaves out what the user may not use.
@@ -80,7 +80,7 @@ class MissingRights:
         usable = {relation for relation, _, _, may_use, _ in found if may_use}
         readable = {relation for relation, _, _, _, may_read in found if may_read}
         missing = cls()
-        for relation, schema, missing.role, may_use, _ in sorted(found, key=lambda row: [*RELATIONS].index(row[0])):
+        for relation, schema, missing.role, may_use, _ in sorted(found, key=lambda row: [*ALL_RELATIONS].index(row[0])):
             if relation not in usable:
                 missing.schemas.add(schema)
             if relation not in readable and (may_use or relation not in usable):

@@ -1,10 +1,10 @@
-"""Compares the database schema with `RELATIONS`: a sentence per missing or unsuitable relation or column. Pure."""
+"""Compares the database schema with `ALL_RELATIONS`: a sentence per missing or unsuitable relation or column. Pure."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, TypeAlias
 
 from generator.errors import SourceError
-from generator.source.relations import OPTIONAL, RELATIONS, Kind
+from generator.source.relations import ALL_RELATIONS, OPTIONAL, QUESTION_RELATIONS, Kind
 from generator.source.rights import MissingRights
 
 #: The type name of each column, and the kinds it can hold.
@@ -24,16 +24,21 @@ _LINES: Final = 3
 
 def problems(columns: FindColumns, refusal: Refusal, rights: Rights) -> list[str]:
     """Every reason why a build cannot read this database; empty if it can."""
-    offered = {name: columns(name) for name in RELATIONS}
+    offered = {name: columns(name) for name in ALL_RELATIONS}
+    there = [name for name in QUESTION_RELATIONS if offered[name] is not None]
+    if len(there) < len(QUESTION_RELATIONS):
+        # Without them, a site has no questions. One that stands alone may be a table that has nothing to do with this.
+        for name in there or QUESTION_RELATIONS:
+            del offered[name]
     unfit = {name: list(_unfit(name, found)) for name, found in offered.items() if found is not None}
     refused = {name: reason for name, found in unfit.items() if not found and (reason := refusal(name))}
-    lacking = rights() if refused or len(unfit) < len(RELATIONS) else MissingRights()
+    lacking = rights() if refused or len(unfit) < len(offered) else MissingRights()
     if lacking.schemas:
         return list(lacking.sentences())  # the rest cannot be known
-    missing = {name: [_missing(name)] for name in RELATIONS if name not in unfit}
+    missing = {name: [_missing(name)] for name in offered if name not in unfit}
     broken = {name: [_unreadable(name, reason)] for name, reason in refused.items() if name not in lacking.relations}
     found = unfit | missing | broken
-    return [*lacking.sentences(), *(problem for name in RELATIONS for problem in found[name])]
+    return [*lacking.sentences(), *(problem for name in offered for problem in found[name])]
 
 
 def require(columns: FindColumns, refusal: Refusal, rights: Rights) -> None:
@@ -51,14 +56,20 @@ def _unreadable(name: str, reason: str) -> str:
 
 
 def _missing(name: str) -> str:
+    if name in QUESTION_RELATIONS:
+        (other,) = QUESTION_RELATIONS.keys() - {name}
+        return (
+            f"relation {name} is missing, but {other} is there; create both or neither; if {other} is something else, "
+            "set questions.enabled: false"
+        )
     return f"relation {name} is missing; create a table or a view of that name, or set source.schema to where it is"
 
 
 def _unfit(name: str, offered: Offered) -> Iterator[str]:
-    missing = [column for column in RELATIONS[name] if column not in offered]
+    missing = [column for column in ALL_RELATIONS[name] if column not in offered]
     mistyped = {
         column: (offered[column][0], kind)
-        for column, kind in RELATIONS[name].items()
+        for column, kind in ALL_RELATIONS[name].items()
         if column in offered and kind not in offered[column][1]
     }
     if len(missing) > _LINES:
@@ -72,7 +83,7 @@ def _unfit(name: str, offered: Offered) -> Iterator[str]:
         )
         yield f"columns of {name} have types that do not fit: {listed}; cast them in a view{hashed}"
         mistyped = {}
-    for column in RELATIONS[name]:
+    for column in ALL_RELATIONS[name]:
         if column in missing:
             yield f"column {name}.{column} is missing; add it, or make {name} a view that has it (NULL where optional)"
         elif column in mistyped:

@@ -1,8 +1,8 @@
-"""The blocked list: markets taken down by the operator, which no build shows until `takedown --undo`; and the hold.
+"""The blocked list: markets and questions taken down, which no build shows until `takedown --undo`; and the hold.
 
-It is kept in the store, outside what is served, and as a copy in the output folder. The latest decision on each market
-counts, so copies that were changed apart can be merged. The hold belongs to one place: the target's counts, or the
-folder's where there is no target.
+It is kept in the store, outside what is served, and as a copy in the output folder. The latest decision on each market,
+and on each question, counts, so copies that were changed apart can be merged. The hold belongs to one place: the
+target's counts, or the folder's where there is no target.
 """
 
 import operator
@@ -10,14 +10,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import datetime, timedelta
 from hashlib import sha256
+from itertools import chain
 from types import MappingProxyType
 from typing import Annotated, Final
 
 from pydantic import AfterValidator, Field, ValidationError
 
+from generator.api import keys
 from generator.api.forms import instant
 from generator.errors import GuardError, OutputError
-from generator.metrics import Samples, sample
 from generator.models import replaced
 from generator.tree import files, stored
 from generator.tree.folder import Output
@@ -33,9 +34,6 @@ _DIGEST_LENGTH: Final = 16
 
 #: The most characters of a hold's reason, and of who holds.
 LONGEST_LINE: Final = 200
-_METRIC: Final = "hold_since_timestamp_seconds"
-#: What metrics say of a place without a hold.
-NO_HOLD: Final[Samples] = {sample(_METRIC): 0}
 #: What ends a hold.
 RELEASE: Final = "`public-markets hold --release`"
 
@@ -61,11 +59,6 @@ class Hold(StoredModel):
 
     def __str__(self) -> str:
         return f"on hold since {self.since}, by {self.who}: {self.reason}"
-
-
-def hold_samples(hold: Hold) -> Samples:
-    """The hold as a metric."""
-    return {sample(_METRIC, who=hold.who, reason=hold.reason): datetime.fromisoformat(hold.since).timestamp()}
 
 
 class DamagedListError(OutputError):
@@ -95,25 +88,51 @@ class Decision(StoredModel, extra="allow"):
     A repetition does not change since when a market is blocked, but outranks an undo that another copy knows. `names`
     are digests of the slugs and keys that the market had when it was taken down, sorted: no later name may mean another
     market because this one is gone.
+
+    A market is also blocked through each of its `questions` (ids) that is blocked, unless that was `undone_at` that
+    instant, or later, since it was: that is when it became so. If no takedown of the market itself counts, the rest is
+    not its `own`, but tells programs that know no questions whether it is blocked; `undone_at` is when its own ended.
     """
 
     at: str
     is_blocked: bool
     repeated_at: str = Field(default="", exclude_if=operator.not_)
     names: tuple[str, ...] = Field(default=(), exclude_if=operator.not_)
+    questions: Mapping[str, str] = Field(default_factory=dict, exclude_if=operator.not_)
+    undone_at: str = Field(default="", exclude_if=operator.not_)
+    own: bool = Field(default=True, exclude_if=bool)
 
     @property
     def latest(self) -> str:
         """The instant by which it outranks others."""
         return self.repeated_at or self.at
 
+    @property
+    def is_own(self) -> bool:
+        """Whether it is on the market itself: so is what a program that knows no questions has repeated."""
+        return self.own or bool(self.repeated_at)
+
+    @property
+    def rank(self) -> tuple[str, bool]:
+        """When the latest decision on the market itself was made, and whether it blocks."""
+        return (self.latest, self.is_blocked) if self.is_own else (self.undone_at, False)
+
     def named(self, names: Iterable[str]) -> "Decision":
         """The same with these names, too."""
         return replaced(self, names=tuple(sorted({*self.names, *names})))
 
+    def through(self, questions: Mapping[str, str]) -> "Decision":
+        """The same with these questions, too: of two instants, the later one counts."""
+        if questions.items() <= self.questions.items():
+            return self
+        latest = {key: max(since, self.questions.get(key, "")) for key, since in questions.items()}
+        return replaced(self, questions=dict(sorted({**self.questions, **latest}.items())))
+
 
 class BlockedList(StoredModel, extra="allow"):
-    """The latest decision on every market that was ever taken down, by id; and the `hold` of the place where it lies.
+    """The latest decision on every market and question that was ever taken down; and the `hold` of where it lies.
+
+    Markets are named by their ids, questions by their references: a program that knows none keeps them.
 
     `aside` names damaged lists that a takedown replaced: until they are restored or deleted, what they blocked is
     unknown. What other versions add without another format is kept: whoever wrote it, the list is obeyed.
@@ -125,8 +144,30 @@ class BlockedList(StoredModel, extra="allow"):
     aside: tuple[str, ...] = Field(default=(), exclude_if=operator.not_)
 
     def ids(self) -> frozenset[str]:
-        """The blocked markets."""
-        return frozenset(market_id for market_id, decision in self.markets.items() if decision.is_blocked)
+        """The blocked markets, and the references of blocked questions."""
+        found = {key for key, decision in self.markets.items() if decision.is_blocked and decision.is_own}
+        return frozenset(found.union(key for key, decision in self.markets.items() if self._holding(decision)))
+
+    def question_ids(self) -> frozenset[str]:
+        """The blocked questions."""
+        return keys.question_ids(self.ids())
+
+    def through(self, market_id: str) -> tuple[str, ...]:
+        """The questions through which a market is blocked."""
+        decision = self.markets.get(market_id)
+        return self._holding(decision) if decision else ()
+
+    def is_own(self, market_id: str) -> bool:
+        """Whether a market is blocked by itself."""
+        decision = self.markets.get(market_id)
+        return decision is not None and decision.is_blocked and decision.is_own
+
+    def _holding(self, decision: Decision) -> tuple[str, ...]:
+        return tuple(key for key, since in decision.questions.items() if self._holds(key, since))
+
+    def _holds(self, question_id: str, since: str) -> bool:
+        of_question = self.markets.get(keys.question_reference(question_id))
+        return of_question is not None and of_question.is_blocked and since > of_question.undone_at
 
     def undone_between(self, since: str, until: str) -> frozenset[str]:
         """The markets whose takedown was undone between these instants; later ones are by a clock that was ahead."""
@@ -139,32 +180,65 @@ class BlockedList(StoredModel, extra="allow"):
     def decided(
         self, ids: Iterable[str], *, is_blocked: bool, now: str, names: Mapping[str, Iterable[str]] = _NO_NAMES
     ) -> "BlockedList":
-        """The list after these markets are blocked, or unblocked, at `now`; `names` are by id."""
-        latest = max((decision.latest for decision in self.markets.values()), default=now)
-        # If the clock was set back, the new decision must still be the later one.
-        at = now if now > latest else instant(datetime.fromisoformat(latest) + timedelta(milliseconds=1))
-        decisions = {
-            market_id: self._decision(market_id, at, is_blocked=is_blocked).named(names.get(market_id, ()))
-            for market_id in ids
-        }
-        return replaced(self, markets={**self.markets, **decisions})
+        """The list after these markets and questions are blocked, or unblocked, at `now`; `names` are by id."""
+        at = self._instant(now)
+        decisions = {key: self._decision(key, at, is_blocked=is_blocked).named(names.get(key, ())) for key in ids}
+        return replaced(self, markets={**self.markets, **decisions}).told()
 
-    def _decision(self, market_id: str, at: str, *, is_blocked: bool) -> Decision:
-        before = self.markets.get(market_id)
-        names = before.names if before else ()
-        if before and before.is_blocked and is_blocked:
+    def joined(
+        self, questions: Mapping[str, Iterable[str]], *, now: str, names: Mapping[str, Iterable[str]] = _NO_NAMES
+    ) -> "BlockedList":
+        """The list after markets are blocked at `now` through blocked `questions` (ids), by the market's id."""
+        at, decisions = self._instant(now), dict[str, Decision]()
+        for market_id, found in questions.items():
+            if new := {*found}.difference(self.through(market_id)):
+                before = self.markets.get(market_id, Decision(at=at, is_blocked=True, own=False))
+                decisions[market_id] = before.through(dict.fromkeys(new, at)).named(names.get(market_id, ()))
+        return replaced(self, markets={**self.markets, **decisions}).told() if decisions else self
+
+    def told(self) -> "BlockedList":
+        """The same, as programs that know no questions obey it.
+
+        Where no takedown of a market itself counts, all that is said of it follows from its questions and its undo.
+        """
+        told = dict[str, Decision]()
+        for key, decision in self.markets.items():
+            if decision.questions and not (decision.is_blocked and decision.is_own):
+                undone = decision.rank[0]
+                known = (self.markets.get(keys.question_reference(one)) for one in decision.questions)
+                at = max(undone, *decision.questions.values(), *(one.undone_at for one in known if one))
+                says = {"at": at, "is_blocked": bool(self._holding(decision)), "undone_at": undone}
+                told[key] = replaced(decision, own=False, repeated_at="", **says)
+        return replaced(self, markets={**self.markets, **told})
+
+    def _instant(self, now: str) -> str:
+        """When a new decision is made: if the clock was set back, it must still be the latest one."""
+        known = ((decision.latest, *decision.questions.values()) for decision in self.markets.values())
+        latest = max(chain.from_iterable(known), default="")
+        return now if now > latest else instant(datetime.fromisoformat(latest) + timedelta(milliseconds=1))
+
+    def _decision(self, reference: str, at: str, *, is_blocked: bool) -> Decision:
+        before = self.markets.get(reference)
+        if before is None:
+            return Decision(at=at, is_blocked=is_blocked)
+        if before.is_blocked and before.is_own and is_blocked:
             return replaced(before, repeated_at=at)
-        return Decision(at=at, is_blocked=is_blocked, names=names)
+        undone_at = at if keys.is_question_reference(reference) and not is_blocked else before.undone_at
+        return replaced(before, at=at, is_blocked=is_blocked, repeated_at="", own=True, undone_at=undone_at)
 
     def merged(self, other: "BlockedList") -> "BlockedList":
         """The list with the other's decisions; of two at the same instant, the one that blocks wins."""
         decisions = dict(self.markets)
         for market_id, theirs in other.markets.items():
             candidates = sorted((decisions.get(market_id, theirs), theirs), key=lambda decision: decision.at)
-            latest = max(candidates, key=lambda decision: (decision.latest, decision.is_blocked))
-            decisions[market_id] = latest.named(name for decision in candidates for name in decision.names)
+            latest = max(candidates, key=lambda one: (*one.rank, one.is_own, one.latest, one.is_blocked))
+            for decision in candidates:
+                latest = latest.named(decision.names).through(decision.questions)
+            keeps_undo = keys.is_question_reference(market_id) or not latest.is_own
+            undone_at = max(decision.undone_at for decision in candidates) if keeps_undo else ""
+            decisions[market_id] = replaced(latest, undone_at=undone_at)
         extra = {**(other.model_extra or {}), **(self.model_extra or {})}
-        return BlockedList(markets=decisions, hold=self.hold, aside=self.aside, **extra)
+        return BlockedList(markets=decisions, hold=self.hold, aside=self.aside, **extra).told()
 
     def settled(self, read: Read) -> "BlockedList":
         """The list with what lists that were kept aside say, if they were restored; those that were deleted are gone.

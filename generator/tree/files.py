@@ -162,8 +162,8 @@ def placed(root: Path) -> Iterator[str]:
 
 
 def _has_pages(folder: str) -> bool:
-    family, _, generation = folder.removeprefix(f"{keys.LISTS}/").rpartition("/")
-    return folder.startswith(f"{keys.LISTS}/") and keys.is_generation(folder) and not has_index(family, generation)
+    family, generation = keys.list_of(folder), folder.rpartition("/")[2]
+    return family is not None and keys.is_generation(folder) and not has_index(family, generation)
 
 
 def tally(names: Iterable[str]) -> str:

@@ -6,70 +6,28 @@ What the manifest does not name does not exist: any other generation on disk is 
 import hashlib
 import operator
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from datetime import datetime, timedelta
-from functools import cache, lru_cache
+from functools import cache
 from typing import Annotated, Any, Final, Literal, Self, TypeAlias
 
-from pydantic import AfterValidator, Field, StringConstraints, TypeAdapter
+from pydantic import AfterValidator, Field, TypeAdapter
 
 from generator.api import keys
-from generator.api.contract import MARKET_STATUSES, SORTS, STATES_OF_FILTER, MarketStatus, Variant
+from generator.api.contract import Variant
 from generator.errors import DamageError
 from generator.models import replaced
+from generator.tree.membership import Memberships, in_lists, lists_of, merged
 from generator.tree.stored import Instant, StoredModel
-
-#: What determines the lists of a market: its status, and `<status>.<category>` per category that has lists.
-Membership: TypeAlias = Annotated[str, StringConstraints(pattern=rf"^({'|'.join(MARKET_STATUSES)})(\.[a-z0-9-]+)?$")]
-#: The memberships of every public market, by id; none for a market that no list holds.
-Memberships: TypeAlias = Mapping[str, tuple[Membership, ...]]
-
-
-def memberships_of(state: MarketStatus, categories: Iterable[str]) -> tuple[Membership, ...]:
-    """The memberships of a market that lists show; `categories` (slugs) are those of its categories that have lists."""
-    return _memberships_of(state, tuple(sorted(categories)))
-
-
-@lru_cache(maxsize=10_000)
-def _memberships_of(state: MarketStatus, categories: tuple[str, ...]) -> tuple[Membership, ...]:
-    """One object for all markets that are in the same lists."""
-    return (state, *(f"{state}{keys.CATEGORY_SEPARATOR}{category}" for category in categories))
-
-
-def lists_of(memberships: Iterable[Membership]) -> frozenset[str]:
-    """The names of all lists that hold a market with one of these memberships; search index and downloads hold all."""
-    found = frozenset[str]().union(*map(_lists_of, set(memberships)))
-    return found | {*keys.INDEXED} if found else found
-
-
-@cache
-def _lists_of(membership: Membership) -> frozenset[str]:
-    state, _, category = membership.partition(keys.CATEGORY_SEPARATOR)
-    return frozenset(
-        keys.list_name(status, sort, category or None)
-        for status, selected in STATES_OF_FILTER.items()
-        for sort in SORTS
-        if state in selected
-    )
-
-
-def in_lists(memberships: Iterable[Membership], lists: Collection[str]) -> tuple[Membership, ...]:
-    """Those of the memberships by which a market may be in one of the lists."""
-    return tuple(membership for membership in memberships if not _lists_of(membership).isdisjoint(lists))
 
 
 def union(before: Mapping[str, Iterable[str]], now: Mapping[str, Iterable[str]]) -> dict[str, tuple[str, ...]]:
     """The values of both, by key; keys and values are sorted."""
-    found = {key: _merged((), tuple(values)) for key, values in now.items()}
+    found = {key: merged((), tuple(values)) for key, values in now.items()}
     for key, values in before.items():
-        found[key] = _merged(found.get(key, ()), tuple(values))
+        found[key] = merged(found.get(key, ()), tuple(values))
     order = sorted(found)
     return found if order == [*found] else {key: found[key] for key in order}
-
-
-@lru_cache(maxsize=10_000)
-def _merged(some: tuple[str, ...], others: tuple[str, ...]) -> tuple[str, ...]:
-    """The values of both in order: one object for all markets that have the same."""
-    return tuple(sorted({*some, *others}))
 
 
 #: Increase it when an older program could misread the file.
@@ -79,9 +37,9 @@ OLDEST_FORMAT: Final = 1
 _DIGEST_LENGTH: Final = 32
 
 
-#: The slugs under which a market's detail may be found besides its id, by the market's id.
+#: The slugs under which a detail may be found besides its id, by the market's id, or the question's reference.
 Slugs: TypeAlias = Mapping[str, tuple[str, ...]]
-#: The key that the operator's site has for a market, by the market's id. It is private.
+#: The key that the operator's site has for a market or question, by the same. It is private.
 SiteKeyOf: TypeAlias = Mapping[str, str]
 
 
@@ -150,10 +108,13 @@ class Manifest(StoredModel):
     `current` maps every family (see `tree.generations`) to its current generation: each list by name, the search index,
     the dump and the change feed. `objects` maps the key of every mutable object to a digest of its bytes and headers.
     `markets` maps the id of every public market to its memberships in all generations that exist, and so to the lists
-    that may hold it.
+    that may hold it; and the reference of every public question to its own.
 
     `site_keys` are those of markets on the operator's site. Nothing published says them but the links that are made of
-    them; a takedown makes these again.
+    them; a takedown makes these again. `members` maps the reference of a question to its markets, by their ids.
+    `question_counts` are those of the last state that was completed: questions, markets in them, and labels of these
+    other than their own question. While a run replaces objects, `leaving` are the questions that the state which it
+    makes lacks: nobody makes them again because one of their markets goes.
 
     Of a large manifest, only the header is stored (see `tree.state`): `state` names the file or object that says the
     rest but the times of `retirements`, and `market_count` counts its markets. In a folder, while a build that began at
@@ -175,6 +136,9 @@ class Manifest(StoredModel):
     markets: Memberships
     slugs: Slugs = Field(default_factory=dict)
     site_keys: SiteKeyOf = Field(default_factory=dict, exclude_if=operator.not_)
+    members: Mapping[str, tuple[str, ...]] = Field(default_factory=dict, exclude_if=operator.not_)
+    question_counts: tuple[int, int, int] = Field(default=(0, 0, 0), exclude_if=lambda counts: not any(counts))
+    leaving: tuple[str, ...] = Field(default=(), exclude_if=operator.not_)
     state: str = Field(default="", exclude_if=operator.not_)
     retirements: tuple[Instant, ...] = Field(default=(), exclude_if=operator.not_)
     intended: str = Field(default="", exclude_if=operator.not_)
@@ -197,17 +161,40 @@ class Manifest(StoredModel):
 
     def emptied(self) -> "Manifest":
         """The manifest of a folder without a build, otherwise like this one."""
-        nothing: dict[str, Any] = {"objects": {}, "markets": {}, "slugs": {}, "site_keys": {}}
-        return replaced(self, complete=False, current={}, retired=(), **nothing)
+        nothing: dict[str, Any] = {"objects": {}, "markets": {}, "slugs": {}, "site_keys": {}, "members": {}}
+        return replaced(self, complete=False, current={}, retired=(), question_counts=(0, 0, 0), **nothing)
 
-    def details(self, market_id: str) -> Iterator[str]:
-        """Every key of the market's detail."""
-        yield keys.detail(market_id)
-        yield from (keys.detail_by_slug(slug) for slug in self.slugs.get(market_id, ()))
+    def ids(self) -> AbstractSet[str]:
+        """The ids of all public markets."""
+        if any(map(keys.is_question_reference, self.markets)):
+            return {reference for reference in self.markets if not keys.is_question_reference(reference)}
+        return self.markets.keys()
 
-    def all_details(self, ids: Iterable[str]) -> set[str]:
-        """Every key of the details of these markets."""
-        return {key for market_id in ids for key in self.details(market_id)}
+    def questions(self) -> set[str]:
+        """The references of all public questions."""
+        return {*filter(keys.is_question_reference, self.markets)}
+
+    def details(self, reference: str) -> Iterator[str]:
+        """Every key of the detail of a market or question, once."""
+        slugs = self.slugs.get(reference, ())
+        yield from dict.fromkeys(key for slug in (*slugs, None) for key in keys.details(reference, slug))
+
+    def all_details(self, references: Iterable[str]) -> set[str]:
+        """Every key of the details of these markets and questions."""
+        return {key for reference in references for key in self.details(reference)}
+
+    def questions_of(self, ids: AbstractSet[str]) -> set[str]:
+        """The references of the questions that have one of these markets."""
+        return {reference for reference, markets in self.members.items() if not ids.isdisjoint(markets)}
+
+    def showing(self, references: AbstractSet[str]) -> set[str]:
+        """Every key of what shows these markets and questions, and can be made again if it shows anything else.
+
+        That are their details, and those of questions with such a market; without definitions, nothing else tells what
+        such a detail says.
+        """
+        held = self.questions_of(references) if keys.DUMPS in self.current else set[str]()
+        return self.all_details(references | held)
 
     def lists(self) -> dict[str, Current]:
         """The current generations of lists alone."""
@@ -268,10 +255,14 @@ def intend(
         replaced(entry, may_be_current=True) if entry.pair in led_to else entry
         for entry in (*previous.retired, *_retired(new, now, partial=True))
     )
-    update: dict[str, Any] = {"markets": union(previous.markets, memberships)}
+    update: dict[str, Any] = {
+        "markets": union(previous.markets, memberships),
+        "leaving": tuple(sorted(previous.questions() - memberships.keys())),
+    }
     if built:
         update["slugs"] = union(previous.slugs, built.slugs)
         update["site_keys"] = newest(previous.site_keys, built.site_keys)
+        update["members"] = union(previous.members, built.members)
     return replaced(previous, complete=False, retired=retired, **update)
 
 
@@ -324,11 +315,13 @@ def _retirements(previous: Manifest, built: Manifest, memberships: Memberships, 
 
 
 def withdrawn_lists(previous: Manifest, built: Manifest, gone: Collection[str]) -> frozenset[str]:
-    """The lists, by name, whose retired generations must not outlive these markets.
+    """The lists, by name, whose retired generations must not outlive these markets and questions.
 
     They may show one of them, or are those of a category that ends with it: nothing says its name any more.
     """
-    showing = lists_of(state for market_id in gone for state in previous.markets[market_id])
+    showing = lists_of(state for reference in gone for state in previous.markets[reference])
+    if any(map(keys.is_question_reference, gone)):
+        showing |= {keys.DUMPS}  # definitions
     ended = {name for name, _ in previous.generations()} - built.current.keys() if gone else set[str]()
     return showing | ended
 

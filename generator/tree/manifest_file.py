@@ -1,7 +1,8 @@
 """Reads the manifest of an output folder: one file, or a header and the state that it names."""
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from generator.errors import OutputError
 from generator.models import replaced
@@ -44,6 +45,12 @@ def read(folder: Path, get: Read, *, is_light: bool = False) -> Manifest | None:
             if get(files.MANIFEST) == content:
                 raise
     return None if content is None else decoded(folder, content)
+
+
+def recorded_settings(folder: Path) -> Mapping[str, Any]:
+    """The settings that shaped what is in a folder; none if it has no manifest. Errors are those of `decoded`."""
+    path = folder / files.MANIFEST
+    return decoded(folder, path.read_bytes()).settings if path.is_file() else {}
 
 
 def decoded(folder: Path, content: bytes) -> Manifest:

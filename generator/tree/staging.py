@@ -12,7 +12,8 @@ from generator.tree.fingerprints import Fingerprints
 from generator.tree.folder import Output
 from generator.tree.generation import Artifact, ItemList, Stageable, StagedGeneration, Weight, Workplace
 from generator.tree.generations import Generations
-from generator.tree.manifest import Current, Manifest, Memberships
+from generator.tree.manifest import Current, Manifest
+from generator.tree.membership import Memberships
 
 
 @dataclass
@@ -199,7 +200,7 @@ def place(folder: Output, before: Manifest | None, rendered: Rendered, lifetime:
     # What another version built is not known until all of it is replaced: then a killed build leaves it as unknown.
     is_anew = before is None and folder.has(files.MANIFEST)
     now = partial(_now, folder, previous, rendered.manifest)
-    withdrawn = sorted(previous.markets.keys() - rendered.memberships.keys())
+    withdrawn = previous.markets.keys() - rendered.memberships.keys()
     begun = now()
     final = manifest.settle(previous, rendered.manifest, rendered.memberships, lifetime, begun)
     final = replaced(final, retired=tuple(entry for entry in final.retired if entry.pair not in rendered.damaged))
@@ -212,7 +213,8 @@ def place(folder: Output, before: Manifest | None, rendered: Rendered, lifetime:
         if before is None and not is_anew:
             # Mark what lies under v1/ as ours, in case this first build is killed.
             folder.save(files.MANIFEST, previous.encoded())
-        for key in previous.all_details(withdrawn):
+        # Of what stays, a build that was killed may have put some in place already.
+        for key in previous.showing(withdrawn) - (rendered.staged.objects.keys() - {*rendered.staged.changed}):
             folder.discard_key(key)
         _move(folder, rendered, saving, None if is_anew else intent)
         # First pages of another layout would lead readers into generations whose age counts from here on.

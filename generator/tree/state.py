@@ -64,14 +64,15 @@ def header(built: Manifest, name: str, retirements: tuple[str, ...]) -> Manifest
     """
     return replaced(
         built, objects={key: built.objects[key] for key in OUTSIDE & built.objects.keys()}, markets={}, slugs={},
-        site_keys={}, retired=(), state=name, retirements=retirements, market_count=len(built.markets),
+        site_keys={}, members={}, retired=(), state=name, retirements=retirements,
+        market_count=len(built.ids()),
         current={family: current.with_chunks(()) for family, current in built.current.items()},
     )  # fmt: skip
 
 
 def is_same(one: Manifest, other: Manifest) -> bool:
     """Whether both have the same state."""
-    fields = ("current", "retired", "markets", "slugs", "site_keys")
+    fields = ("current", "retired", "markets", "slugs", "site_keys", "members")
     return all(getattr(one, field) == getattr(other, field) for field in fields) and (
         without_build(one.objects) == without_build(other.objects)
     )
@@ -89,13 +90,20 @@ def retirements(built: Manifest) -> tuple[str, ...]:
 
 def encoded(built: Manifest, etags: Mapping[str, str] | None = None) -> bytes:
     """The state of a manifest and, in a store, the ETags of the objects: equal ones give equal bytes."""
-    ids, digits = sorted(built.markets.keys() | built.slugs.keys()), _Digits()
-    columns = {
-        "ids": digits.added([market_id.replace("-", "") for market_id in ids]) if all(map(_ID.fullmatch, ids)) else ids,
+    ids, questions = _by_kind(built.markets.keys() | built.slugs.keys())
+    digits = _Digits()
+    columns: dict[str, Any] = {"ids": _of_ids(ids, digits)}
+    if questions:
+        columns["questions"] = _of_ids([one.removeprefix(keys.OF_QUESTIONS) for one in questions], digits)
+        ids += questions
+    columns |= {
         **_markets(built, ids),
         "objects": _of_objects(built.objects, ids, digits),
         "generations": dict(_generations(built, digits)),
     }
+    if built.members:
+        places = {market_id: place for place, market_id in enumerate(ids)}
+        columns["members"] = {key: [places[one] for one in found] for key, found in built.members.items()}
     if etags is not None:
         columns["etags"] = _of_objects(etags, ids, digits)
     return zlib.compress(to_json(columns), _LEVEL) + b"".join(digits.columns)
@@ -111,9 +119,9 @@ def decoded(
     """
     stream = zlib.decompressobj()
     columns, digits = from_json(stream.decompress(body), cache_strings="all"), _Digits([stream.unused_data])
-    ids = columns["ids"]
-    if isinstance(ids, Mapping):
-        ids = ["-".join((text[:8], text[8:12], text[12:16], text[16:20], text[20:])) for text in digits.taken(ids)]
+    ids = _read_ids(columns["ids"], digits)
+    if "questions" in columns:
+        ids += map(keys.question_reference, _read_ids(columns["questions"], digits))
     memberships = map(
         [None if kind is None else tuple(kind) for kind in columns["kinds"]].__getitem__, columns["memberships"]
     )
@@ -128,6 +136,7 @@ def decoded(
         markets={market_id: kind for market_id, kind in zip(ids, memberships, strict=True) if kind is not None},
         slugs={market_id: tuple(found) for market_id, found in columns["slugs"].items()},
         site_keys=columns["siteKeys"],
+        members={key: tuple(map(ids.__getitem__, found)) for key, found in columns.get("members", {}).items()},
         current=current,
         retired=retired,
         state="",
@@ -169,6 +178,24 @@ class _Digits:
         nothing = "0" * size
         found = (digits[place : place + size] for place in range(0, length, size))
         return [None if text == nothing else text for text in found]
+
+
+def _by_kind(references: Iterable[str]) -> tuple[list[str], list[str]]:
+    """The ids of markets, and the references of questions, both sorted."""
+    ordered = sorted(references)
+    questions = [*filter(keys.is_question_reference, ordered)]
+    return ([one for one in ordered if not keys.is_question_reference(one)] if questions else ordered), questions
+
+
+def _of_ids(ids: Sequence[str], digits: _Digits) -> Mapping[str, int] | Sequence[str | None]:
+    return digits.added([one.replace("-", "") for one in ids]) if all(map(_ID.fullmatch, ids)) else ids
+
+
+def _read_ids(column: Mapping[str, int] | Sequence[str], digits: _Digits) -> list[str]:
+    if not isinstance(column, Mapping):
+        return [*column]
+    texts = digits.taken(column)
+    return ["-".join((text[:8], text[8:12], text[12:16], text[16:20], text[20:])) for text in texts]
 
 
 def _markets(built: Manifest, ids: Sequence[str]) -> dict[str, Any]:

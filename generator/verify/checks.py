@@ -8,6 +8,7 @@ from typing import Final
 from generator.api import contract, keys
 from generator.api.contract import LIMIT_DEFAULT
 from generator.api.feeds import FEED_NAMES
+from generator.api.questions import SHOWN_MARKETS
 from generator.verify import documents, objects
 from generator.verify.budget import Wish, drawn, shared_out
 from generator.verify.expected import ExpectedSite
@@ -15,18 +16,23 @@ from generator.verify.feeds import FeedCheck
 from generator.verify.inquiry import Check
 from generator.verify.objects import DetailCheck
 from generator.verify.parquet_files import ParquetCheck, can_compare_rows
+from generator.verify.questions import QuestionCheck, SingleCheck, check_definitions
 from generator.verify.walks import LARGEST, LIMITS, RandomPages, Walk, pages_of
 
 #: What there is one of, and how many requests that is at most; the index is last, as the others ask for most of it.
 _ONCE: Final[tuple[Check, ...]] = (
     objects.check_build, documents.check_documents, objects.check_snapshot, documents.check_made,
-    objects.check_changes, *map(FeedCheck, FEED_NAMES), documents.check_index,
+    objects.check_changes, check_definitions, *map(FeedCheck, FEED_NAMES), documents.check_index,
 )  # fmt: skip
 _REQUESTS: Final = 15
+#: The same where there are questions: their table, and markets that stand alone.
+_SINGLES: Final = 2
+_OF_QUESTIONS: Final = 1 + _SINGLES
 #: The most files of tables, of a budget of so many requests each.
 _PER_FILE: Final = 4
-#: How much each kind matters beside the others: first pages, pages of lists, details, lists of categories, searches.
-_WEIGHTS: Final = (4, 24, 6, 2, 1)
+#: How much each kind matters beside the others: first pages, pages of lists, details, those of questions, lists of
+#: categories, searches.
+_WEIGHTS: Final = (4, 24, 6, 3, 2, 1)
 #: The most pages of a walk through a list of a category, and of a search: sites allow a tenth as many of those.
 _WALKED: Final = 5
 _SEARCHED: Final = 2
@@ -64,15 +70,20 @@ def selected(site: ExpectedSite, budget: int | None, seed: int) -> Selection:
         return _whole(site, of_all, of_categories, seed)
     files = min(len(site.dump.tables()) if site.dump else 0, budget // _PER_FILE)
     pages = [pages_of(len(site.lists[name])) for name in of_all]
-    wishes = (len(of_all), sum(pages), 2 * len(site.markets), _WALKED * len(of_categories), _SEARCHED * _SEARCHES)
-    left = budget - _REQUESTS - files
-    firsts, later, details, categories, searches = shared_out(left, [*map(Wish, wishes, _WEIGHTS)])
+    questions = len(site.questions.details) if site.questions else 0
+    wishes = (
+        len(of_all), sum(pages), 2 * len(site.markets), 2 * questions, _WALKED * len(of_categories),
+        _SEARCHED * _SEARCHES,
+    )  # fmt: skip
+    left = budget - _REQUESTS - files - (_OF_QUESTIONS if site.questions else 0)
+    firsts, later, details, grouped, categories, searches = shared_out(left, [*map(Wish, wishes, _WEIGHTS)])
     shares = _of_several(shared_out(later, [*map(Wish, pages)]), pages)
     beside_files = details * 3 // 4 if site.dump and can_compare_rows(site.dump, files) else 0
     asked: list[Check] = [*_ONCE]
     asked += _first_pages(of_all[::-1][:firsts], seed)
     asked += _of_lists(of_all, pages, shares, seed)
     asked += [ParquetCheck(seed, files, beside_files), *_details(site, details - beside_files, seed)]
+    asked += _of_questions(site, grouped, seed)
     asked += _of_categories(site, of_categories, categories, seed)
     asked += [*_searches(site, searches // _SEARCHED, _SEARCHED, seed)]
     whole, left_out = sum(share == most for share, most in zip(shares, pages, strict=True)), shares.count(0)
@@ -89,6 +100,8 @@ def _whole(site: ExpectedSite, of_all: list[str], of_categories: list[str], seed
     asked: list[Check] = [*_ONCE, *_first_pages(names, seed)]
     asked += [Walk(name, _turned(rng), None) for name in names]
     asked += [*(DetailCheck(market.id) for market in site.catalog.listed()), ParquetCheck(0)]
+    asked += [*map(QuestionCheck, site.questions.details if site.questions else ())]
+    asked += _singles(site, seed)
     return Selection([*asked, *_searches(site, _SEARCHES, None, seed)], Coverage(len(of_all), 0, 0))
 
 
@@ -129,6 +142,21 @@ def _details(site: ExpectedSite, budget: int, seed: int) -> Iterator[Check]:
     ]
     for market_id in drawn(rng, groups, budget):
         yield DetailCheck(market_id, rng.choice(("id", "slug")))
+
+
+def _of_questions(site: ExpectedSite, budget: int, seed: int) -> Iterator[Check]:
+    """Details of questions, first of those that show in lists some of their markets only."""
+    present, rng = site.questions.present if site.questions else {}, _rng(seed, "questions")
+    large = [one for one, question in present.items() if len(question.labels) > SHOWN_MARKETS]
+    for question_id in [*dict.fromkeys([*drawn(rng, [large], None), *drawn(rng, [present], None)])][:budget]:
+        yield QuestionCheck(question_id, rng.choice(("id", "slug")))
+    yield from _singles(site, seed)
+
+
+def _singles(site: ExpectedSite, seed: int) -> Iterator[Check]:
+    """Some markets that are rows by themselves."""
+    alone = site.questions.ids & site.markets.keys() if site.questions else set[str]()
+    yield from map(SingleCheck, drawn(_rng(seed, "singles"), [alone], _SINGLES))
 
 
 def _of_categories(site: ExpectedSite, names: Sequence[str], budget: int, seed: int) -> Iterator[Check]:

@@ -8,7 +8,6 @@ from pydantic_core import from_json
 
 from generator import __version__
 from generator.api import contract, keys
-from generator.config.settings import Config
 from generator.site.families import FAMILIES, openapi
 from generator.site.family import ROOT, Family, Ingredients, Rank
 from generator.site.site_index import SiteIndex
@@ -19,7 +18,7 @@ from generator.verify.mismatches import Mismatch, Verdict, flaws, not_ok, parsed
 from generator.verify.reader import LONGEST, SiteAnswer
 
 #: The documents of markets that have checks of their own.
-_CHECKED: Final = frozenset({"snapshot", "feeds"})
+_CHECKED: Final = frozenset({"snapshot", "feeds", "questions"})
 #: What of OpenAPI depends on settings that nothing published tells: prose, examples, addresses, lengths of texts.
 _OF_SETTINGS: Final = frozenset({"description", "summary", "example", "examples", "servers", "maxLength"})
 #: What holds names that somebody chose, which may be any of those.
@@ -83,7 +82,7 @@ def _of_markets(site: ExpectedSite) -> Iterator[Family]:
 
 def _made(site: ExpectedSite, family: Family) -> Iterable[Artifact]:
     """What the maker makes of the dump: nothing where there would be too much of it."""
-    ingredients = Ingredients(site.catalog, site.lists.__getitem__, _config(site), lambda _: None)
+    ingredients = Ingredients(site.catalog, site.lists.__getitem__, site.settings, lambda _: None)
     return family.of_markets(ingredients) if family.of_markets else ()
 
 
@@ -160,27 +159,11 @@ def _unlike(site: ExpectedSite, target: str, shown: dict[str, Any]) -> Iterator[
         yield Mismatch(Verdict.WRONG, target, text)
     if site.build.generator != __version__:
         return  # another version makes another
-    wanted = openapi(_config(site))
+    wanted = openapi(site.settings)
     place = _difference(from_json(contract.encode(wanted)), shown)
     if place is not None:
         text = f"is not the document that this version makes of what the site publishes; they differ at {place:.200}"
         yield Mismatch(Verdict.WRONG, target, text)
-
-
-def _config(site: ExpectedSite) -> Config:
-    """The settings of the site that the form of its answers depends on, all of which it tells."""
-    return Config.model_validate({
-        "variant": site.build.variant,
-        "search": "title" if site.build.search else "off",
-        "prices_file": site.offers.prices is not None,
-        "dumps": {
-            "ndjson": site.offers.dumps is not None,
-            "parquet": bool(site.dump and site.dump.parquet),
-            "fills": bool(site.dump and site.dump.has_fills),
-        },
-        "changes": {"enabled": site.offers.changes is not None},
-        "feeds": {"enabled": site.offers.feeds is not None},
-    })  # fmt: skip
 
 
 def _difference(wanted: Any, shown: Any, place: str = "#", *, are_names: bool = False) -> str | None:

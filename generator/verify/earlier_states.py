@@ -3,18 +3,24 @@
 Steps only say what values became. So of the state before a step, a property is known if an earlier step set it, or if
 no step has set it since. If a later step was the first to do so, nobody knows what it was: of a number or a time any
 value is believed, as these change all the time, but no text, which somebody may have forged.
+
+No step tells what becomes of questions. What follows from markets, such as sums, is known if theirs was; what does
+not, such as titles, is believed to have been as it is.
 """
 
 import hashlib
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import copy
-from typing import Any, Final, TypeAlias
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from pydantic import BaseModel, ValidationError, create_model
 from pydantic.fields import FieldInfo
 
 from generator.api.contract import PublicMarketDetailMarket, PublicMarketListItem, Wire
+from generator.api.questions import SINGLE
+from generator.verify import question_values
 from generator.verify.mismatches import place_of
 
 #: Stands for a value that nobody can know any more.
@@ -29,6 +35,12 @@ _OF_NEW: Final = frozenset(
     field.alias or name for name, field in PublicMarketListItem.model_fields.items() if field.is_required()
 )
 _PROPERTIES: Final = frozenset(field.alias or name for name, field in PublicMarketDetailMarket.model_fields.items())
+#: What of a question does not follow from its markets.
+_OF_QUESTION: Final = frozenset({"id", "title", "kind", "createdAt", "slug", "description"})
+#: What one has that has any category.
+_PRIMARY: Final = frozenset({"category"})
+#: What the row of a market has that the market has not.
+_OF_ROW: Final = frozenset({"title", "kind", "size", "markets"})
 _GONE: Final = "gone"
 _ABSENT: Final = object()
 
@@ -36,17 +48,29 @@ _ABSENT: Final = object()
 StepLine: TypeAlias = Mapping[str, Any]
 
 
+class PresentQuestion(NamedTuple):
+    """A question as it is now: its row, and the labels of all its markets by their ids."""
+
+    row: Mapping[str, Any]
+    labels: Mapping[str, str]
+
+
 class EarlierStates:
     """The states before each of these `steps`, oldest first, whose as-of `times` are.
 
-    `markets` are those of now, by id. Raises ValueError for a line that is none of a step.
+    `markets` are those of now, by id, and `questions` likewise. Raises ValueError for a line that is none of a step.
     """
 
     def __init__(
-        self, times: Sequence[str], steps: Sequence[Sequence[StepLine]], markets: Mapping[str, Mapping[str, Any]]
+        self,
+        times: Sequence[str],
+        steps: Sequence[Sequence[StepLine]],
+        markets: Mapping[str, Mapping[str, Any]],
+        questions: Mapping[str, PresentQuestion] = MappingProxyType({}),
     ) -> None:
         self._times = times
         self._markets = markets
+        self._questions = questions
         self._lines: dict[str, list[tuple[int, StepLine]]] = defaultdict(list)
         for number, step in enumerate(steps):
             for line in step:
@@ -63,6 +87,22 @@ class EarlierStates:
         """
         ids, needed = ([str(item.get("id")) for item in items] for items in (shown, wanted))
         return self.newest(ids, needed, lambda number: all(map(self._had, [number] * len(shown), shown)))
+
+    def since_detail(self, shown: Mapping[str, Any], wanted: Mapping[str, Any]) -> str | None:
+        """The same of the detail of a question."""
+        question_id, others = wanted["question"]["id"], {one["market"]["id"]: one for one in wanted["markets"]}
+        members = [(one, others.get(one["market"]["id"], {})) for one in shown["markets"]]
+        are_told = all(
+            (one.get("label"), one.get("position")) == (other.get("label"), other.get("position"))
+            and one.get("payout") in (None, other.get("payout"))
+            for one, other in members
+        )
+
+        def can_be(number: int) -> bool:
+            is_own = self._had_values(number, shown["question"], wanted["question"])
+            return are_told and is_own and all(self._had(number, one["market"]) for one, _ in members)
+
+        return self.newest([question_id], [question_id], can_be)
 
     def newest(self, shown: Sequence[str], wanted: Sequence[str], can_be: Callable[[int], bool]) -> str | None:
         """Since when what shows these markets, by id, in place of those that are wanted is out of date.
@@ -93,6 +133,14 @@ class EarlierStates:
                 values |= line
         return {**values, "id": market_id}
 
+    def is_as_now(self, number: int, question_id: str, names: Iterable[str]) -> bool:
+        """Whether these properties of all markets of a question are known to be those before the step of a number."""
+        for market_id in self._questions[question_id].labels:
+            before, now = self.before(number, market_id), self._markets[market_id]
+            if before is None or any(before.get(name) != now.get(name) for name in names):
+                return False
+        return True
+
     def contradiction(self) -> str | None:
         """What is wrong with the state that all steps lead to, as a sentence's end; None if nothing is."""
         digests = {_digest(market_id): market for market_id, market in self._markets.items()}
@@ -114,12 +162,19 @@ class EarlierStates:
 
         Something must have changed. A market that did not change can be missing only where another took its place.
         """
-        changed = {one for one in (*shown, *wanted) if any(step >= number for step, _ in self._of(one))}
+        changed = {one for one in (*shown, *wanted) if self._has_changed(number, one)}
         displaced = len({*shown} - {*wanted})
         return bool(changed) and len({*wanted} - {*shown} - changed) <= displaced
 
+    def _has_changed(self, number: int, one: str) -> bool:
+        """Whether a step from this number on changed a market, or one of a question."""
+        ids = self._questions[one].labels if one in self._questions else (one,)
+        return any(step >= number for market_id in ids for step, _ in self._of(market_id))
+
     def _had(self, number: int, item: Mapping[str, Any]) -> bool:
-        """Whether a market may have had these values before the step of this number."""
+        """Whether a market, or a row of questions, may have had these values before the step of this number."""
+        if "kind" in item:
+            return self._had_row(number, item)
         market_id = str(item.get("id"))
         values = self.before(number, market_id)
         if values is None:
@@ -132,8 +187,42 @@ class EarlierStates:
             for name, value in item.items()
         )
 
+    def _had_row(self, number: int, row: Mapping[str, Any]) -> bool:
+        now = self._questions.get(row["id"])
+        if now is None:
+            return row["kind"] == SINGLE and row["size"] == 1 and self._had(number, _alone(row))
+        if not self._has_changed(number, row["id"]):
+            return row == now.row
+        shown = {one["id"]: one["label"] for one in row["markets"]}
+        markets = ({name: value for name, value in one.items() if name != "label"} for one in row["markets"])
+        return (
+            shown.items() <= now.labels.items()
+            and all(self._had(number, market) for market in markets)
+            and not [*question_values.misplaced(row["markets"])]
+            and self._had_values(number, row, now.row)
+        )
+
+    def _had_values(self, number: int, shown: Mapping[str, Any], now: Mapping[str, Any]) -> bool:
+        """Whether a question may have had these values, the markets that are shown beside them apart."""
+        if not self._has_changed(number, now["id"]):
+            return shown == now
+        markets = [self.before(number, market_id) for market_id in self._questions[now["id"]].labels]
+        made = question_values.made([one for one in markets if one is not None], lambda value: value is not UNKNOWN)
+        wanted = {**{name: now[name] for name in _OF_QUESTION & now.keys()}, **made}
+        are_alike = shown.keys() | _PRIMARY == now.keys() | _PRIMARY
+        return are_alike and all(shown.get(name) == wanted[name] for name in wanted.keys() & (now.keys() | _PRIMARY))
+
     def _of(self, market_id: str) -> Sequence[tuple[int, StepLine]]:
         return self._lines.get(_digest(market_id), ())
+
+
+def _alone(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The market whose row this is; none that there can be if the row shows it otherwise."""
+    (shown,) = row["markets"]
+    is_same = (shown["id"], shown["status"], shown["label"]) == (row["id"], row["status"], None)
+    market = {name: value for name, value in row.items() if name not in _OF_ROW}
+    own = {"question": row["title"], "prob": shown["prob"], "resolution": shown["resolution"]}
+    return {**market, **(own if is_same else {"id": ""})}
 
 
 def _subject(line: Any) -> str:

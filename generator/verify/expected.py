@@ -15,8 +15,10 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import from_json
 
 from generator.api import contract, keys
+from generator.api.changes import ChangesHead
 from generator.api.contract import PublicMarketList
-from generator.api.downloads import ChangesHead, DumpFile, DumpHead
+from generator.api.downloads import DumpFile, DumpHead
+from generator.config.settings import Config
 from generator.downloads import dump, market_lines
 from generator.errors import VerifyError
 from generator.search import words
@@ -26,8 +28,10 @@ from generator.site.families import FAMILIES
 from generator.site.site_index import BuildRecord, SiteIndex
 from generator.tree import layouts
 from generator.tree.generation import ItemList
+from generator.verify import expected_questions
+from generator.verify.expected_questions import NO_QUESTIONS, ExpectedQuestions, FoundQuestions, is_question
 from generator.verify.reader import SiteAnswer, SiteReader
-from generator.verify.spooled_body import SpooledBody
+from generator.verify.spooled_body import LONGEST_TEXT, SpooledBody
 
 _Model = TypeVar("_Model", bound=BaseModel)
 
@@ -41,8 +45,6 @@ _UNLISTED: Final = {
 }  # fmt: skip
 #: The text that lists show, which a search finds markets by.
 _LISTED_TEXTS: Final = ["title"]
-#: The most bytes of all markets' texts, which are in memory: a million markets have half as many.
-LONGEST_TEXT: Final = 2 << 30
 
 
 @dataclass(frozen=True)
@@ -60,6 +62,7 @@ class ExpectedSite:
     changes: ChangesHead | None
     catalog: Catalog
     markets: Mapping[str, Mapping[str, Any]] = field(repr=False)
+    found_questions: FoundQuestions = NO_QUESTIONS
     _generations: dict[str, str] = field(default_factory=dict, repr=False)
 
     @property
@@ -82,11 +85,57 @@ class ExpectedSite:
     def _is_torn(self) -> bool:
         return bool(self.dump and self.changes and self.dump.state != self.changes.state)
 
+    @property
+    def questions(self) -> ExpectedQuestions | None:
+        """What must be answered of questions; None where there are none, or nobody can tell."""
+        return self.found_questions.questions
+
     @cached_property
     def lists(self) -> Mapping[str, Sequence[bytes]]:
         """The items of every list, by its name."""
         names = {category.slug: category.name for category in self.build.categories or ()}
-        return {one.name: one.items for one in documents.lists(self.catalog, names)}
+        found = documents.lists(self.catalog, names)
+        if self.questions and self.offers.questions:
+            found += documents.question_lists(self.questions.made, names, None)
+        return {one.name: one.items for one in found}
+
+    @cached_property
+    def settings(self) -> Config:
+        """The settings of the site that the form of its answers depends on, all of which it tells."""
+        return Config.model_validate({
+            "variant": self.build.variant,
+            "search": "title" if self.build.search else "off",
+            "prices_file": self.offers.prices is not None,
+            "dumps": {
+                "ndjson": self.offers.dumps is not None,
+                "parquet": bool(self.dump and self.dump.parquet),
+                "fills": bool(self.dump and self.dump.has_fills),
+            },
+            "changes": {"enabled": self.offers.changes is not None},
+            "feeds": {"enabled": self.offers.feeds is not None},
+            "questions": {"enabled": self.has_questions, "lists": self.offers.questions is not None},
+        })  # fmt: skip
+
+    @property
+    def has_questions(self) -> bool:
+        """Whether anything tells that the site has questions."""
+        told = (self.dump and self.dump.questions, self.build.questions, self.offers.questions)
+        return any(one is not None for one in told)
+
+    def shows(self, shown_id: str) -> bool:
+        """Whether a market or a question is published."""
+        return shown_id in self.markets or (self.questions is not None and shown_id in self.questions.ids)
+
+    def named(self, shown_id: str) -> str:
+        """A market or question, for people."""
+        is_question = self.questions is not None and shown_id in self.questions.present
+        return f"{'question' if is_question else 'market'} {shown_id}"
+
+    def unpublished(self, shown: Mapping[str, Any]) -> str | None:
+        """The market or question, for people, that an item of a list shows and that is not published; None if none."""
+        if not self.shows(shown["id"]):
+            return f"{'question' if is_question(shown) else 'market'} {shown['id']}"
+        return next((f"market {one['id']}" for one in shown.get("markets", ()) if one["id"] not in self.markets), None)
 
     def generation(self, name: str) -> str:
         """The name of the generation of a list, which its content makes."""
@@ -214,7 +263,11 @@ def _expected(
             for name in _UNLISTED:
                 del market[name]
     offers = _parsed(reader.get(f"{contract.API_VERSION}/"), site_index.model(FAMILIES))
-    return ExpectedSite(build, offers, head, changes, catalog, markets)
+    questions = NO_QUESTIONS
+    defined = head.questions if head else None
+    if defined or (head is None and offers.questions):
+        questions = expected_questions.read(reader, defined, catalog, build.variant)
+    return ExpectedSite(build, offers, head, changes, catalog, markets, questions)
 
 
 def _parsed(answer: SiteAnswer, model: type[_Model]) -> _Model:

@@ -1,7 +1,7 @@
 """Whether feeds show the right markets, and say of each what it was or is; Atom and JSON alike."""
 
 import html
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, Final, NamedTuple
@@ -21,6 +21,8 @@ _OF_ENTRY: Final = frozenset({"id", "title", "content_text", "date_published", "
 _UNSETTLED: Final = {"status": "open", "resolution": None, "resolvedAt": None}
 #: The properties of a market without which nothing can be said of its entry.
 _NEEDED: Final = ("question", "closeTime", "createdAt")
+#: The properties of markets that the entry of their question follows from.
+_OF_QUESTION: Final = ("status", "closeTime", "resolvedAt", "categories")
 _URN: Final = "urn:uuid:"
 
 
@@ -48,7 +50,10 @@ class FeedCheck:
         yield from broken
         if page is None:
             return
-        made = json_feed.make(self.name, asked.site.lists[json_feed.SOURCES[self.name]], Config())
+        source = asked.site.lists.get(json_feed.source(self.name, asked.site.settings))
+        if source is None:
+            return  # of questions, which cannot be told
+        made = json_feed.make(self.name, source, Config())
         yield from self._unlike(asked, answer, page.items, made.items, _of_json)
         yield from self._in_atom(asked, page, made)
 
@@ -80,9 +85,9 @@ class FeedCheck:
         shown, wanted = ({_market_of(entry): part(entry) for entry in each} for each in (entries, made))
         if [*shown.items()] == [*wanted.items()] and len(shown) == len(entries):
             return
-        gone = next((market_id for market_id in shown if market_id and market_id not in asked.site.markets), None)
+        gone = next((one for one in shown if one and not asked.site.shows(one)), None)
         if gone:
-            text = f"shows market {gone}, which {asked.site.basis} does not have{answer.age}"
+            text = f"shows {asked.site.named(gone)}, which {asked.site.basis} does not have{answer.age}"
             yield Mismatch(Verdict.WITHDRAWN, answer.target, text)
             return
 
@@ -94,17 +99,24 @@ class FeedCheck:
             yield stale(asked, answer, since)
             return
         edited = next((one for one in shown if one in wanted and shown[one] != wanted[one]), None)
-        unlike = f"other texts of market {edited}" if edited else "other markets, or another order,"
+        unlike = f"other texts of {asked.site.named(edited)}" if edited else "other markets, or another order,"
         yield Mismatch(Verdict.WRONG, answer.target, f"shows {unlike} than {asked.site.basis} has{answer.age}")
 
     def _was(self, asked: Inquiry, number: int, market_id: str, part: Callable[[Any], object]) -> object:
-        """What is compared of a market's entry as it was before a step; None if nobody can tell."""
+        """What is compared of an entry as it was before a step; None if nobody can tell."""
+        question = asked.site.questions and asked.site.questions.present.get(market_id)
+        if question:
+            is_as_now = asked.earlier.is_as_now(number, market_id, _OF_QUESTION)
+            return self._made(question.row, part) if is_as_now else None
         values = asked.earlier.before(number, market_id)
         if values is None or any(values[name] is UNKNOWN for name in _NEEDED):
             return None
         item = {name: _UNSETTLED.get(name) if value is UNKNOWN else value for name, value in values.items()}
         if item.get("categories", ()) is None:
             return None
+        return self._made(item, part)
+
+    def _made(self, item: Mapping[str, Any], part: Callable[[Any], object]) -> object:
         return part(json_feed.make(self.name, [contract.encode(item)], Config()).items[0])
 
 

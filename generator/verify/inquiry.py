@@ -9,8 +9,10 @@ from generator.api.contract import Sort
 from generator.site.catalog import RANKS
 from generator.verify.earlier_states import EarlierStates
 from generator.verify.expected import ExpectedSite
+from generator.verify.expected_questions import is_question
 from generator.verify.mismatches import Mismatch, Verdict
 from generator.verify.reader import SiteAnswer, SiteReader
+from generator.wording import counted
 
 #: Items as they are on the wire.
 Items: TypeAlias = Sequence[Mapping[str, Any]]
@@ -48,11 +50,11 @@ def in_order(items: Sequence[Any], ordered: Sequence[Any]) -> bool:
 
 def of_items(asked: Inquiry, answer: SiteAnswer, shown: Items, wanted: Items, *, can_be_stale: bool) -> Mismatch:
     """How bad it is that these items are not those that are wanted, or the first of them."""
-    gone = next((item["id"] for item in shown if item["id"] not in asked.site.markets), None)
+    gone = next(filter(None, map(asked.site.unpublished, shown)), None)
     since = asked.earlier.since(shown, wanted) if can_be_stale else None
     if gone:
         told = f", as it was before {since}" if since else ""
-        text = f"shows market {gone}, which {asked.site.basis} does not have{told}{answer.age}"
+        text = f"shows {gone}, which {asked.site.basis} does not have{told}{answer.age}"
         return Mismatch(Verdict.WITHDRAWN, answer.target, text)
     if since:
         return stale(asked, answer, since)
@@ -73,8 +75,21 @@ def stale(asked: Inquiry, answer: SiteAnswer, since: str) -> Mismatch:
 def unlike(shown: Mapping[str, Any], wanted: Mapping[str, Any], basis: str) -> str:
     """In what an object differs from the one that is wanted."""
     if shown.get("id") != wanted.get("id"):
-        return f"is market {shown.get('id')}; {basis} and the order say {wanted.get('id', 'that there is none')}"
-    unlike = (name for name in {**wanted, **shown} if shown.get(name, _MISSING) != wanted.get(name, _MISSING))
-    name = next(unlike, "")
+        kind = "question" if is_question(shown) else "market"
+        return f"is {kind} {shown.get('id')}; {basis} and the order say {wanted.get('id', 'that there is none')}"
+    differing = (name for name in {**wanted, **shown} if shown.get(name, _MISSING) != wanted.get(name, _MISSING))
+    name = next(differing, "")
+    if name == "markets":
+        return _unlike_markets(shown.get(name, ()), wanted.get(name, ()), basis)
+    if name == "market":
+        return f"has a market that {unlike(shown.get(name, {}), wanted.get(name, {}), basis)}"
     has = f"has {name} {shown[name]!r:.80}" if name in shown else f"has no {name}"
     return f"{has}; {basis} {f'says {wanted[name]!r:.80}' if name in wanted else 'has none'}"
+
+
+def _unlike_markets(shown: Items, wanted: Items, basis: str) -> str:
+    """In what the markets of a question differ from those that are wanted."""
+    for place, (one, other) in enumerate(zip(shown, wanted, strict=False)):
+        if one != other:
+            return f"shows its market {place + 1}, which {unlike(one, other, basis)}"
+    return f"shows {counted(len(shown), 'market')}; {basis} says {len(wanted)}"

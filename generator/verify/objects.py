@@ -8,8 +8,9 @@ from typing import Any, Literal
 from pydantic_core import from_json
 
 from generator.api import contract, keys, slugs
+from generator.api.changes import ChangesHead
 from generator.api.contract import PublicMarketDetail
-from generator.api.downloads import ChangesHead
+from generator.verify.expected import ExpectedSite
 from generator.verify.inquiry import Inquiry, in_order, of_items, stale, unlike
 from generator.verify.mismatches import Mismatch, Verdict, parsed
 from generator.verify.reader import SiteAnswer
@@ -79,21 +80,35 @@ def check_build(asked: Inquiry) -> Iterator[Mismatch]:
     doubt = ""
     if site.dump and site.dump.as_of < site.build.as_of:
         doubt = f"; or the dump, as of {site.dump.as_of}, is an old copy"
+    yield from (Mismatch(Verdict.WRONG, target, text + doubt) for text in _unlike_questions(site))
+    told = site.build.questions if site.questions else None
+    of_questions = {keys.OF_QUESTIONS + name: count for name, count in ((told and told.lists) or {}).items()}
+    named = {**site.build.lists, **of_questions}
     # An earlier version names those of categories, too.
     of_all = {name for name in site.lists if keys.CATEGORY_SEPARATOR not in name}
-    for name in of_all - site.build.lists.keys():
+    if told is None:
+        of_all = {name for name in of_all if not name.startswith(keys.OF_QUESTIONS)}
+    for name in of_all - named.keys():
         yield Mismatch(Verdict.WRONG, target, f"does not name the list {name}")
-    for name, count in site.build.lists.items():
+    for name, count in named.items():
         holds = len(site.lists.get(name, ()))
         if count != holds:
-            yield Mismatch(
-                Verdict.WRONG, target, f"says {count} for the list {name}; by {site.basis} it has {holds}{doubt}"
-            )
+            text = f"says {count} for the list {name}; by {site.basis} it has {holds}{doubt}"
+            yield Mismatch(Verdict.WRONG, target, text)
     known = site.catalog.categories()
     for category in site.build.categories or ():
         is_known = known.get(category.slug, category.name) == category.name
         if not is_known or slugs.of_category(category.name) != category.slug:
             yield Mismatch(Verdict.WRONG, target, f"names the category {category.slug} {category.name!a}")
+
+
+def _unlike_questions(site: ExpectedSite) -> Iterator[str]:
+    """How many questions build.json tells of, and whether it must tell that."""
+    told, held = site.build.questions, len(site.questions.present) if site.questions else None
+    if site.dump and (told is None) != (site.dump.questions is None):
+        yield f"tells of {'no ' if told is None else ''}questions, unlike the head of the dump"
+    elif told and held is not None and told.count != held:
+        yield f"says {told.count} questions; by {site.basis} there are {held}"
 
 
 def check_snapshot(asked: Inquiry) -> Iterator[Mismatch]:

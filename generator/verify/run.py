@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from pydantic_core import from_json
 
 from generator.api import downloads, keys
-from generator.api.downloads import Step
+from generator.api.changes import Step
 from generator.downloads import dump
 from generator.errors import VerifyError
 from generator.progress import Progress
@@ -71,7 +71,8 @@ class _Run:
         site = expected.read(self.reader, self._patience_s)
         times, steps, flaws = _steps(self.reader, site, self._most_steps)
         try:
-            return Inquiry(self.reader, site, EarlierStates(times, steps, site.markets), flaws)
+            questions = site.questions.present if site.questions else {}
+            return Inquiry(self.reader, site, EarlierStates(times, steps, site.markets, questions), flaws)
         except ValueError as error:
             flaw = Mismatch(Verdict.BROKEN, f"/{keys.head(keys.CHANGES)}", str(error))
             return Inquiry(self.reader, site, EarlierStates((), (), site.markets), [*flaws, flaw])
@@ -80,8 +81,9 @@ class _Run:
         """The requests of an inquiry's beginning, if none fails: what a seed draws must not depend on those that do."""
         site, steps = self.asked.site, self._most_steps
         if site.dump is None:
-            return _HEADS + pages_of(len(site.markets))
-        return _HEADS + len(site.changes.steps[-steps:] if site.changes and steps else ())
+            return _HEADS + pages_of(len(site.markets)) + (site.questions.walked if site.questions else 0)
+        read = len(site.changes.steps[-steps:] if site.changes and steps else ())
+        return _HEADS + read + (site.dump.questions is not None)
 
     def ask(self, checks: Sequence[Check], progress: Progress) -> None:
         """Make the checks, and those that find something once more; raises VerifyError if the site answers no more."""

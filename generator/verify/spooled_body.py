@@ -13,6 +13,8 @@ from generator.errors import VerifyError
 #: How many bytes are held in memory.
 _IN_MEMORY: Final = 8 << 20
 _PIECE: Final = 64 << 10
+#: The most bytes of all markets' texts, or all questions', which are in memory: a million markets have half as many.
+LONGEST_TEXT: Final = 2 << 30
 
 
 class SpooledBody:

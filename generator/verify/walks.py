@@ -1,7 +1,7 @@
 """Walks through lists, and through what searches find; and the pages of a list at random positions."""
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, Final, NamedTuple
@@ -11,6 +11,7 @@ from pydantic_core import from_json
 
 from generator.api import contract, cursors, keys
 from generator.api.contract import LIMIT_MAX, ErrorResponse, PublicMarketList
+from generator.api.questions import QuestionList
 from generator.verify.inquiry import Inquiry, are_sorted, of_items, stale
 from generator.verify.mismatches import Mismatch, Verdict, parsed
 from generator.verify.reader import SiteAnswer
@@ -18,7 +19,7 @@ from generator.verify.reader import SiteAnswer
 
 def parameters(name: str, q: str = "") -> dict[str, str]:
     """The parameters by which a list is asked for, or what a search finds in it."""
-    filtered, _, sort = name.partition("/")
+    filtered, _, sort = name.removeprefix(keys.OF_QUESTIONS).partition("/")
     status, _, category = filtered.partition(keys.CATEGORY_SEPARATOR)
     chosen = {"status": status, "sort": sort, "category": category, "q": q}
     return {name: value for name, value in chosen.items() if value}
@@ -29,7 +30,17 @@ class ListPage(NamedTuple):
 
     name: str
     answer: SiteAnswer
-    content: PublicMarketList
+    content: PublicMarketList | QuestionList
+
+
+def asked_for(asked: Inquiry, name: str, given: Mapping[str, object]) -> SiteAnswer:
+    """The answer for a page of a list, by its name and these parameters."""
+    return asked.reader.get(keys.QUESTIONS if name.startswith(keys.OF_QUESTIONS) else keys.MARKETS, given)
+
+
+def page_of(name: str, answer: SiteAnswer) -> tuple[PublicMarketList | QuestionList | None, list[Mismatch]]:
+    """The page of the list of this name, and how it breaks the contract."""
+    return parsed(answer, QuestionList) if name.startswith(keys.OF_QUESTIONS) else parsed(answer, PublicMarketList)
 
 
 def unlike(asked: Inquiry, shown_page: ListPage, rest: Sequence[bytes], sizes: range) -> list[Mismatch]:
@@ -42,7 +53,7 @@ def unlike(asked: Inquiry, shown_page: ListPage, rest: Sequence[bytes], sizes: r
     has_more = page.next_cursor is not None
     wanted = [from_json(item) for item in (rest[: sizes[-1]] if has_more else rest)]
     has_right_size = len(shown) in sizes if has_more else len(shown) <= sizes[-1]
-    sort: Any = name.partition("/")[2]
+    sort: Any = name.rpartition("/")[2]
     is_alike = shown == wanted[: len(shown)]
     if is_alike and has_right_size and has_more == (len(shown) < len(rest)):
         return []
@@ -94,10 +105,10 @@ class Walk:
         place, cursor = 0, dict[str, str]()
         for number in range(self.longest or len(items) + 1):
             limit = self.limits[number % len(self.limits)]
-            answer = asked.reader.get(keys.MARKETS, {**parameters(self.name, self.q), "limit": limit, **cursor})
+            answer = asked_for(asked, self.name, {**parameters(self.name, self.q), "limit": limit, **cursor})
             if self.q and _cannot_search(answer):
                 return
-            page, broken = parsed(answer, PublicMarketList)
+            page, broken = page_of(self.name, answer)
             # A later page may hold fewer markets than its limit, and so may one of a search.
             sizes = range(1 if cursor or self.q else limit, limit + 1)
             wrong = list(broken)
@@ -120,11 +131,13 @@ class RandomPages:
 
     def __call__(self, asked: Inquiry) -> Iterator[Mismatch]:
         """Compare them, and where each says that the next one begins; or walk, if the list is not the newest one."""
+        if self.name not in asked.site.lists:
+            return  # of questions, which cannot be told any more
         later = range(1, pages_of(len(asked.site.lists[self.name])))
         rng = random.Random(f"{self.seed} {self.name}")  # noqa: S311 - which ones is no secret
         for number in (0, *sorted(rng.sample(later, min(len(later), self.pages - 1)))):
-            answer = asked.reader.get(keys.MARKETS, self._parameters(asked, number * LIMIT_MAX))
-            page, broken = parsed(answer, PublicMarketList)
+            answer = asked_for(asked, self.name, self._parameters(asked, number * LIMIT_MAX))
+            page, broken = page_of(self.name, answer)
             if not number and (page is None or not is_newest(asked, self.name, page.next_cursor)):
                 # Positions in an earlier state are others, and what changed is found only from its beginning on.
                 yield from Walk(self.name, LARGEST, self.pages)(asked)

@@ -5,7 +5,8 @@ const PARAMETERS = ["status", "sort", "category", "q", "limit", "cursor"].filter
 
 function callTarget() {
   const call = byId("call").selectedOptions[0];
-  if (call.dataset.takes === "market") return `${call.value}/${encodeURIComponent(byId("call-market").value.trim())}`;
+  const one = byId(`call-${call.dataset.takes}`);
+  if (one) return `${call.value}/${encodeURIComponent(one.value.trim())}`;
   if (call.dataset.takes !== "list") return call.value;
   const query = PARAMETERS.map((name) => [name, byId(`call-${name}`).value.trim()])
     .filter(([, value]) => value)

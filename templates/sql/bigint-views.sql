@@ -84,6 +84,47 @@ FROM public_api.visible_contracts AS v
 JOIN exchange.trades AS t USING (contract_id)
 WHERE t.shares > 0;
 
+-- A question is one that has, or had, several contracts: one with a single contract is that market. The ids are made like
+-- those of contracts, with a word of their own: contract 7 and question 7 must not have the same. For you alone, too:
+--     SELECT question_id FROM public_api.question_ids WHERE number = 7;
+CREATE VIEW public_api.question_ids AS
+SELECT
+    q.id AS number,
+    overlay(overlay(
+        left(encode(
+            sha256((SELECT key FROM public_api.fill_id_key) || convert_to('question:' || q.id, 'UTF8')), 'hex'), 32)
+        PLACING '8' FROM 13) PLACING 'a' FROM 17
+    )::uuid AS question_id
+FROM exchange.questions AS q
+WHERE (SELECT count(*) FROM exchange.contracts AS c WHERE c.question_id = q.id) > 1;
+
+CREATE VIEW public_api.questions WITH (security_barrier) AS
+SELECT
+    i.question_id                            AS id,
+    NULL::text                               AS slug,
+    q.title                                  AS title,
+    q.rules                                  AS description,
+    'exclusive'::text                        AS kind,      -- one winner; where several can win: independent
+    'approved'::text                         AS approval,  -- hidden ones are excluded
+    true                                     AS is_listed,
+    q.opened_at AT TIME ZONE 'Europe/Berlin' AS created_at,
+    NULL::text                               AS key        -- or q.id::text, for question_url with {key}
+FROM public_api.question_ids AS i
+JOIN exchange.questions AS q ON q.id = i.number
+WHERE q.id IN (SELECT v.question_id FROM public_api.visible_contracts AS v);
+
+CREATE VIEW public_api.question_members WITH (security_barrier) AS
+SELECT
+    i.question_id,
+    v.market_id,
+    nullif(btrim(c.label), '')                                      AS label,  -- NULL: the market's question is shown
+    row_number() OVER (PARTITION BY i.question_id ORDER BY c.id)    AS position,  -- not the number, which is private
+    CASE WHEN q.state = 'resolved' THEN (c.id = q.winner_id)::integer END AS payout  -- of a share, once that is known
+FROM public_api.visible_contracts AS v
+JOIN public_api.question_ids AS i ON i.number = v.question_id
+JOIN exchange.contracts AS c ON c.id = v.contract_id
+JOIN exchange.questions AS q ON q.id = v.question_id;
+
 -- What the site does not have is a view without rows.
 CREATE VIEW public_api.market_categories AS
 SELECT NULL::uuid AS market_id, NULL::text AS category, NULL::integer AS position

@@ -1,4 +1,5 @@
--- Adapts an existing database to public-markets: six views, and a role that is granted these and nothing else.
+-- Adapts an existing database to public-markets: six views, and a role that is granted these and nothing else. A site
+-- whose markets answer questions together makes two more, `questions` and `question_members`.
 --
 -- A worked example: schema `app` is an invented site (tests/support/existing_schema.sql), with other names and units.
 -- Keep the names of views, columns and role. Replace the tables after each FROM and JOIN by yours. Then run:
@@ -56,12 +57,16 @@ DROP VIEW IF EXISTS
     public_api.orders,
     public_api.fills,
     public_api.probabilities,
+    public_api.questions,
+    public_api.question_members,
     public_api.visible_contracts,
-    public_api.market_ids;
+    public_api.market_ids,
+    public_api.question_ids;
 
 -- ── their definitions: replace them by yours ─────────────────────────────────────────────────────────────────────────
 --
--- bigint-views.sql has others: with numbers for ids, several contracts in a question, and no FX families.
+-- bigint-views.sql has others: with numbers for ids, several contracts in a question (and the two views of questions),
+-- and no FX families.
 
 CREATE VIEW public_api.visible_contracts WITH (security_barrier) AS
 SELECT
@@ -200,7 +205,7 @@ ALTER ROLE public_markets_reader SET idle_in_transaction_session_timeout = '5min
 ALTER ROLE public_markets_reader SET lock_timeout = '10s';
 -- To log its queries: ALTER ROLE public_markets_reader SET log_min_duration_statement = '1s';  (as a superuser)
 
--- ── its privileges: connect, and read six views ──────────────────────────────────────────────────────────────────────
+-- ── its privileges: connect, and read the views ──────────────────────────────────────────────────────────────────────
 
 -- Dropping the views dropped their rights: if other roles read them, grant that here.
 REVOKE ALL ON SCHEMA public_api FROM PUBLIC;
@@ -216,6 +221,10 @@ GRANT SELECT ON
 TO public_markets_reader;
 DO $$
 BEGIN
+    -- Optional, both or neither: those of a site that has questions.
+    IF to_regclass('public_api.questions') IS NOT NULL THEN
+        GRANT SELECT ON public_api.questions, public_api.question_members TO public_markets_reader;
+    END IF;
     IF NOT has_database_privilege('public_markets_reader', current_database(), 'CONNECT') THEN
         EXECUTE format('GRANT CONNECT ON DATABASE %I TO public_markets_reader', current_database());
     END IF;

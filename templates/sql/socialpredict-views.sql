@@ -1,5 +1,6 @@
--- SocialPredict, adapted to public-markets: six views over its tables, the index they need, and a role that is granted
--- the views and nothing else. docs/socialpredict.md says what becomes of what. Of the table `users` nothing is read.
+-- SocialPredict, adapted to public-markets: eight views over its tables, two of which make its groups questions, the index
+-- they need, and a role that is granted the views and nothing else. docs/socialpredict.md says what becomes of what. Of
+-- the table `users` nothing is read.
 --
 --     psql -v ON_ERROR_STOP=1 -f socialpredict-views.sql your_database    as owner of the tables, with CREATEROLE and
 --                                                                         CREATE on the database
@@ -58,8 +59,11 @@ DROP VIEW IF EXISTS
     public_api.orders,
     public_api.fills,
     public_api.probabilities,
+    public_api.questions,
+    public_api.question_members,
     public_api.visible_markets,
     public_api.groups,
+    public_api.question_ids,
     public_api.economics;
 
 DO $$
@@ -74,8 +78,10 @@ $$;
 -- new one, like `proposed` and `rejected`, is not public. Older rows have none.
 CREATE VIEW public_api.groups AS
 SELECT
+    mg.id AS number,
     gm.market_id,
     gm.answer_label,
+    gm.display_order,
     mg.question_title,
     coalesce(mg.lifecycle_status, '') IN ('', 'published', 'closed', 'resolved', 'cancelled') AS is_public
 FROM market_group_members AS gm
@@ -219,6 +225,49 @@ CROSS JOIN LATERAL (
     WINDOW sofar AS (ORDER BY b.placed_at, b.id ROWS UNBOUNDED PRECEDING)
 ) AS h;
 
+-- A group is a question. Its answers are resolved one by one, and any number of them can be YES: independent. The word in
+-- the hash keeps group 7 and market 7 apart. This view is for you alone:
+--     SELECT question_id FROM public_api.question_ids WHERE number = 7;
+CREATE VIEW public_api.question_ids AS
+SELECT
+    mg.id AS number,
+    overlay(overlay(
+        left(encode(
+            sha256((SELECT key FROM public_api.fill_id_key) || convert_to('question:' || mg.id, 'UTF8')), 'hex'), 32)
+        PLACING '8' FROM 13) PLACING 'a' FROM 17
+    )::uuid AS question_id
+FROM market_groups AS mg;
+
+-- Groups that have a public market.
+CREATE VIEW public_api.questions WITH (security_barrier) AS
+SELECT
+    i.question_id              AS id,
+    NULL::text                 AS slug,
+    mg.question_title          AS title,
+    nullif(mg.description, '') AS description,
+    'independent'::text        AS kind,
+    'approved'::text           AS approval,  -- hidden ones are excluded
+    true                       AS is_listed,
+    mg.created_at,
+    NULL::text                 AS key        -- or mg.id::text, for question_url with {key}
+FROM public_api.question_ids AS i
+JOIN market_groups AS mg ON mg.id = i.number
+WHERE mg.id IN (
+    SELECT g.number FROM public_api.groups AS g JOIN public_api.visible_markets AS v ON v.number = g.market_id
+);
+
+CREATE VIEW public_api.question_members WITH (security_barrier) AS
+SELECT
+    i.question_id,
+    v.market_id,
+    -- At most 100 characters; the market's own question has all of them.
+    CASE WHEN length(v.answer_label) > 100 THEN left(v.answer_label, 99) || '…' ELSE v.answer_label END AS label,
+    g.display_order            AS position,
+    NULL::numeric              AS payout     -- the site has no shares
+FROM public_api.visible_markets AS v
+JOIN public_api.groups AS g ON g.market_id = v.number
+JOIN public_api.question_ids AS i ON i.number = g.number;
+
 -- What the site does not have is a view without rows.
 CREATE VIEW public_api.orders AS
 SELECT
@@ -263,7 +312,7 @@ ALTER ROLE public_markets_reader SET enable_nestloop = off;
 ALTER ROLE public_markets_reader SET jit = off;
 -- To log its queries: ALTER ROLE public_markets_reader SET log_min_duration_statement = '1s';  (as a superuser)
 
--- ── its privileges: connect, and read six views ──────────────────────────────────────────────────────────────────────
+-- ── its privileges: connect, and read the views ──────────────────────────────────────────────────────────────────────
 
 -- Dropping the views dropped their rights: if other roles read them, grant that here.
 REVOKE ALL ON SCHEMA public_api FROM PUBLIC;
@@ -279,6 +328,10 @@ GRANT SELECT ON
 TO public_markets_reader;
 DO $$
 BEGIN
+    -- Optional, both or neither: those of a site that has questions.
+    IF to_regclass('public_api.questions') IS NOT NULL THEN
+        GRANT SELECT ON public_api.questions, public_api.question_members TO public_markets_reader;
+    END IF;
     IF NOT has_database_privilege('public_markets_reader', current_database(), 'CONNECT') THEN
         EXECUTE format('GRANT CONNECT ON DATABASE %I TO public_markets_reader', current_database());
     END IF;

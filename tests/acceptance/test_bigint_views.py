@@ -7,6 +7,8 @@ from uuid import UUID
 
 import pytest
 
+from generator.markets.questions import Member
+from tests.source.test_questions import gathered
 from tests.support.postgres import Server
 from tests.support.project import ROOT
 from tests.support.readers.pages import PAGES
@@ -29,12 +31,17 @@ INSERT INTO exchange.trades (contract_id, user_id, other_trade_id, stake, shares
 """
 
 
-@pytest.fixture(scope="module")
-def existing_site(postgres: Server) -> ExistingSite:
+def applied(postgres: Server) -> ExistingSite:
+    """The site, with its definitions between the rest of the first example."""
     head, _, rest = VIEWS.read_text().partition("-- \u2500\u2500 their definitions")
     roles = rest[rest.index("-- \u2500\u2500 the role") :]
     definitions = (SQL / "bigint-views.sql").read_text()
     return apply(postgres, EXISTING.read_text() + DATA, head + definitions + roles)
+
+
+@pytest.fixture(scope="module")
+def existing_site(postgres: Server) -> ExistingSite:
+    return applied(postgres)
 
 
 @pytest.fixture(scope="module")
@@ -76,14 +83,34 @@ def test_a_site_without_pools_orders_and_families_has_none(published: Path) -> N
     assert [point["prob"] for point in detail["probHistory"]] == [0.3, 0.6]
 
 
+def test_a_question_has_its_contracts_in_their_order_and_one_of_a_single_contract_is_none(
+    existing_site: ExistingSite, published: Path, tmp_path: Path
+) -> None:
+    markets = {question: detail["market"]["id"] for question, detail in details(published, "question").items()}
+    found, quarantine = gathered(tmp_path, existing_site.url)
+    assert (found.remarks, [*quarantine]) == ([], [])
+    shown = {question.title: question for question in found.questions}
+    assert {title: {*question.members} for title, question in shown.items()} == {
+        "Who wins?": {
+            Member(markets["Who wins? Ada"], "Ada", 1, None),  # the winner that was entered is not announced
+            Member(markets["Who wins? Ben"], "Ben", 2, None),
+        },
+        "Which month?": {
+            Member(markets["Which month? May"], "May", 1, 0.0),
+            Member(markets["Which month? June"], "June", 2, 1.0),
+        },
+    }
+    assert shown["Who wins?"][1:7] == (None, None, "Who wins?", "The winner.", "exclusive", "2026-01-15T11:00:00.000Z")
+
+
 def ids(reader: Any) -> list[UUID]:
-    statement = "SELECT id FROM markets UNION ALL SELECT id FROM fills ORDER BY id"
+    statement = "SELECT id FROM markets UNION ALL SELECT id FROM fills UNION ALL SELECT id FROM questions ORDER BY id"
     return [found for (found,) in reader.execute(statement).fetchall()]
 
 
 def test_ids_are_uuids_of_which_none_is_like_another(reader: Any, published: Path) -> None:
     made = ids(reader)
-    assert len({*made}) == len(made) == 5 + 3, "market 1 and fill 1 differ"
+    assert len({*made}) == len(made) == 5 + 3 + 2, "market 1, fill 1 and question 1 differ"
     assert {made_id.version for made_id in made} == {8}
     assert details(published).keys() < {str(made_id) for made_id in made}
 
@@ -99,6 +126,14 @@ def test_the_owner_finds_the_id_of_a_market_by_its_key_though_it_is_hidden(
     assert [number for number, rows in found.items() if rows[0][0] not in visible] == [3, 7], "which are hidden"
     # They were hidden from the first build on; a market that is published has the same id there.
     assert details(published, "question")["Who wins? Ada"]["market"]["id"] == str(found[1][0][0])
+
+
+def test_the_owner_finds_the_id_of_a_question_by_its_key(existing_site: ExistingSite, reader: Any) -> None:
+    (statement,) = re.findall(r"--     (SELECT question_id FROM .*;)", (SQL / "bigint-views.sql").read_text())
+    with existing_site.server.connect(existing_site.name) as owner:
+        found = [owner.execute(statement.replace("= 7", f"= {number}")).fetchall() for number in range(1, 5)]
+    assert [len(rows) for rows in found] == [1, 0, 1, 0]
+    assert {*found[0], *found[2]} == {*reader.execute("SELECT id FROM questions").fetchall()}
 
 
 def test_ids_depend_on_the_secret_alone(existing_site: ExistingSite, reader: Any) -> None:
@@ -125,4 +160,4 @@ def test_the_recipes_of_the_page_work_as_written(existing_site: ExistingSite, re
 
 
 def test_nothing_private_is_published_or_in_any_row(published: Path, reader: Any) -> None:
-    assert_nothing_private(reader, published)
+    assert_nothing_private(reader, published, questions=True)

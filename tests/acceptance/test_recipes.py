@@ -14,11 +14,14 @@ import psycopg
 import pytest
 
 from generator.builder.report import Report
+from generator.markets.questions import Member
 from generator.source.relations import RELATIONS
 from tests.acceptance.test_views import DATA, EXISTING
+from tests.source.test_questions import gathered
 from tests.support.postgres import Server
 from tests.support.readers.pages import PAGES
-from tests.support.sites.builds import build_now, details, make_config
+from tests.support.sites.builds import EXTENDED, build_now, details, make_config
+from tests.support.sites.question_tables import question_id
 from tests.support.sites.rows import fill_id, market_id
 from tests.support.sites.views import VIEWS, apply
 
@@ -30,14 +33,15 @@ BLOCKS: Final[dict[str, list[str]]] = {
 }
 
 TABLES: Final = """
-CREATE TABLE questions (id integer PRIMARY KEY, title text);
-CREATE TABLE contracts (id integer PRIMARY KEY, public_id text, question_id integer, label text, state {word},
-    phase {word}, closes_at {time}, yes_shares integer, no_shares integer, deleted_at {time});
+CREATE TABLE events (id integer PRIMARY KEY, title text, public_id {uuid}, slug text, rules text, winner_id integer,
+    opened_at {time});
+CREATE TABLE contracts (id integer PRIMARY KEY, public_id text, question_id integer, label text, rank integer,
+    state {word}, phase {word}, closes_at {time}, yes_shares integer, no_shares integer, deleted_at {time});
 CREATE TABLE outcomes (id integer PRIMARY KEY, contract_id integer, label text, price numeric, has_won boolean);
 CREATE TABLE offers (contract_id integer, outcome_id integer, action text, price numeric, expires_at {time});
 CREATE TABLE trades (contract_id integer, public_id text, amount integer, shares integer, deleted_at {time});
 CREATE TABLE detail_versions (contract_id integer PRIMARY KEY, version {uuid});
-INSERT INTO questions VALUES (1, 'Who wins?'), (2, 'Rain?');
+INSERT INTO events (id, title) VALUES (1, 'Who wins?'), (2, 'Rain?');
 """
 TYPES: Final[dict[str, dict[str, str]]] = {
     "sqlite": {"time": "text", "uuid": "text", "word": "text"},
@@ -72,11 +76,11 @@ def views() -> str:
     (state, phase), (pool, _), (fill, volume) = map(
         BLOCKS.__getitem__, ("No status closed", "Prices from a pool", "Sales as negative amounts")
     )
-    ((outcome, order), (question,)) = map(
+    ((outcome, order), (question, *_)) = map(
         BLOCKS.__getitem__, ("One row per outcome", "Several markets of one question")
     )
     (soft,) = re.findall(r"`WHERE (c\.deleted_at IS NULL)`", RECIPES)
-    asked = "contracts AS c JOIN questions AS q ON q.id = c.question_id"
+    asked = "contracts AS c JOIN events AS q ON q.id = c.question_id"
     of_outcome = f"contracts AS c JOIN ({outcome}) AS o ON o.id = c.id"
     volume = volume.replace("= c.id)", "= c.id AND t.deleted_at IS NULL)")
     rows = [
@@ -174,6 +178,29 @@ def test_sites_with_other_habits_are_mapped_by_the_recipes(
     assert of(BY_OUTCOME, "prob") == [0.75, 0.75]
     assert of(BY_OUTCOME, "resolution") == ["YES", "NO"]
     assert {remark.topic for remark in report.remarks} == {"no_resolution"}
+
+
+@pytest.mark.parametrize("dialect", TYPES)
+def test_markets_of_one_question_are_told_to_belong_together(
+    dialect: str, executed: Callable[[str, str], str], tmp_path: Path
+) -> None:
+    _, asked, members = BLOCKS["Several markets of one question"]
+    changes = (
+        f"UPDATE events SET public_id = '{question_id(1)}', slug = 'wins', rules = 'The first.' WHERE id = 1",
+        "UPDATE events SET winner_id = 3, opened_at = '2026-01-01 00:00:00' WHERE id = 1",
+        "DELETE FROM events WHERE id = 2",
+        "UPDATE contracts SET rank = 10 - id",
+        f"CREATE VIEW questions AS {asked}",
+        f"CREATE VIEW question_members AS {members}",
+    )
+    url = executed(dialect, ";\n".join((TABLES + ";\n".join(rows()), *changes, views())))
+    found, quarantine = gathered(tmp_path, url, **EXTENDED)
+    assert [row.relation for row in quarantine] == ["markets"]
+    (made,) = found.questions
+    key, opened = "1", "2026-01-01T00:00:00.000Z"
+    assert made[:7] == (question_id(1), "wins", key, "Who wins?", "The first.", "exclusive", opened)
+    assert made.members[:2] == (Member(market_id(1), "Ada", 9, 0.0), Member(market_id(3), None, 7, 1.0))
+    assert len(made.members) == 12
 
 
 @pytest.mark.parametrize("dialect", TYPES)

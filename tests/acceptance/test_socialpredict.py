@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import pytest
 
+from tests.source.test_questions import gathered
 from tests.support.postgres import Server
 from tests.support.sites.builds import build_now, details, files, make_config
 from tests.support.sites.socialpredict import SCHEMA, MadeSite
@@ -79,8 +80,36 @@ def test_every_published_number_follows_from_the_bets(published: Path, expected:
     assert statuses.keys() == {"open", "closed", "resolved", "cancelled"}
 
 
+def test_groups_are_questions_of_their_public_markets(
+    existing_site: ExistingSite, made: MadeSite, tmp_path: Path
+) -> None:
+    with closing(existing_site.server.connect(existing_site.name)) as owner:
+        ((key,),) = owner.execute("SELECT key FROM public_api.fill_id_key").fetchall()
+        numbers = dict(owner.execute("SELECT question_id::text, number FROM public_api.question_ids").fetchall())
+    found, quarantine = gathered(tmp_path, existing_site.url, **SETTINGS)
+    assert ([*found.questions], found.remarks, [*quarantine]) == (made.expected_questions(key), [], [])
+    assert {numbers[question.id] for question in found.questions} == {1, 2}
+    members = [member for question in found.questions for member in question.members]
+    assert max(len(question.members) for question in found.questions) > 10
+    assert {len(str(member.label)) < 100 for member in members} == {True, False}
+    assert None in {member.position for member in members}
+
+
+def test_a_blank_answer_is_none_and_an_answer_that_is_deleted_leaves_its_market_alone(
+    owner: Any, made: MadeSite
+) -> None:
+    placed = "SELECT m.market_id, m.label FROM public_api.question_members AS m"
+    before = dict(owner.execute(placed).fetchall())
+    owner.execute("UPDATE market_group_members SET answer_label = ' ' WHERE group_id = 1")
+    assert dict(owner.execute(placed).fetchall()).keys() == before.keys()
+    owner.execute("UPDATE market_group_members SET deleted_at = now() WHERE group_id = 2")
+    assert {label for _, label in owner.execute(placed).fetchall()} == {None}
+    owner.execute("UPDATE market_groups SET lifecycle_status = 'proposed' WHERE id = 1")
+    assert owner.execute(placed).fetchall() == owner.execute("SELECT id FROM public_api.questions").fetchall() == []
+
+
 def test_nothing_of_users_or_of_what_is_not_public_is_published_or_in_any_row(published: Path, reader: Any) -> None:
-    assert_nothing_private(reader, published, "detail_version")
+    assert_nothing_private(reader, published, "detail_version", questions=True)
     assert {".parquet", ".gz", ".atom", ".json"} <= {Path(key).suffix for key in files(published, "")}
 
 

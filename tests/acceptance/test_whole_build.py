@@ -9,8 +9,8 @@ import pytest
 
 from generator.api import keys
 from generator.api.contract import SORTS, STATUS_FILTERS
-from generator.demo.database import METADATA, seed
-from generator.source.relations import RELATIONS
+from generator.demo.database import METADATA, QUESTIONS, seed
+from generator.source.relations import ALL_RELATIONS
 from generator.tree.manifest import Manifest
 from tests.support.readers import lists
 from tests.support.sites.builds import AS_OF, Outputs, build_now, files, make_config
@@ -47,9 +47,9 @@ def test_no_byte_of_the_output_is_private(
 def test_what_is_read_is_exactly_what_is_not_private() -> None:
     public = {
         name: {column.name for column in table.columns if not column.info.get("private")}
-        for name, table in METADATA.tables.items()
+        for name, table in (METADATA.tables | QUESTIONS.tables).items()
     }
-    assert {name: {*columns} for name, columns in RELATIONS.items()} == public
+    assert {name: {*columns} for name, columns in ALL_RELATIONS.items()} == public
 
 
 # ── reproducibility ───────────────────────────────────────────────────────────────────────────────────────────────

@@ -9,7 +9,9 @@ from typing import Any, Final
 from generator.api import changelog, contract
 from generator.api.changelog import NOTICE, Changelog
 from generator.config.downloads import Dumps
+from generator.config.questions import Questions
 from generator.config.settings import Config
+from generator.models import replaced
 from generator.site.families import openapi
 from tests.api.reader_contract import breaks, complaints, promises
 from tests.support.project import ROOT
@@ -18,13 +20,18 @@ from tests.support.sites.builds import VARIANTS
 #: What readers were promised when `make bless` last accepted it, by variant and place; and how many entries there were
 #: then, with a digest of them.
 ACCEPTED: Final = ROOT / "tests" / "api" / "accepted_contract.json"
-ENTRIES: Final = changelog.published().entries
+QUESTIONS: Final = "questions"
+ENTRIES: Final = changelog.published(has_questions=True).entries
 
 
 def promised() -> dict[str, dict[str, Any]]:
-    """What each variant promises now, with everything switched on."""
+    """What each variant promises now, with everything switched on; and what is added where there are questions."""
     configs = {str(variant): Config(variant=variant, dumps=Dumps(parquet=True, fills=True)) for variant in VARIANTS}
-    return {name: promises(openapi(config)) for name, config in configs.items()}
+    found = {name: promises(openapi(config)) for name, config in configs.items()}
+    for name, config in configs.items():
+        more = promises(openapi(replaced(config, questions=Questions(enabled=True))))
+        found[f"{name} {QUESTIONS}"] = {where: facts for where, facts in more.items() if where not in found[name]}
+    return found
 
 
 def accepted() -> dict[str, Any]:
@@ -57,7 +64,7 @@ def test_readers_are_promised_what_was_accepted_and_the_changelog_names_whatever
         accept()
     current = {"entries": len(ENTRIES), "digest": digest(len(ENTRIES)), **now}
     assert accepted() == current, "if that is meant: make bless"
-    assert all(len(places) > 300 for places in now.values())
+    assert all(len(places) > (80 if QUESTIONS in name else 300) for name, places in now.items())
 
 
 def test_every_place_of_an_entry_is_one_of_the_openapi_document() -> None:
@@ -71,6 +78,16 @@ def test_every_place_of_an_entry_is_one_of_the_openapi_document() -> None:
         assert not wrong, f"{entry.date}: no such place: {wrong}"
         assert entry.where
     assert len(ENTRIES) > 20
+
+
+def test_sites_without_questions_publish_no_entry_about_them() -> None:
+    without = changelog.published().entries
+    others = [entry for entry in ENTRIES if entry not in without]
+    assert [entry for entry in ENTRIES if entry in without] == without
+    assert others
+    only = {where for name, places in promised().items() if QUESTIONS in name for where in places}
+    assert all(only.issuperset(entry.where) for entry in others)
+    assert all(only.isdisjoint(entry.where) for entry in without)
 
 
 def test_entries_are_sentences_newest_first() -> None:

@@ -5,8 +5,9 @@ from typing import NamedTuple
 
 import pytest
 
-from generator.api import contract, downloads
-from generator.api.downloads import ENTRY_SIZE, ChangesHead, DumpHead, MarketsFile, Step
+from generator.api import changes, contract
+from generator.api.changes import ChangesHead, Step
+from generator.api.downloads import ENTRY_SIZE, DumpHead, MarketsFile
 
 AS_OF = "2026-01-31T12:00:00.000Z"
 
@@ -24,7 +25,7 @@ def head(steps: int) -> ChangesHead:
     file = MarketsFile.of(content(150_000), "https://api.example.org")
     dump = DumpHead(as_of=AS_OF, count=1_940, state=content(0).sha256, markets=[file])
     found = [Step.of(content(99 + number), AS_OF) for number in range(steps)]
-    return downloads.begun(dump).model_copy(update={"serial": 1 + steps, "steps": found})
+    return changes.begun(dump).model_copy(update={"serial": 1 + steps, "steps": found})
 
 
 def test_a_step_takes_about_a_hundred_bytes_of_the_head_and_names_its_digest_once() -> None:

@@ -6,6 +6,8 @@ from datetime import timedelta
 import pytest
 
 from generator.api import keys
+from generator.api.downloads import QUESTIONS_FOLDER
+from generator.api.file_names import is_file
 from generator.config import settings
 from generator.site.families import rank
 from generator.tree.pages import LIMITS
@@ -57,6 +59,45 @@ def test_a_mutable_object_has_its_place_in_publication_order() -> None:
         {keys.BUILD},
     ]
     assert [{rank(key) for key in group} for group in ranked] == [{0}, {1}, {2}, {3}, {4}]
+
+
+def test_lists_of_questions_lie_below_their_own_folder_and_have_the_headers_of_lists() -> None:
+    name = keys.question_list_name("open", "popular")
+    assert name == "questions/open/popular"
+    assert keys.question_list_name("all", "new", "politics") == "questions/all.politics/new"
+    prefix = f"v1/public/questions/lists/open/popular/{GENERATION}"
+    assert keys.generation_prefix(name, GENERATION) == prefix
+    assert keys.is_generation(prefix)
+    assert not keys.is_generation(f"{prefix}/20-0")
+    immutable = (keys.page(name, GENERATION, 20, 20), keys.index(name, GENERATION), keys.chunk(name, "ab" * 16))
+    mutable = (keys.first_page(name, 20), keys.head(name))
+    assert [keys.is_immutable(key) for key in (*immutable, *mutable)] == [True] * 3 + [False] * 2
+    assert [keys.is_first_page(key) for key in (*immutable, *mutable)] == [False] * 3 + [True] * 2
+    assert {keys.list_of(key) for key in (*immutable, *mutable, prefix)} == {name}
+    assert {keys.list_of(keys.first_page(LIST, 20)), keys.list_of(keys.index(LIST, GENERATION))} == {LIST}
+    others = (keys.BUILD, keys.SNAPSHOT, keys.LISTS, keys.QUESTION_LISTS, keys.question(market_id(1)), "", keys.STATES)
+    assert {keys.list_of(key) for key in (*others, keys.head(keys.DUMPS))} == {None}
+
+
+def test_a_question_has_keys_by_slug_and_by_id_that_are_no_markets() -> None:
+    of = market_id(7)
+    by_slug, by_id = keys.questions(of, "Who-Wins")
+    assert (by_slug, by_id) == (keys.question_by_slug("who-wins"), f"v1/public/questions/detail/{of[:2]}/{of}.json")
+    assert keys.questions(of, None) == (by_id,)
+    assert (keys.question_id(by_id), keys.question_id(by_slug), keys.market_id(by_id)) == (of, None, None)
+    assert keys.question_id(keys.detail(of)) is None
+    assert [keys.is_question(key) for key in (by_slug, by_id, *keys.details(of, "who-wins"))] == [
+        True,
+        True,
+        False,
+        False,
+    ]
+    assert not any(map(keys.is_detail, (by_slug, by_id)))
+    assert not any(map(keys.is_immutable, (by_slug, by_id)))
+    definitions = keys.chunk(keys.DUMPS, f"{QUESTIONS_FOLDER}{'ab' * 16}.ndjson.gz")
+    assert definitions == f"v1/dumps/questions/{'ab' * 16}.ndjson.gz"
+    assert is_file(definitions)
+    assert keys.is_download(definitions)
 
 
 def test_cursor_lifetime_cannot_be_shorter_than_caches_keep_a_first_page() -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from generator.api.links import LONGEST_KEY, NO_LINKS, Links, MarketReference, is_site_key, reference
+from generator.api.links import LONGEST_KEY, NO_LINKS, Links, MarketReference, is_site_key, reference, uri_template
 from tests.support.sites.rows import market_id
 
 PLACES: Final = (
@@ -89,6 +89,16 @@ def test_a_market_without_what_its_address_is_made_of_has_none() -> None:
     links = Links.to("https://example.org/{key}", {market_id(1): "a b/ü"})
     assert links.of(market_id(1), None) == "https://example.org/a%20b%2F%C3%BC"
     assert links.of(market_id(2), "slug") is None
+
+
+def test_an_address_with_the_question_is_that_of_a_market_in_one() -> None:
+    links = Links.to("https://example.org/{question}/{id}", questions={market_id(1): "q"})
+    assert links.of(market_id(1), None) == f"https://example.org/q/{market_id(1)}"
+    assert links.of(market_id(2), None) is None
+    moved = Links.to("https://example.org/{question}/{id}", questions={market_id(1): "r"})
+    assert links.digest([market_id(1)]) != moved.digest([market_id(1)])
+    assert links.digest([market_id(2)]) == moved.digest([market_id(2)])
+    assert uri_template("https://example.org/{question}/{id}") is None
 
 
 def test_a_key_is_a_short_text_without_control_characters() -> None:

@@ -23,12 +23,13 @@ from generator.api.openapi import ref
 from generator.config.settings import Config
 from generator.demo.database import seed
 from generator.site.families import openapi
+from tests.questions import sites
 from tests.support import limits
 from tests.support.edges.cases import faults
 from tests.support.edges.in_process import Local
 from tests.support.project import ROOT
 from tests.support.readers import search
-from tests.support.sites.builds import AS_OF, NO_LIMITS, build_now, files, make_config
+from tests.support.sites.builds import AS_OF, NO_LIMITS, build_now, dump_head, files, make_config
 
 VARIANTS = get_args(Variant)
 SHOW_FILLS = ("PublicMarketListItem", "PublicMarketDetailMarket", "PublicMarketSignal")
@@ -127,6 +128,13 @@ SETTINGS: Final[list[tuple[dict[str, Any], str, str]]] = [
     ({"changes": {"enabled": False}}, "getChanges getChangeStep", ""),
     ({"dumps": {"ndjson": False}}, "getChanges getChangeStep getDump getMarketsNdjson", ""),
     ({"dumps": {"parquet": True, "fills": True}}, "", "getMarketsParquet getTableParquet getCandlesParquet"),
+    ({"questions": {"enabled": True}}, "", "listQuestions getQuestion getQuestionsNdjson"),
+    ({"questions": {"enabled": True, "lists": False}, "layout": "chunks"}, "", "getQuestion getQuestionsNdjson"),
+    (
+        {"questions": {"enabled": True, "lists": False}, "dumps": {"parquet": True}},
+        "",
+        "getQuestion getQuestionsNdjson getQuestionsParquet getMarketsParquet getTableParquet getCandlesParquet",
+    ),
 ]
 
 
@@ -185,7 +193,8 @@ def test_every_schema_and_property_is_described_for_people_who_lack_the_contract
     document: dict[str, Any], variant: Variant, tmp_path: Path
 ) -> None:
     used = set()
-    full = openapi(make_config(tmp_path, variant=variant, dumps__parquet=True, dumps__fills=True))
+    everything = {"dumps__parquet": True, "dumps__fills": True, "questions__enabled": True}
+    full = openapi(make_config(tmp_path, variant=variant, **everything))
     known = [*full["components"]["schemas"].items(), *document["components"]["schemas"].items()]
     for name, schema in known:
         assert schema["description"].endswith(".")
@@ -243,8 +252,51 @@ def test_everything_has_examples_and_they_fit_their_schemas(
     assert checked == {"core": 98, "extended": 108}[variant]
 
 
+@pytest.mark.parametrize("searched", ["off", "title"])
+def test_examples_of_questions_fit_their_schemas_and_their_sums_are_right(
+    variant: Variant, searched: str, tmp_path: Path
+) -> None:
+    made = openapi(make_config(tmp_path, variant=variant, search=searched, questions__enabled=True))
+    found = {name: operations(made)[name] for name in ("listQuestions", "getQuestion")}
+    checked = 0
+    for where, schema, examples in exemplified(found):
+        assert examples, where
+        for example in examples:
+            whole = {**schema, "components": made["components"]}
+            Draft202012Validator(whole, format_checker=FormatChecker()).validate(example)
+            checked += 1
+    assert checked == {"core": 31, "extended": 35}[variant]
+    detail = found["getQuestion"]["responses"]["200"]["content"]["application/json"]["examples"]["question"]["value"]
+    page = found["listQuestions"]["responses"]["200"]["content"]["application/json"]["examples"]["firstPage"]["value"]
+    items = [member["market"] for member in detail["markets"]]
+    for name in ("volume", "traderCount", "fills24h"):
+        assert detail["question"][name] == sum(item[name] for item in items)
+    assert detail["question"]["lastActivityAt"] == max(item["lastActivityAt"] for item in items)
+    single, row = page["items"]
+    shown = [{name: market[name] for name in ("id", "prob", "status", "resolution")} for market in items]
+    assert [{name: value for name, value in market.items() if name != "label"} for market in row["markets"]] == shown
+    assert {**row, "description": detail["question"]["description"]} == {
+        **detail["question"],
+        "markets": row["markets"],
+    }
+    assert single["kind"] == "single"
+    assert_errors(found, made, variant, can_search=variant == "extended" and searched != "off")
+
+
+def test_a_site_without_questions_says_nothing_of_them(variant: Variant, tmp_path: Path) -> None:
+    for settings in ({}, {"dumps__parquet": True, "dumps__fills": True}, {"layout": "chunks"}):
+        text = json.dumps(openapi(make_config(tmp_path, variant=variant, **settings)))
+        assert re.findall(r'"[^" ]*(?:[Qq]uestions|Question[A-Z])[^" ]*"', text) == []
+
+
 def test_every_response_has_a_body_and_errors_have_the_edges_own(document: dict[str, Any], variant: Variant) -> None:
-    for operation in operations(document).values():
+    assert_errors(operations(document), document, variant, can_search=variant == "extended")
+
+
+def assert_errors(
+    found: dict[str, dict[str, Any]], document: dict[str, Any], variant: Variant, *, can_search: bool
+) -> None:
+    for operation in found.values():
         for status, response in responses(document, operation):
             (media,) = response["content"].values()
             if media["schema"] == BINARY:
@@ -253,7 +305,6 @@ def test_every_response_has_a_body_and_errors_have_the_edges_own(document: dict[
             assert bodies
             for body in bodies if status >= 400 else []:
                 error = ErrorResponse.model_validate(body)
-                can_search = variant == "extended"
                 named = faults(error, variant, can_search=can_search)
                 refusal = contract.invalid(*named, variant=variant, can_search=can_search)
                 assert error == (refusal if status == 400 else contract.FIXED_ERRORS[status])
@@ -273,14 +324,14 @@ def test_the_example_cursor_is_one_that_could_have_been_minted(document: dict[st
 
 
 def body_name(key: str) -> str:
-    if key.startswith(keys.LISTS):
-        return "PublicMarketList"
-    if key.startswith((keys.DETAILS, keys.SLUGS)):
-        return "PublicMarketDetail"
-    if key.startswith(keys.ERRORS):
-        return "ErrorResponse"
-    if key.startswith(keys.FEEDS):
-        return "Feed"
+    folders = {
+        keys.LISTS: "PublicMarketList", keys.DETAILS: "PublicMarketDetail", keys.SLUGS: "PublicMarketDetail",
+        keys.QUESTION_LISTS: "QuestionList", keys.QUESTIONS: "QuestionDetail", keys.ERRORS: "ErrorResponse",
+        keys.FEEDS: "Feed",
+    }  # fmt: skip
+    for folder, name in folders.items():
+        if key.startswith(f"{folder}/"):
+            return name
     return {
         keys.SNAPSHOT: "PublicMarketSnapshot", keys.PRICES: "Prices", keys.BUILD: "BuildRecord",
         keys.SITE_INDEX: "SiteIndex", keys.CHANGELOG: "Changelog",
@@ -306,6 +357,28 @@ def test_every_published_file_fits_its_schema(published: dict[str, bytes], valid
     assert len(distinct) > 200
     for name, body in distinct:
         checks[name].validate(json.loads(body))
+
+
+def test_every_published_file_of_a_site_with_questions_fits_its_schema(variant: Variant, tmp_path: Path) -> None:
+    sites.troubled(tmp_path / "markets.db")
+    with limits.only(limits.FEW):
+        build_now(make_config(tmp_path, variant=variant, guards__max_invalid=1))
+    found = files(tmp_path / "output")
+    made = json.loads(found[keys.OPENAPI])
+    bodies = {(body_name(key), body) for key, body in found.items() if is_described(key)}
+    names = {name for name, _ in bodies}
+    assert {"QuestionList", "QuestionDetail"} <= names
+    for name, body in bodies:
+        schema = {**ref(name), "components": made["components"]}
+        Draft202012Validator(schema, format_checker=FormatChecker()).validate(json.loads(body))
+    record, index = (json.loads(found[key]) for key in (keys.BUILD, keys.SITE_INDEX))
+    named = dump_head(tmp_path / "output").questions
+    assert named is not None
+    definitions = gzip.decompress(found[named.ndjson.key]).splitlines()
+    assert record["questions"]["count"] == len(definitions) > 10
+    assert record["questions"]["lists"].keys() == record["lists"].keys()
+    assert all("/questions" not in name for name in record["lists"])
+    assert index["questions"].endswith("/v1/public/questions")
 
 
 # ── programs that read the document ───────────────────────────────────────────────────────────────────────────────

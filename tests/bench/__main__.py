@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from tests.bench import beside, build, change, layouts, publish, record, search
+from tests.bench import beside, build, change, layouts, publish, questions, record, search
 from tests.bench.runner import Options, Runner, opened
 from tests.support.project import ROOT
 
@@ -26,6 +26,7 @@ PARTS: Final[dict[str, Part]] = {
     "record": record.run,
     "layouts": layouts.run,
     "search": search.run,
+    "questions": questions.run,
     "beside": beside.run,
 }
 

@@ -99,8 +99,8 @@ def written_since(output: Path, marker: Path) -> dict[str, Written]:
 def _kind(key: str) -> str:
     if not key.startswith(f"{contract.API_VERSION}/"):
         return BESIDE
-    if not key.startswith(f"{keys.LISTS}/"):
-        return DETAILS if keys.is_detail(key) else OTHERS
+    if not key.startswith((f"{keys.LISTS}/", f"{keys.QUESTION_LISTS}/")):
+        return DETAILS if keys.is_detail(key) or keys.is_question(key) else OTHERS
     if key.endswith(f"/{keys.HEAD}"):
         return HEADS
     return CHUNKS if f"/{keys.CHUNKS}/" in key else INDEXES if key.endswith(f"/{keys.INDEX}") else OTHERS

@@ -8,9 +8,10 @@ from datetime import datetime, timedelta
 from itertools import count
 from pathlib import Path
 from typing import Any, Final
+from uuid import UUID
 
 from generator.demo.database import seed
-from generator.source.relations import OPTIONAL, RELATIONS, Kind
+from generator.source.relations import OPTIONAL, QUESTION_RELATIONS, RELATIONS, Kind
 from tests.bench.runner import Runner, say
 from tests.support.sites.builds import AS_OF
 from tests.support.sites.rows import insert_fill, insert_point, tell_row_versions
@@ -112,6 +113,40 @@ def add_row_versions(path: Path) -> None:
     """Let it tell which rows changed, too."""
     with closing(sqlite3.connect(path)) as connection:
         tell_row_versions(connection)
+        connection.commit()
+
+
+def add_questions(path: Path, number: int) -> None:
+    """Put all markets of an SQLite database into so many questions, each of which has one or more of them."""
+    rng = random.Random(1)  # noqa: S311 - the same questions every time
+    with closing(sqlite3.connect(path)) as connection:
+        for relation, columns in QUESTION_RELATIONS.items():
+            connection.execute(f"CREATE TABLE {relation} ({', '.join(columns)})")
+        markets = [key for (key,) in connection.execute("SELECT id FROM markets ORDER BY id")]
+        homes = [*range(number), *rng.choices(range(number), k=max(0, len(markets) - number))]
+        questions = [str(UUID(int=rng.getrandbits(128), version=4)) for _ in range(number)]
+        opened, kinds = AS_OF.strftime(_TIME), ("exclusive", "independent", "independent")
+        connection.executemany(
+            "INSERT INTO questions VALUES (?, ?, ?, 'Rules that hold for all of its markets.', ?, 'approved', 1, ?, ?)",
+            [
+                (
+                    key,
+                    f"question-{place}",
+                    f"Which of these comes true, number {place}?",
+                    kinds[place % 3],
+                    opened,
+                    place,
+                )
+                for place, key in enumerate(questions)
+            ],
+        )
+        connection.executemany(
+            "INSERT INTO question_members VALUES (?, ?, ?, ?, NULL)",
+            [
+                (questions[home], key, f"Answer {place} of this question", place)
+                for place, (home, key) in enumerate(zip(homes, markets, strict=False))
+            ],
+        )
         connection.commit()
 
 

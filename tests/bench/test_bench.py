@@ -19,6 +19,7 @@ SCALES = {
     "record": 0.0005,
     "layouts": 0.002,
     "search": 0.0005,
+    "questions": 0.003,
     "beside": 0.0005,
 }
 

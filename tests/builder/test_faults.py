@@ -21,6 +21,7 @@ from tests.support.campaigns import rounds, sample
 from tests.support.faults import (
     LIMITS_WALKED,
     LIST_NAMES,
+    QUESTION_LISTS,
     Builds,
     Fault,
     GoneError,
@@ -66,8 +67,8 @@ def reader(builds: Builds) -> Reader:
     return Reader.of_folder(builds.output)
 
 
-def hold(reader: Reader) -> list[Walk]:
-    walks = [reader.begin(name, limit) for name, limit in HELD]
+def hold(reader: Reader, held: tuple[tuple[str, int], ...] = HELD) -> list[Walk]:
+    walks = [reader.begin(name, limit) for name, limit in held]
     assert all(walk.at for walk in walks)
     return walks
 
@@ -131,33 +132,57 @@ STAGING = [
 def test_a_build_killed_at_any_call_leaves_the_old_state_or_the_new(
     world: World, builds: Builds, reader: Reader
 ) -> None:
+    play(world, builds, reader, sample([*COMMIT, *PRUNING, *CLEARING, *STAGING], 8))
+    assert builds.kills >= rounds(8, 65)
+
+
+@pytest.mark.campaign(short=0)
+def test_a_build_with_questions_that_is_killed_leaves_their_old_lists_or_the_new(tmp_path: Path) -> None:
+    calls = ("manifest", "first", "document", "discard")
+    faults = sample([fault for fault in (*COMMIT, *PRUNING) if fault.call in calls], 6)
+    with (
+        fast_folder(tmp_path) as folder,
+        closing(World(folder, has_questions=True)) as world,
+        closing(Builds(world, folder / "output")) as builds,
+    ):
+        play(world, builds, Reader.of_folder(builds.output), faults)
+        assert builds.kills >= rounds(6, 25)
+
+
+def play(world: World, builds: Builds, reader: Reader, faults: list[Fault]) -> None:
+    """Kill builds at these calls, and repair what they leave after every sixth."""
+    of_questions = QUESTION_LISTS if world.has_questions else ()
+    lists, held = (*LIST_NAMES, *of_questions), (*HELD, *((name, 7) for name in of_questions))
     # In random order, so that most killed builds follow one killed at another call.
-    faults = sample([*COMMIT, *PRUNING, *CLEARING, *STAGING], 8)
     random.Random(7).shuffle(faults)
     builds.build()
     states, is_withdrawn = [world.state()], False
     exact = repairs = 0
     for number, fault in enumerate(faults, 1):
-        walks = hold(reader)
+        walks = hold(reader, held)
         withdraw = fault in PRUNING
         world.advance(withdraw=withdraw)
         states.append(world.state())
         is_withdrawn = is_withdrawn or withdraw
         builds.die(fault)
-        reader.check(*states)
-        exact += finish(reader, walks, may_be_gone=is_withdrawn)
+        reader.check(*states, lists=lists)
+        # A question that goes ends walks, too.
+        may_be_gone = is_withdrawn or world.has_questions
+        exact += finish(reader, walks, may_be_gone=may_be_gone)
         if number % 6 == 0:  # or the guards would refuse how much has changed
             repairs += 1
-            repair(builds, reader, is_fresh_compared=repairs % 5 == 0)
-            exact += finish(reader, walks, may_be_gone=is_withdrawn)
+            repair(builds, reader, lists, is_fresh_compared=repairs % 5 == 0 or world.has_questions)
+            exact += finish(reader, walks, may_be_gone=may_be_gone)
             states, is_withdrawn = [world.state()], False
-    assert builds.kills == len(faults) >= rounds(8, 65)
+    assert builds.kills == len(faults)
     assert exact > 3 * builds.kills
 
 
-def repair(builds: Builds, reader: Reader, *, is_fresh_compared: bool = False) -> None:
+def repair(
+    builds: Builds, reader: Reader, lists: tuple[str, ...] = LIST_NAMES, *, is_fresh_compared: bool = False
+) -> None:
     builds.build()
-    reader.check(builds.world.state())
+    reader.check(builds.world.state(), lists=lists)
     check_whole(builds.output)
     if is_fresh_compared:
         check_like_fresh(builds)

@@ -10,7 +10,7 @@ from typing import Final
 import pytest
 
 from generator.api import keys
-from generator.api.downloads import ChangesHead
+from generator.api.changes import ChangesHead
 from generator.builder.report import Report
 from generator.config.settings import Config
 from generator.tree import files

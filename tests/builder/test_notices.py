@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from generator.api import forms, keys
-from generator.builder.notices import CLOCK_SKEW, OVERDUE_AFTER, Topic
+from generator.builder.notices import CLOCK_SKEW, OF_QUESTIONS, OVERDUE_AFTER, Topic
 from generator.builder.preflight import BuildCheck
 from generator.progress import SILENT
 from tests.support.readers.pages import PAGES
 from tests.support.sites.builds import AS_OF, CHUNKED, build_now, files, make_config
+from tests.support.sites.question_tables import create_questions, insert_question
 from tests.support.sites.rows import (
     insert_category,
     insert_fill,
@@ -200,4 +201,11 @@ def test_remarks_are_counted_by_topic_in_metrics(tmp_path: Path, database: sqlit
     samples = build_now(make_config(tmp_path)).samples()
     found = {key.labels[0][1]: count for key, count in samples.items() if key.name == "remarks"}
     assert {topic: count for topic, count in found.items() if count} == {"future_time": 6, "empty_question": 1}
-    assert len(found) == len(Topic)
+    assert found.keys() == {*Topic} - OF_QUESTIONS
+    create_questions(database)
+    insert_question(database, 1, 7)
+    database.execute("UPDATE question_members SET label = '', payout = 1")
+    samples = build_now(make_config(tmp_path)).samples()
+    found = {key.labels[0][1]: count for key, count in samples.items() if key.name == "remarks"}
+    assert found.keys() == {*Topic}
+    assert {topic for topic in OF_QUESTIONS if found[topic]} == {"blank_label", "early_payout", "new_questions"}

@@ -10,6 +10,8 @@ import pytest
 
 from generator.builder import notices
 from generator.builder.preflight import BuildCheck, of_detail_versions
+from generator.config.settings import Config
+from generator.markets.questions import Member, Question
 from generator.markets.slugs import SiteKeys
 from generator.progress import SILENT
 from generator.site.catalog import Catalog, Naming
@@ -190,13 +192,33 @@ def said(market_url: str | None, *numbers: int, has_keys: bool = True, count: in
     """What is said if the markets of these numbers have keys."""
     naming = Naming(site_keys=SiteKeys({market_id(number): str(number) for number in numbers}, {}))
     catalog = Catalog(map(public_market, range(1, count + 1)), as_of=NOW, hidden=0, naming=naming)
-    return [str(finding) for finding in notices.of_links(market_url, catalog, has_keys=has_keys)]
+    return [str(one) for one in notices.of_links(Config(market_url=market_url), catalog, has_keys=has_keys)]
 
 
 def test_nothing_is_said_where_links_have_all_that_they_need() -> None:
     assert said(KEYED, 1, 2) == said(KEYED, count=0) == []
     for needs_none in (None, "https://example.org/{id}"):
         assert said(needs_none, has_keys=False) == said(needs_none, 1) == []
+
+
+def test_what_links_of_and_to_questions_lack_is_named() -> None:
+    catalog = Catalog(map(public_market, range(1, 4)), as_of=NOW, hidden=0)
+    config = Config(market_url="https://example.org/{question}/{id}", question_url=KEYED)
+    (unasked,) = notices.of_links(config, catalog, has_keys=False)
+    assert str(unasked) == (
+        "warning: market_url: has {question}, but no market is in a question, so none gets a link; leave it out"
+    )
+    asked = catalog.of_questions([question("1", market_id(1), key="1"), question("2", market_id(2), key=None)])
+    (some,) = notices.of_links(config, asked, has_keys=False)
+    assert str(some) == (
+        "warning: question_url: has {key}, and 1 of 2 questions have no usable key, so they get no link; give each a "
+        "key of its own"
+    )
+
+
+def question(name: str, *markets: str, key: str | None) -> Question:
+    members = tuple(Member(market, None, None, None) for market in markets)
+    return Question(name, None, key, name, None, "exclusive", NOW, members)
 
 
 def test_a_missing_column_and_missing_keys_are_named() -> None:

@@ -41,6 +41,7 @@ from tests.support.deaths import dead_at_each_call, dying
 from tests.support.postgres import Server
 from tests.support.sites.builds import AS_OF, block, build_now, manifest_in
 from tests.support.sites.builds import files as every_file
+from tests.support.sites.question_tables import create_questions, insert_member, insert_question
 from tests.support.sites.rows import create_database, insert_market, insert_order, market_id, tell_row_versions
 
 #: What stays as it is if nothing but the instant differs, and what only a build that can end early needs.
@@ -175,6 +176,33 @@ class Chain(History):
         self.site.edit(number, resolution=self.chance.choice(("YES", "NO")))
         self.site.edit(number, market_version=version)
 
+    def ask(self) -> None:
+        """There is another question, or one whose id another has, of one market or two."""
+        if self.has_questions:
+            number = self.chance.randrange(1, 9)
+            insert_question(self.site.database, number, *{self.number(), self.number()}, slug=f"slug-{number}")
+
+    def regroup(self) -> None:
+        """A market joins a question, or leaves one; its payout may come too early."""
+        if self.has_questions:
+            number, question = self.number(), self.chance.randrange(1, 9)
+            self.site.database.execute("DELETE FROM question_members WHERE market_id = ?", [market_id(number)])
+            insert_member(self.site.database, question, number, payout=self.chance.choice((None, 0.5, 2)))
+
+    def rename(self) -> None:
+        if self.has_questions:
+            label = self.chance.choice(("", "Yes", None, "No"))
+            self.site.database.execute("UPDATE question_members SET label = ? WHERE position % 3 = 0", [label])
+
+    def hush(self) -> None:
+        if self.has_questions:
+            self.site.database.execute("UPDATE questions SET is_listed = 1 - is_listed WHERE slug = 'slug-1'")
+
+    @property
+    def has_questions(self) -> bool:
+        found = self.site.database.execute("SELECT count(*) FROM sqlite_master WHERE name = 'questions'").fetchone()
+        return bool(found[0])
+
     def set_report(self) -> None:
         """Change a setting that shapes the report alone."""
         self.settings["schedule"] = self.chance.choice((5, 10))
@@ -187,7 +215,7 @@ ACTS: Final[dict[str, Callable[[Chain], None]]] = {
         Chain.category, Chain.block, Chain.lose, Chain.damage, Chain.lose_all, Chain.set, Chain.switch, Chain.lie,
         Chain.kill, Chain.close, Chain.decide, Chain.lose_beside, Chain.leave_something, Chain.tear,
         Chain.say_otherwise, Chain.upgrade, Chain.set_report, Chain.hide_another, Chain.mend_silently,
-        Chain.decide_silently,
+        Chain.decide_silently, Chain.ask, Chain.regroup, Chain.rename, Chain.hush,
     )
 }  # fmt: skip
 #: Between two builds, mostly one thing happens, and often nothing.
@@ -203,6 +231,10 @@ def check_chain(kind: str, steps: list[str], chance: int) -> None:
         site = VersionedSite(database, Path(folder))
         for number in range(MARKETS, 40):
             site.add(number)
+        if chance % 2:
+            create_questions(database)
+            for number in range(1, 4):
+                insert_question(database, number, 2 * number, 2 * number + 1, slug=f"slug-{number}")
         chain = Chain(site, random.Random(chance), kind)  # noqa: S311 - nothing here is secret
         chain.site.build(**chain.written())
         for step in steps:
@@ -233,6 +265,31 @@ DUMPS: Final[Mapping[str, Any]] = {"dumps__ndjson": True, **LONG}
 def sampled() -> int:
     """A market that the sample of these tests has."""
     return next(number for number in range(40) if Sample(SHARE, SEED).has(market_id(number)))
+
+
+@pytest.mark.parametrize("payout", [None, 0.5])
+def test_a_site_with_questions_ends_early_until_one_of_their_rows_changes(
+    site: VersionedSite, payout: float | None
+) -> None:
+    """What is paid early is told with each build, and is no reason to look at the market."""
+    create_questions(site.database)
+    insert_question(site.database, 1, 2)
+    insert_member(site.database, 1, 3, payout=payout)
+    site.edit(3, detail_version=None)
+    site.build()
+    assert is_early(site.build())
+    for change in (
+        "UPDATE question_members SET label = 'Another' WHERE position = 3",
+        "UPDATE questions SET title = 'Another?'",
+        "DELETE FROM question_members WHERE position = 3",
+        "DELETE FROM questions",
+        "DROP TABLE questions",
+    ):
+        site.database.execute(change)
+        if change.startswith("DROP"):
+            site.database.execute("DROP TABLE question_members")
+        assert not is_early(build_now(site.config(), AS_OF + timedelta(hours=1), shrink=True)), change
+        assert is_early(build_now(site.config(), AS_OF + timedelta(hours=1), shrink=True)), change
 
 
 @pytest.fixture

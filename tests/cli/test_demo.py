@@ -22,18 +22,19 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
-def test_the_demo_shows_each_status_a_family_and_a_search_and_ends_with_what_to_do_now(folder: Path) -> None:
+def test_the_demo_shows_each_status_a_family_a_question_and_a_search_and_ends_with_what_to_do_now(folder: Path) -> None:
     told = run("demo", *OPTIONS, cwd=folder)
     assert told.stderr == "demo.db exists already; delete it to create a new one\n"
     _, *shown, last = told.stdout.splitlines()
     labels = [line.partition(":")[0] for line in shown]
-    assert labels == ["open", "closed", "resolved", "cancelled", "FX family", "search"]
+    assert labels == ["open", "closed", "resolved", "cancelled", "FX family", "question", "search"]
     assert last == "now: public-markets serve, or open output/index.html"
     for line in shown[:-1]:
         label, path, question = re.split(r": +|  ", line)
         detail = (folder / path).read_text("utf-8")
-        assert f'"question":"{question}"' in detail
-        assert f'"status":"{label}"' in detail or (label == "FX family" and '"fxFamilyMember":{' in detail)
+        expected = {"FX family": '"fxFamilyMember":{', "question": '"kind":'}
+        assert f'"{"title" if label == "question" else "question"}":"{question}"' in detail
+        assert expected.get(label, f'"status":"{label}"') in detail
     found = run(*shown[-1].partition("public-markets ")[2].split(), cwd=folder)
     assert (found.returncode, found.stderr) == (0, "")
 

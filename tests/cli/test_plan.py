@@ -7,8 +7,12 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from generator.api import keys
 from generator.cli.main import main
 from generator.cost import prices
+from generator.tree.layouts import LAYOUTS
+from tests.questions import sites
+from tests.support.sites.builds import build_now, files, make_config
 from tests.support.sites.publishing import OPEN, PublishedSite, hour
 from tests.support.sites.rows import insert_fill, market_id
 
@@ -240,3 +244,40 @@ def test_without_a_report_the_guard_has_no_figures(charged: PublishedSite) -> No
     assert refusal == (
         "output/report.json: has no cost estimate; run `public-markets build` again, or pass --accept cost"
     )
+
+
+# ── questions ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_lists_of_questions_are_counted_as_a_build_makes_them_with_what_it_saves_to_have_none(
+    tmp_path: Path, layout: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sites.small(tmp_path / "markets.db")
+    monkeypatch.chdir(tmp_path)
+    config = make_config(tmp_path, variant="extended", layout=layout)
+    settings = [word for key in ("variant=extended", f"layout={layout}") for word in ("--set", key)]
+    shown = plan(*settings, "--set", "source.url=sqlite:///markets.db").stdout
+    build_now(config)
+    made = {key: len(body) for key, body in files(config.output).items() if key.startswith(keys.QUESTION_LISTS)}
+    place = 1 + [*LAYOUTS].index(layout)
+    rows = {
+        cells[0]: cells for line in shown.splitlines() if len(cells := re.split(r"\s{2,}", line)) == len(LAYOUTS) + 1
+    }
+    assert rows["objects of its lists of questions"][place] == f"{len(made):,}"
+    assert rows["bytes of its lists of questions"][place] == f"{sum(made.values()):,}"
+    of_categories = sum("." in key.removeprefix(keys.QUESTION_LISTS).split("/")[1] for key in made)
+    (of_each,) = (
+        cells for name, cells in rows.items() if name.startswith("objects of a category's lists of questions")
+    )
+    assert of_each[place] == f"{of_categories / 2:,.0f}"
+    assert "of 2 categories" in of_each[0]
+    saved = re.findall(r"questions\.lists: false would save about ([\d.,]+) USD at S3.* in layout (\w+)", shown)
+    assert [name for _, name in saved] == [*LAYOUTS]
+    without = plan(*settings, "--set", "source.url=sqlite:///markets.db", "--set", "questions.lists=false").stdout
+    assert "lists of questions" not in without
+    usd = [
+        float(re.search(r"USD per month at S3 \+ CloudFront +([\d.,]+) +([\d.,]+)", text)[place].replace(",", ""))  # type: ignore[index]
+        for text in (shown, without)
+    ]
+    assert float(saved[place - 1][0].replace(",", "")) == pytest.approx(usd[0] - usd[1], rel=0.1, abs=0.02)

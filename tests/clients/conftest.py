@@ -1,6 +1,7 @@
 """A site for the clients: made-up markets, a search index, and heads that name the address it is served at."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -15,7 +16,14 @@ from tests.clients.typescript.changing_site import ChangingSite
 from tests.clients.typescript.programs import FOLDER, Program, build, copy_source, running
 from tests.clients.typescript.scripted_site import ScriptedSite, scripted
 from tests.conftest import Shared
+from tests.questions import sites
+from tests.questions.asking import Get
+from tests.questions.oracle import Oracle
+from tests.questions.served import EXTENDED as QUESTIONS_EXTENDED
+from tests.questions.served import TROUBLED, asked, oracle_for
+from tests.questions.served import served as served_in_process
 from tests.support.edges.serving import UNLIMITED, served
+from tests.support.readers.change_feed import Answer, answering
 from tests.support.sites.builds import AS_OF, CHUNKED, EXTENDED, build_now, make_config
 
 MARKETS: Final = 120
@@ -49,6 +57,36 @@ def demo_site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DemoSite]:
         proxied(FaultingProxy(f"http://127.0.0.1:{server.port}", nothing, base_url=BASE_URL)) as proxy,
     ):
         yield DemoSite(proxy.url, folder)
+
+
+@dataclass(frozen=True)
+class QuestionSite:
+    """Where a site with questions is served, and what it has to tell of them."""
+
+    url: str
+    oracle: Oracle
+
+
+@pytest.fixture(scope="session")
+def question_site(shared: Shared) -> Iterator[QuestionSite]:
+    """The one of tests/questions with a case for each rule."""
+    folder = shared("troubled-questions", lambda folder: served_in_process(folder, sites.troubled, **TROUBLED))
+    get = asked(folder, **TROUBLED)
+    with over_http(get) as url:
+        yield QuestionSite(url, oracle_for(get, folder, QUESTIONS_EXTENDED))
+
+
+@contextmanager
+def over_http(get: Get) -> Iterator[str]:
+    """Serve what is asked in this process; what it publishes names the address that is yielded."""
+
+    def answer(path: str, _: Mapping[str, str]) -> Answer:
+        status, headers, body = get(path)
+        text = body if path.endswith((".gz", ".parquet")) else body.replace(BASE_URL.encode(), address.encode())
+        return Answer(text, status, {name: value for name, value in headers.items() if name != "content-length"})
+
+    with answering(answer) as address:
+        yield address
 
 
 @pytest.fixture(scope="session")

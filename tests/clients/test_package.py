@@ -13,7 +13,7 @@ import pytest
 
 import public_markets_client.command
 from generator import __version__
-from tests.clients.conftest import DemoSite
+from tests.clients.conftest import DemoSite, QuestionSite
 from tests.support.project import ROOT
 from tests.support.readers.pages import PAGES, scripts, section
 from tests.test_wheel import ENVIRON, built, done
@@ -57,15 +57,20 @@ def test_an_example_of_the_docs_has_at_most_ten_lines_and_runs(text: str, demo_s
 
 
 def test_the_commands_of_the_docs_run(
-    demo_site: DemoSite, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    demo_site: DemoSite,
+    question_site: QuestionSite,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     shown = [
         line.split() for line in scripts(section("docs/client.md", "The command")) if line.strip().startswith("pm ")
     ]
-    assert len(shown) == 7
+    assert len(shown) == 8
     for _, _, *words in shown:
-        assert public_markets_client.command.main([demo_site.url, *words]) == 0
+        url = question_site.url if words[0] == "questions" else demo_site.url
+        assert public_markets_client.command.main([url, *words]) == 0
         assert capsys.readouterr().out
 
 

@@ -5,11 +5,13 @@ from typing import Final
 
 import pytest
 
+from generator.api import keys
 from generator.cluster import engine
 from tests.cluster.sites import ClusterSite, assert_same, everything
 from tests.support.campaigns import every_pair
 from tests.support.cluster import Cluster
 from tests.support.sites.builds import EXTENDED
+from tests.support.sites.question_tables import member_row, question_id, question_row
 
 LATER: Final = "2026-02-01T13:00:00.000Z"
 #: Variants and layouts, without versions of details and with them.
@@ -38,6 +40,19 @@ def change(site: ClusterSite, *, has_versions: bool) -> None:
     site.execute(f"UPDATE markets SET question = 'Edited?'{edit} WHERE id = %s", edited)
     site.execute(f"UPDATE markets SET prob = 7{edit} WHERE id = %s", bad)
     site.execute("UPDATE markets SET approval = 'pending' WHERE id = ANY(%s)", hidden)
+    site.execute("UPDATE questions SET title = 'Which, edited?' WHERE id = %s", question_id(1))
+    site.execute("UPDATE questions SET is_listed = false WHERE id = %s", question_id(2))
+    site.execute("DELETE FROM question_members WHERE question_id = %s AND position = 2", question_id(4))
+
+
+def insert_questions(site: ClusterSite) -> None:
+    """Have four questions of three markets each."""
+    site.rows.create_questions()
+    markets = [market for (market,) in site.execute("SELECT id FROM markets ORDER BY id LIMIT 12")]
+    for number in range(1, 5):
+        site.rows.insert("questions", **question_row(number))
+        for position, market in enumerate(markets[number * 3 - 3 : number * 3]):
+            site.rows.insert("question_members", **member_row(number, position, market_id=market))
 
 
 @pytest.mark.campaign(short=0)
@@ -47,15 +62,20 @@ def test_bytes_equal_those_of_forked_workers_in_a_first_build_and_after_changes(
     cluster_site: ClusterSite, workers: Cluster, settings: dict[str, str], *, has_versions: bool
 ) -> None:
     full = {"dumps.parquet": "true", "dumps.fills": "true"}
-    cluster_site.settings = {**settings, "guards.max_invalid": "0.1", **full}
+    cluster_site.settings = {**settings, "guards.max_invalid": "0.1", "guards.max_shrink": "0.6", **full}
     if has_versions:
         for name in ("detail_version", "market_version"):
             cluster_site.execute(f"ALTER TABLE markets ADD COLUMN {name} integer DEFAULT 1")
-    assert_same(cluster_site.build(workers.address), cluster_site.build(None, "forked"))
+    insert_questions(cluster_site)
+    first = cluster_site.build(workers.address)
+    assert_same(first, cluster_site.build(None, "forked"))
+    assert {keys.question(question_id(number)) for number in range(1, 5)} <= first.keys()
     change(cluster_site, has_versions=has_versions)
     later = cluster_site.build(workers.address, as_of=LATER)
     assert_same(later, cluster_site.build(None, "forked", as_of=LATER))
     assert b"Edited?" in later["report.json"] + later["index.html"]
+    assert b"Which, edited?" in later[keys.question(question_id(1))]
+    assert keys.question(question_id(2)) not in later
 
 
 def assert_like_forked(demo: ClusterSite, name: str) -> None:

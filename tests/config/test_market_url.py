@@ -2,6 +2,7 @@
 
 import pytest
 
+from generator.config.market_url import MarketUrl
 from generator.config.shape import shaped
 from tests.config.folder import Folder
 
@@ -74,6 +75,43 @@ def test_a_slug_needs_the_extended_variant(folder: Folder) -> None:
     assert folder.load(f"{template}\nvariant: extended").market_url == "https://example.org/{slug}"
     line = "market_url: {slug} needs variant: extended, as markets have no slugs in core; write {id} or {key}"
     assert folder.mistakes(template) == [line]
+
+
+@pytest.mark.parametrize("key", ["market_url", "question_url"])
+def test_both_settings_are_checked_alike(key: str, folder: Folder) -> None:
+    assert folder.load(f"{key}: 'https://example.org/{{key}}'").question_url in (None, "https://example.org/{key}")
+    assert folder.mistakes("", f"{key}=https://example.org/") == [f"--set {key}: {NO_PLACEHOLDER}"]
+    (line,) = folder.mistakes(f"{key}: 'https://example.org/{{slug}}'")
+    assert line.startswith(f"{key}: {{slug}} needs variant: extended, as {key.removesuffix('_url')}s have no slugs in")
+
+
+@pytest.mark.parametrize("end", ["q/{question}/{id}", "{key}?of={question}", "q/{question}#{id}"])
+def test_the_address_of_a_market_may_name_its_question_too(end: str, folder: Folder) -> None:
+    template = f"https://example.org/{end}"
+    assert folder.load(f"market_url: '{template}'").market_url == template
+    url = MarketUrl.of(template)
+    made = url.address("a/b", "0" * 36)
+    assert made == template.replace("{question}", "0" * 36).replace("{id}", "a%2Fb").replace("{key}", "a%2Fb")
+    assert url.value_in(made) == "a/b"
+    assert url.needs_question
+    assert folder.mistakes("", f"question_url={template}") == [
+        "--set question_url: write {id} for the id of the question, and leave out {question}"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("template", "line"),
+    [
+        ("https://example.org/{question}", NO_PLACEHOLDER),
+        ("https://{question}.example.org/{id}", NO_ADDRESS),
+        (
+            "https://example.org/{question}/{question}/{id}",
+            "write {question} once, such as https://example.org/questions/{question}#{id}",
+        ),
+    ],
+)
+def test_but_not_in_its_place_or_that_of_the_host_and_not_twice(template: str, line: str, folder: Folder) -> None:
+    assert folder.mistakes("", f"market_url={template}") == [f"--set market_url: {line}"]
 
 
 def test_a_recorded_setting_that_is_invalid_under_the_name_it_has_is_refused() -> None:

@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from generator.config.downloads import Dumps
+from generator.config.questions import Questions
 from generator.config.settings import Config, Publish, RateLimit
 from generator.edge import cloudfront, responses, router
 from generator.tree.layouts import LAYOUTS
@@ -45,15 +46,18 @@ def properties(config: Config, name: str) -> Any:
 #: Every variant, layout and kind of search, with plain settings and with awkward ones, and with all there is to serve.
 EVERY = [
     pytest.param(
-        base.model_copy(update={"variant": variant, "layout": layout, "search": search, "dumps": dumps}),
-        id=f"{name} {variant} {layout} {search} {dumps.fills}",
+        base.model_copy(
+            update={"variant": variant, "layout": layout, "search": search, "dumps": dumps, "questions": questions}
+        ),
+        id=f"{name} {variant} {layout} {search} {dumps.fills} {questions.enabled} {questions.lists}",
     )
-    for (name, base), variant, layout, search, dumps in product(
+    for (name, base), variant, layout, search, dumps, questions in product(
         (("plain", PLAIN), ("awkward", AWKWARD)),
         VARIANTS,
         LAYOUTS,
         ("off", "title+description"),
         (Dumps(parquet=True), Dumps(parquet=True, fills=True)),
+        (Questions(), Questions(enabled=True), Questions(enabled=True, lists=False)),
     )
 ]
 

@@ -4,6 +4,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any, Final
 
 import pytest
@@ -15,6 +16,7 @@ from generator.edge import deployment
 from generator.edge.local.js_router import provide_digest
 from generator.tree.layouts import LAYOUTS
 from tests.support.edges.cases import on_the_wire
+from tests.support.edges.questions import with_questions
 from tests.support.sites.builds import Outputs
 
 GENERATION: Final = "p" + "0" * 19
@@ -33,12 +35,12 @@ function compare(targets) {
 """
 
 
-def script(layout: str) -> str:
-    """nginx's script as a plain one."""
-    config = Config.model_validate({"layout": layout})
+def script(layout: str, name: str = "all/new", **questions: bool) -> str:
+    """nginx's script as a plain one; `name` is of the list whose page ends as all pages do."""
+    config = Config.model_validate({"layout": layout, "questions": questions})
     (text,) = (file.text for file in deployment.render(config) if file.name == "edge/nginx/nginx.js")
     text = re.sub(r"^(import|export) [^\n]*$", "", text, flags=re.MULTILINE)
-    end = json.dumps('"nextCursor":"' + cursors.mint("all/new", GENERATION, 40) + '"}')
+    end = json.dumps('"nextCursor":"' + cursors.mint(name, GENERATION, 40) + '"}')
     # The digest is Python's.
     return (
         re.sub(r"^function digest\(text\) \{.*?^\}", "", text, flags=re.MULTILINE | re.DOTALL)
@@ -52,24 +54,24 @@ def targets(outputs: Outputs, layout: str) -> list[tuple[str, str]]:
     return [(case.method, case.target) for case in on_the_wire(outputs("core", layout))] + [*_around()]
 
 
-def _around() -> Iterator[tuple[str, str]]:
-    market = f"/{keys.MARKETS}/01234567-89ab-cdef-0123-456789abcdef"
+def _around(root: str = keys.MARKETS, of: str = "") -> Iterator[tuple[str, str]]:
+    market = f"/{root}/01234567-89ab-cdef-0123-456789abcdef"
     yield from (("GET", f"{market}{end}") for end in ("", "?", "?x=1", "/", "0"))
-    yield "GET", f"/{keys.MARKETS[:-1]}x?status=all&sort=new&limit=20"
+    yield "GET", f"/{root[:-1]}x?status=all&sort=new&limit=20"
     padded = f"{GENERATION}020"
-    check = hashlib.sha256(f"all/new/{GENERATION}/020".encode()).hexdigest()[: cursors.CHECK_LENGTH]
-    yield "GET", f"/{keys.MARKETS}?status=all&sort=new&limit=20&cursor={check}{padded}"
+    check = hashlib.sha256(f"{of}all/new/{GENERATION}/020".encode()).hexdigest()[: cursors.CHECK_LENGTH]
+    yield "GET", f"/{root}?status=all&sort=new&limit=20&cursor={check}{padded}"
     yield from (("GET", target) for target in (market.upper(), f"/x{market}", f"{market}"[1:], "/", ""))
     for limit in ("1", "7", "20", "99", "100", "101", "0", "020", "999", "1000", ""):
-        usual = f"/{keys.MARKETS}?status=all&sort=new&limit={limit}"
+        usual = f"/{root}?status=all&sort=new&limit={limit}"
         yield from (("GET", f"{usual}{end}") for end in ("", "&", "&limit=20", "&cursor=", "&x=1"))
         yield from ((method, usual) for method in ("HEAD", "POST", "OPTIONS", "get"))
         for position in (1, 20, 30, 77, 999_999_999):
-            cursor = cursors.mint("all/new", GENERATION, position)
+            cursor = cursors.mint(f"{of}all/new", GENERATION, position)
             yield "GET", f"{usual}&cursor={cursor}"
             yield "GET", f"{usual}&cursor={cursor[:-1]}"
             yield "GET", f"{usual.replace('new', 'popular')}&cursor={cursor}"
-        wrong = cursors.mint("all/new", GENERATION, 20)[:30]
+        wrong = cursors.mint(f"{of}all/new", GENERATION, 20)[:30]
         yield from (("GET", f"{usual}&cursor={wrong}{end}") for end in ("0", "020", "0000000020", "2x"))
 
 
@@ -87,3 +89,16 @@ def test_what_is_usual_is_decided_as_the_router_decides_it(layout: str, outputs:
     usual = [one for one in found if one is not None]
     assert len(usual) >= (60 if layout == "pages" else 8)
     assert [one for one in usual if one["found"] != one["wanted"]] == []
+
+
+@pytest.mark.parametrize("lists", [True, False])
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_the_same_with_questions(layout: str, lists: bool, outputs: Outputs, tmp_path: Path) -> None:  # noqa: FBT001
+    output = with_questions(outputs("core", layout), tmp_path)
+    asked = [(case.method, case.target) for case in on_the_wire(output)]
+    asked += [*_around(), *_around(keys.QUESTIONS, keys.OF_QUESTIONS)]
+    found = compared(script(layout, "questions/all/new", enabled=True, lists=lists), asked)
+    usual = [(target, one) for (_, target), one in zip(asked, found, strict=True) if one is not None]
+    of_questions = [target for target, _ in usual if keys.QUESTIONS in target]
+    assert len(of_questions) >= (30 if layout == "pages" and lists else 4)
+    assert [one for one in usual if one[1]["found"] != one[1]["wanted"]] == []

@@ -11,11 +11,13 @@ from lxml import etree
 
 from generator.api.contract import encode
 from generator.api.feeds import FEED_NAMES, Feed, FeedName
-from generator.api.links import Links
+from generator.api.links import NO_LINKS, Links
 from generator.config.settings import Config
 from generator.feeds import atom, json_feed
+from generator.site.questions import QuestionRows
 from tests.support.sites.builds import make_config
-from tests.support.sites.rows import market_id, public_market
+from tests.support.sites.made_questions import member, question
+from tests.support.sites.rows import catalog_of, market_id, public_market
 
 HERE: Final = Path(__file__).parent
 ATOM: Final = etree.RelaxNG(etree.parse(HERE / "atom.rng"))
@@ -141,6 +143,52 @@ def test_an_entry_leads_to_the_page_that_the_settings_name(config: Config) -> No
     with_slug, without = json_feed.make("new", [item(1, slug="snow"), item(2)], config, links).items
     assert with_slug.url == "https://example.org/snow?from=feed"
     assert without.url == f"https://api.example.org/x/v1/public/markets/{market_id(2)}", "it has no page"
+
+
+def test_a_market_has_the_same_entry_as_a_row_of_questions(config: Config) -> None:
+    markets = [
+        public_market(1),
+        public_market(2, status="resolved", resolution="YES", resolved_at="2026-01-20 10:30:00.25", question=" "),
+    ]
+    rows = QuestionRows(catalog_of(*markets), [], "core").listed()
+    linked = Links.to("https://example.org/{id}")
+    for links in (NO_LINKS, linked):
+        by_itself = json_feed.make("new", [market.body for market in markets], config, links)
+        assert json_feed.make("new", [row.body for row in rows], config, links, question_links=linked) == by_itself
+
+
+def test_an_entry_of_a_question_leads_to_it_and_tells_no_outcome(config: Config) -> None:
+    settled: dict[str, Any] = {"status": "resolved", "resolution": "YES", "resolved_at": "2026-01-20 10:30:00.25"}
+    asked = question(1, member(1), title="Where?", slug="where")
+    (row,) = QuestionRows(catalog_of(public_market(1, **settled)), [asked], "extended").listed()
+    (entry,) = json_feed.make("new", [row.body], config, Links.to("https://example.org/m/{id}")).items
+    assert entry.model_dump() == {
+        "id": f"urn:uuid:{asked.id}",
+        "url": f"https://api.example.org/x/v1/public/questions/{asked.id}",
+        "title": "Where?",
+        "content_text": "Resolved. Closing time: 2046-06-30 23:59 UTC.",
+        "date_published": asked.created_at,
+        "date_modified": asked.created_at,
+    }
+    linked = json_feed.make("new", [row.body], config, question_links=Links.to("https://example.org/q/{slug}"))
+    assert [one.url for one in linked.items] == ["https://example.org/q/where"]
+
+
+def test_only_title_and_closing_time_of_a_question_are_edited(config: Config) -> None:
+    one, two = "2026-02-01T00:00:00.000Z", "2026-02-02T00:00:00.000Z"
+
+    def dated(before: Feed | None, as_of: str, title: str, **columns: Any) -> Feed:
+        asked = question(1, member(1), title=title)
+        (row,) = QuestionRows(catalog_of(public_market(1, **columns)), [asked], "core").listed()
+        return json_feed.dated(json_feed.make("new", [row.body], config), before, as_of, [asked.id])
+
+    first = dated(None, one, "Where?")
+    ended = dated(first, one, "Where?", status="resolved", resolution="YES", resolved_at="2026-01-20 10:30:00")
+    assert ended.items[0].content_text.startswith("Resolved. ")
+    assert ended.items[0].date_modified == first.items[0].date_modified
+    edited = dated(ended, two, "Where not?")
+    assert edited.items[0].date_modified == two
+    assert dated(edited, two, "Where not?", close_time="2046-07-01 00:00:00").items[0].date_modified == two
 
 
 def test_an_entry_that_is_edited_was_modified_by_the_build_that_shows_it(config: Config) -> None:

@@ -76,10 +76,12 @@ def take_down(
     assert all(Path(store.name, key).exists() for key in details)
     store.watched, store.early, store.deletions = details, [], []
     target = Target.of(store, replaced(config, output=config.output / "elsewhere"))
-    by_itself = references.id_in(name, config)
-    ids, names = ([by_itself], []) if by_itself else ([], [name])
+    by_itself = references.reference_in(name, config)
+    ids, names = ([by_itself], []) if by_itself else ([], [decisions.Name(name)])
     found = lookup.known(target.config, target, ids, names, BlockedList())
-    request = decisions.Request((by_itself or found.id_of(name, config),), is_blocked=True, at=NOW)
+    request = decisions.Request(
+        (by_itself or found.reference_of(decisions.Name(name), config),), is_blocked=True, at=NOW
+    )
     takedown.from_store(target, takedown.blocked_by_store(store, request).after, request.ids, SILENT, notify)
     return store.early
 

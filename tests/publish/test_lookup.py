@@ -25,7 +25,7 @@ def test_without_a_target_the_output_folder_is_searched(published_site: Publishe
 def test_what_is_not_published_is_not_found_and_the_error_says_where(published_site: PublishedSite) -> None:
     published_site.done("takedown", market_id(1))
     assert published_site.refused(1, "find", market_id(1)).startswith(
-        f"{market_id(1)}: no market in s3://markets/api has this id, slug, key or address"
+        f"{market_id(1)}: no market or question in s3://markets/api has this id, slug, key or address"
     )
 
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from generator.api import keys
 from generator.api.contract import MarketStatus
+from generator.models import replaced
 from generator.publish.plan import Doubts, Plan, Reason, Rules, plan
 from generator.publish.record import Published, Work
 from generator.tree import generations
@@ -110,6 +111,45 @@ def test_a_generation(
     assert {entry.generation for entry in made.final.retired} == {name for _, name in before.generations()} - gone - {
         built
     }
+
+
+def test_a_question_of_a_withdrawn_market_is_deleted_first_and_put_again() -> None:
+    """Its object by the slug goes first; what the publish did not change stays, and so does another question."""
+    one, two = keys.question_reference("1" * 36), keys.question_reference("2" * 36)
+    of = [*keys.questions("1" * 36, "a"), *keys.questions("2" * 36, None)]
+    states: dict[str, tuple[MarketStatus, ...]] = {market_id(1): ("open",), market_id(2): ("open",)}
+    lists = {keys.DUMPS: "p2"}
+    before = manifest(lists, dict.fromkeys([DETAIL, *of], "1"), states)
+    before = replaced(
+        before, members={one: (market_id(1), market_id(2)), two: (market_id(2),)}, slugs={one: ("a",)}
+    )  # fmt: skip
+    after = manifest(lists, dict.fromkeys(of, "2"), {market_id(2): ("open",)})
+    made = plan(after, record(before), RULES)
+    assert [step.key for step in made.withdrawals] == [DETAIL, *of[:2]]
+    reasons = {step.key: step.reason for step in made.uploads}
+    assert reasons == {of[0]: Reason.REMADE, of[1]: Reason.REMADE, of[2]: Reason.CHANGED}
+    assert sorted(made.touched()) == sorted([DETAIL, *of])
+    killed = plan(after, record(before, touched=tuple(of)), RULES)
+    assert [step.key for step in killed.withdrawals] == [DETAIL, *of[:2]]
+    assert {step.reason for step in killed.uploads} == {Reason.UNFINISHED}
+    # Without definitions, nothing else would tell what it says if the publish is killed.
+    undefined = plan(replaced(after, current={}), record(replaced(before, current={})), RULES)
+    assert [step.key for step in undefined.withdrawals] == [DETAIL]
+    assert {step.reason for step in undefined.uploads} == {Reason.CHANGED}
+
+
+def test_a_question_that_goes_ends_lists_of_questions_and_definitions_alone() -> None:
+    name = keys.question_list_name("open", "new")
+    question = keys.question_reference("1" * 36)
+    old = (*(retired("p1", name=of) for of in (LIST, name, keys.DUMPS, keys.SEARCH, keys.CHANGES)),)
+    lists = dict.fromkeys([LIST, name, *keys.INDEXED], "p2")
+    before = manifest(lists, {keys.question("1" * 36): "1"}, old=old)
+    before = replaced(before, markets={market_id(1): ("open",), question: ("questions/open",)})
+    after = manifest({**lists, name: "p3", keys.DUMPS: "p3"}, {}, {market_id(1): ("open",)})
+    made = plan(after, record(before), RULES)
+    assert {step.list_name for step in made.due} == {name, keys.DUMPS}
+    assert made.purges
+    assert [step.key for step in made.withdrawals] == [keys.question("1" * 36)]
 
 
 # The plan as a whole

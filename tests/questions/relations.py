@@ -132,8 +132,6 @@ def _question(row: Mapping[str, Any]) -> QuestionRow:
     if kind not in KINDS:
         raise BadValueError(f"kind: {kind}")
     description = _text("description", row["description"], LONGEST_DESCRIPTION)
-    if description is not None and not description.strip():
-        description = None
     created_at = instant(row["created_at"])
     return QuestionRow(name.lower(), _slug(row["slug"]), _key(row["key"]), title, description, kind, created_at)
 

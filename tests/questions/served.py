@@ -6,6 +6,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import Final
 
+from generator.config.shape import following
+from generator.tree.manifest_file import recorded_settings
 from tests.questions.asking import Get, Site
 from tests.questions.checker import oracle_of
 from tests.questions.oracle import Oracle, Setting
@@ -22,12 +24,13 @@ def served(folder: Path, fill: Callable[[Path], object], **settings: object) -> 
     fill(folder / "markets.db")
     config = make_config(folder, **NO_LIMITS, guards__max_invalid=1, **settings)
     build_now(config)
-    render(config)
+    render(following(config, recorded_settings(config.output)))
     return asked(folder, **settings)
 
 
 def asked(folder: Path, **settings: object) -> Get:
-    local = Local(make_config(folder, **NO_LIMITS, **settings))
+    config = make_config(folder, **NO_LIMITS, **settings)
+    local = Local(following(config, recorded_settings(config.output)))
 
     def get(path: str) -> tuple[int, Mapping[str, str], bytes]:
         found = local.ask(path)

@@ -44,7 +44,7 @@ _SINGLE: Final = (
     '"label":null,"prob":0.5,"status":"open","resolution":null}],"slug":"single","category":"b","categories":["b"]}'
 )
 _DEFINITIONS: Final = (
-    '{"id":"00000001-0000-4000-a000-000000000000","kind":"exclusive","slug":"First","title":"Which?","description":null,'
+    '{"id":"00000001-0000-4000-a000-000000000000","kind":"exclusive","slug":"First","title":"Which?","description":" ",'
     '"createdAt":"2026-01-02T03:04:05.678Z","members":['
     '{"id":"00000103-0000-4000-8000-000000000000","label":"Yes","position":-1,"payout":1.0},'
     '{"id":"00000101-0000-4000-8000-000000000000","label":"Open","position":2,"payout":null},'
@@ -85,7 +85,7 @@ def test_lists_have_their_orders(small: Oracle) -> None:
 
 def test_details_have_every_member_by_position(small: Oracle) -> None:
     detail = properties(next(iter(small.questions.values())).detail)
-    assert detail["question"] == f'{{{_FIRST},"description":null,{_OF_FIRST}}}'
+    assert detail["question"] == f'{{{_FIRST},"description":" ",{_OF_FIRST}}}'
     members = [properties(member) for member in elements(detail["markets"])]
     assert [[member[name] for name in ("label", "position", "payout")] for member in members] == [
         ['"Yes"', "-1", "1.0"],
@@ -102,7 +102,7 @@ def test_definitions_are_as_written_by_hand(small: Oracle) -> None:
     assert [row["marketId"][:8] for row in small.table] == ["00000103", "00000101", "00000102", "00000104"]
     assert small.table[0] == {
         "questionId": "00000001-0000-4000-a000-000000000000", "kind": "exclusive", "slug": "First", "title": "Which?",
-        "description": None, "createdAt": "2026-01-02T03:04:05.678Z",
+        "description": " ", "createdAt": "2026-01-02T03:04:05.678Z",
         "marketId": "00000103-0000-4000-8000-000000000000", "label": "Yes", "position": -1, "payout": 1.0,
     }  # fmt: skip
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 import pytest
 
 from tests.questions import random_sites, sites, walks
-from tests.questions.asking import MARKETS, QUESTIONS, Get, Site
+from tests.questions.asking import MARKETS, Site
 from tests.questions.checker import check
 from tests.questions.maker import CANARIES
 from tests.questions.oracle import SORTS, Setting
@@ -26,17 +26,11 @@ def _settings(variant: str, layout: str) -> Mapping[str, Any]:
     return {"variant": variant, "layout": layout, "categories": "a,weather"}
 
 
-def _needs_questions(get: Get) -> None:
-    if get(QUESTIONS)[0] == 404:
-        pytest.skip("this build makes no lists of questions")
-
-
 @pytest.mark.parametrize("layout", ["pages", "chunks"])
 @pytest.mark.parametrize("variant", ["core", "extended"])
 def test_a_site_answers_as_the_oracle(variant: str, layout: str, tmp_path: Path) -> None:
     settings = _settings(variant, layout)
     get = served(tmp_path, sites.troubled, **settings)
-    _needs_questions(get)
     found = check(get, tmp_path / "markets.db", Setting(variant), canaries=CANARIES)
     assert found.differences == []
     assert found.definitions == 77
@@ -45,23 +39,20 @@ def test_a_site_answers_as_the_oracle(variant: str, layout: str, tmp_path: Path)
 @pytest.mark.parametrize("layout", ["pages", "chunks"])
 def test_relations_without_rows_make_every_market_a_single(layout: str, tmp_path: Path) -> None:
     get = served(tmp_path, sites.empty, layout=layout)
-    _needs_questions(get)
     found = check(get, tmp_path / "markets.db", Setting(), limits=((1,), (2, 1)))
     assert found.differences == []
     assert found.rows == len(SORTS) * 2 * 2 * 3  # in the lists of `open` and `all`, walked twice
 
 
 def test_without_lists_there_are_details_and_definitions(tmp_path: Path) -> None:
-    _needs_questions(served(tmp_path, sites.small))
-    build_now(make_config(tmp_path, **NO_LIMITS, questions__lists=False))
-    found = check(asked(tmp_path, questions__lists=False), tmp_path / "markets.db", Setting(has_lists=False))
+    get = served(tmp_path, sites.small, questions__lists=False)
+    found = check(get, tmp_path / "markets.db", Setting(has_lists=False))
     assert found.differences == []
     assert (found.lists, found.details, found.definitions) == (0, 4, 2)
 
 
 def test_a_site_with_the_most_members_answers_as_the_oracle(tmp_path: Path) -> None:
     get = served(tmp_path, sites.large, layout="chunks")
-    _needs_questions(get)
     found = check(get, tmp_path / "markets.db", Setting(), limits=((100,),), canaries=CANARIES)
     assert found.differences == []
     assert found.definitions == 2
@@ -73,7 +64,6 @@ def test_a_site_answers_as_the_oracle_through_rebuilds(seed: int, tmp_path: Path
     variant, layout = ("core", "extended")[seed % 2], ("pages", "chunks")[seed // 2 % 2]
     settings, setting, draw = _settings(variant, layout), Setting(variant), random.Random(seed)  # noqa: S311 - no secret
     get = served(tmp_path, partial(random_sites.random_site, seed=seed), **settings)
-    _needs_questions(get)
     begun, done, before = list[tuple[walks.Begun, set[str]]](), list[str](), oracle_for(get, tmp_path, setting)
     for _ in range(_REBUILDS):
         begun += [(walk, set()) for walk in walks.begin(Site(get), before)]

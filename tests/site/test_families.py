@@ -1,5 +1,7 @@
 """The table of families is complete and true: every published object is in one row, which says how it is served."""
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,8 @@ from generator.demo.database import seed
 from generator.site.families import FAMILIES, rank
 from generator.site.family import Family, Rank
 from tests.support.sites.builds import AS_OF, build_now, files, make_config
+from tests.support.sites.question_tables import create_questions, member_row, question_row
+from tests.support.sites.rows import insert
 
 
 def rows_of(key: str) -> list[Family]:
@@ -23,6 +27,13 @@ def test_every_published_object_is_in_one_row_which_tells_how_it_is_served(
 ) -> None:
     settings = {"variant": variant, "layout": layout, "dumps__parquet": True, "dumps__fills": True}
     seed(tmp_path / "markets.db", as_of=AS_OF, markets=30)
+    with closing(sqlite3.connect(tmp_path / "markets.db")) as database, database:
+        (market,) = database.execute(
+            "SELECT id FROM markets WHERE approval = 'approved' AND is_listed LIMIT 1"
+        ).fetchone()
+        create_questions(database)
+        insert(database, "questions", **question_row(slug="which"))
+        insert(database, "question_members", **member_row(1, 1, market_id=market))
     build_now(make_config(tmp_path, **settings))
     found = files(tmp_path / "output")
     used = set[str]()

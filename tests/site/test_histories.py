@@ -15,7 +15,7 @@ import pytest
 from generator.api.downloads import CANDLES, RAW, TABLES, PeriodFile
 from generator.builder import collector
 from generator.config.settings import Config
-from generator.downloads.parquet import WrittenTable
+from generator.downloads.pipes import WrittenTable
 from generator.errors import GuardError
 from generator.models import replaced
 from generator.site import parquet_files

@@ -103,7 +103,7 @@ def test_a_key_that_changes_changes_feeds_and_parquet_and_nothing_else(place: Wo
     assert urls_in_parquet(place.objects(store)) == now
     config = make_config(place.folder)
     for name in ("42", now[market_id(3)]):
-        assert references.ids_meant(name, config, record(place, store)) == {market_id(3)}
+        assert references.meant(name, config, record(place, store)) == {market_id(3)}
 
 
 def test_keys_that_no_link_needs_are_kept_and_published_by_nothing(place: Workplace, output: str) -> None:
@@ -115,7 +115,7 @@ def test_keys_that_no_link_needs_are_kept_and_published_by_nothing(place: Workpl
     place.build(FIRST, output=output)
     place.publish(output=output, target=store)
     assert place.objects(store) == before
-    assert references.ids_meant("new key", make_config(place.folder), record(place, store)) == {market_id(3)}
+    assert references.meant("new key", make_config(place.folder), record(place, store)) == {market_id(3)}
     plain = replace(SITE, settings={**SITE.settings, "market_url": None})
     assert keys_told(plain, before) == []
 

@@ -20,7 +20,7 @@ from generator.site.catalog import Catalog
 from generator.site.make import memberships_of
 from generator.site.published import PublishedState
 from generator.site.short_lists import ListsInPlace
-from generator.tree import manifest, staging
+from generator.tree import membership, staging
 from generator.tree.folder import locked
 from generator.tree.layouts import COMPACT
 from generator.tree.manifest import Manifest
@@ -112,7 +112,7 @@ class Site:
         return lists.without(known, known.without(gone), CONFIG)
 
     def changed(self, gone: Collection[str]) -> set[str]:
-        lists = manifest.lists_of(state for market_id in gone for state in self.state.markets[market_id])
+        lists = membership.lists_of(state for market_id in gone for state in self.state.markets[market_id])
         return {*lists} & self.state.current.keys()
 
     def read_lists(self) -> set[str]:

@@ -21,6 +21,10 @@ WITHOUT = [
     ({"changes__enabled": False}, {"changes"}),
     ({"dumps__ndjson": False, "changes__enabled": False}, {"dumps", "changes"}),
 ]
+WITH_QUESTIONS = [
+    ({"questions__enabled": True}, {"questions"}),
+    ({"questions__enabled": True, "questions__lists": False}, set()),
+]
 
 
 def index_of(folder: Path, **settings: object) -> dict[str, Any]:
@@ -42,6 +46,33 @@ def test_it_leaves_out_what_is_not_published(tmp_path: Path, settings: dict[str,
     assert index_of(tmp_path).keys() - index_of(tmp_path, **settings).keys() == absent
 
 
+@pytest.mark.parametrize(("settings", "added"), WITH_QUESTIONS)
+def test_it_names_the_list_of_questions_if_there_is_one(
+    tmp_path: Path, settings: dict[str, object], added: set[str]
+) -> None:
+    index = index_of(tmp_path, **settings)
+    assert index.keys() - index_of(tmp_path).keys() == added
+    assert index.get("questions", f"{BASE}/v1/public/questions") == f"{BASE}/v1/public/questions"
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_llms_txt_tells_of_questions_where_there_are_some(tmp_path: Path, variant: str) -> None:
+    def lines(**settings: object) -> list[str]:
+        config = make_config(tmp_path, base_url=BASE, variant=variant, **settings)
+        return site_index.llms_text(config, FAMILIES).splitlines()
+
+    assert not any("question" in line for line in lines())
+    address, reference = f"- {BASE}/v1/public/questions", {"core": "questionId", "extended": "questionRef"}[variant]
+    detail = f"{address}/{{{reference}}}: one question with all its markets"
+    found = lines(questions__enabled=True)
+    assert [line for line in found if line.startswith(address)] == [
+        f"{address}?status=open&sort=popular&limit=100: a page of a list of questions",
+        detail,
+    ]
+    assert any("in markets only" in line for line in found) == (variant == "extended")
+    assert [line for line in lines(questions__enabled=True, questions__lists=False) if "question" in line] == [detail]
+
+
 @pytest.mark.parametrize("name", ["id", "slug"])
 def test_index_openapi_and_llms_txt_say_where_the_page_of_a_market_is(tmp_path: Path, name: str) -> None:
     template = f"https://example.org/markets/{{{name}}}?from=api"
@@ -55,13 +86,14 @@ def test_index_openapi_and_llms_txt_say_where_the_page_of_a_market_is(tmp_path: 
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-@pytest.mark.parametrize("settings", [settings for settings, _ in WITHOUT], ids="-".join)
+@pytest.mark.parametrize("settings", [settings for settings, _ in (*WITHOUT, *WITH_QUESTIONS)], ids="-".join)
 def test_llms_txt_names_the_same_addresses_on_one_screen(
     tmp_path: Path, variant: str, settings: dict[str, object]
 ) -> None:
     text = site_index.llms_text(make_config(tmp_path, base_url=BASE, variant=variant, **settings), FAMILIES)
     index = index_of(tmp_path, **settings)
-    assert {address.rstrip("/") for address in ADDRESS.findall(text)} == addresses(index) - {index["llms"]}
+    named = {address.rstrip("/") for address in ADDRESS.findall(text)} - {f"{BASE}/v1/public/questions"}
+    assert named == addresses(index) - {index["llms"], index.get("questions")}
     assert text.endswith("UTC.\n")
     assert len(text.splitlines()) <= 40
     assert max(map(len, text.splitlines())) <= 120

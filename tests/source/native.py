@@ -2,11 +2,12 @@
 
 import json
 import sqlite3
+from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import Any, Final
 
-from generator.source.relations import RELATIONS
+from generator.source.relations import QUESTION_RELATIONS, RELATIONS, Kind
 from tests.support.postgres import Server
 from tests.support.sites.builds import files
 from tests.support.sites.rows import (
@@ -49,12 +50,19 @@ class Postgres:
         self.connection.execute("SET TIME ZONE 'UTC'")
         for name, values in ENUMS.items():
             self.connection.execute(f"CREATE TYPE {name}_type AS ENUM {values}")
-        types = NATIVE | {"timestamp": timestamp, "number": number}
-        for relation, columns in RELATIONS.items():
+        self._native = NATIVE | {"timestamp": timestamp, "number": number}
+        self._create(RELATIONS)
+
+    def _create(self, relations: Mapping[str, Mapping[str, Kind]]) -> None:
+        for relation, columns in relations.items():
             for name, kind in columns.items():
-                self.types[relation, name] = f"{name}_type" if name in ENUMS else types[kind]
+                self.types[relation, name] = f"{name}_type" if name in ENUMS else self._native[kind]
             typed = (f"{name} {self.types[relation, name]}, private_{name} text" for name in columns)
             self.connection.execute(f"CREATE TABLE {relation} ({', '.join(typed)})")
+
+    def create_questions(self) -> None:
+        """Add the relations of questions."""
+        self._create(QUESTION_RELATIONS)
 
     def copy(self, sqlite: Path) -> None:
         """Copy the rows of an SQLite database."""

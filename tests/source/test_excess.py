@@ -9,7 +9,7 @@ import pytest
 
 from generator.markets.quarantine import Quarantine
 from generator.source.reader import open_reader
-from generator.source.relations import RELATIONS
+from generator.source.relations import ALL_RELATIONS
 from tests.source.native import Postgres
 from tests.support.postgres import ADMIN, PASSWORD, Server
 from tests.support.sites.builds import make_config
@@ -22,13 +22,14 @@ REMEDY = "let a role of its own read the views and nothing else, as templates/sq
 def rows(postgres: Server) -> Iterator[Postgres]:
     """Our relations, a table of somebody else, and the role "a reader", which may read the former."""
     rows = Postgres(postgres)
+    rows.create_questions()
     with closing(rows.connection) as connection:
         connection.execute(
             f"""
             CREATE TABLE users AS SELECT 1 AS id, 'secret' AS password;
             CREATE TABLE wallets AS SELECT 1 AS id;
             CREATE ROLE "a reader" LOGIN PASSWORD '{PASSWORD}';
-            GRANT SELECT ON {", ".join(RELATIONS)} TO "a reader"
+            GRANT SELECT ON {", ".join(ALL_RELATIONS)} TO "a reader"
             """
         )
         yield rows

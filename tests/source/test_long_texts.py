@@ -14,6 +14,7 @@ from generator.markets.row_validation import LENGTHS
 from generator.source import connection, queries
 from tests.source.native import Postgres
 from tests.support.sites.builds import EXTENDED, build_now, make_config
+from tests.support.sites.question_tables import create_questions, member_row, question_row
 from tests.support.sites.rows import FX_MEMBER, create_database, insert, market_id, market_row
 
 FILLER: Final = "🙂"
@@ -36,6 +37,8 @@ def fill(add: Callable[[str, dict[str, Any]], Any]) -> None:
         add("markets", market_row(number, is_listed=True, **texts["markets"]))
         add("market_categories", {**own, "position": 1, **texts["market_categories"]})
         add("fx_members", {**FX_MEMBER, **own, "is_public": True, **texts["fx_members"]})
+        add("questions", question_row(number, **texts["questions"]))
+        add("question_members", member_row(number, number, **texts["question_members"]))
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -43,10 +46,12 @@ def source(request: pytest.FixtureRequest, tmp_path: Path, make_postgres: Callab
     if request.param == "sqlite":
         with closing(create_database(tmp_path / "markets.db")) as database:
             database.execute(WITH_KEYS)
+            create_questions(database)
             fill(lambda relation, row: insert(database, relation, **row))
         return f"sqlite:///{tmp_path / 'markets.db'}"
     made = make_postgres()
     made.connection.execute(WITH_KEYS)
+    made.create_questions()
     fill(lambda relation, row: made.insert(relation, **row))
     return made.url
 
@@ -56,10 +61,13 @@ def test_at_most_one_character_too_many_is_fetched(source: str, tmp_path: Path) 
     with connection.transaction(config, None) as transaction:
         statements = queries.Statements(transaction.dialect, None)
         for relation, columns in LENGTHS.items():
+            ask: dict[str, Callable[..., Any]] = {
+                "markets": statements.markets,
+                "questions": statements.questions,
+                "question_members": statements.question_members,
+            }
             found = (
-                statements.markets(*columns)
-                if relation == "markets"
-                else statements.of_visible_in_any_case(relation, *columns)
+                ask[relation](*columns) if relation in ask else statements.of_visible_in_any_case(relation, *columns)
             )
             rows = sorted(tuple(map(len, row[-len(columns) :])) for row in transaction.rows(found, relation))
             most = tuple(columns.values())

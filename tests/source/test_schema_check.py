@@ -8,7 +8,7 @@ from typing import Final
 import pytest
 
 from generator.source import schema_check
-from generator.source.relations import RELATIONS, Kind
+from generator.source.relations import QUESTION_RELATIONS, RELATIONS, Kind
 from generator.source.rights import MissingRights
 from tests.support.commands import overrides, run
 from tests.support.sites.rows import (
@@ -115,6 +115,36 @@ def test_rights_that_the_user_lacks_are_one_finding_and_the_rest_is_told_as_well
         "column markets.prob is missing",
         "relation probabilities cannot be read: no such column",
     ]
+
+
+def with_questions(offered: Offered) -> Offered:
+    return offered | {
+        relation: {column: (f"{kind}-type", frozenset({kind})) for column, kind in columns.items()}
+        for relation, columns in QUESTION_RELATIONS.items()
+    }
+
+
+@pytest.mark.parametrize("missing", QUESTION_RELATIONS)
+def test_a_site_has_both_relations_of_questions_or_neither(offered: Offered, missing: str) -> None:
+    offered = with_questions(offered)
+    assert findings(offered) == []
+    del offered[missing], offered["orders"]
+    first, second = findings(offered)
+    (there,) = QUESTION_RELATIONS.keys() - {missing}
+    assert first.startswith("relation orders is missing")
+    assert second.startswith(f"relation {missing} is missing, but {there} is there; ")
+    assert second.endswith(f"create both or neither; if {there} is something else, set questions.enabled: false")
+    offered[there] = {}
+    assert findings(offered) == [first, second], "it may be anything"
+
+
+def test_rights_that_the_user_lacks_on_questions_are_named(offered: Offered) -> None:
+    rows = [(name, "api", "reader", True, False) for name in ("question_members", "questions", "markets")]
+    found = schema_check.problems(
+        with_questions(offered).get, {"questions": "denied"}.get, lambda: MissingRights.of(rows)
+    )
+    (sentence,) = found
+    assert sentence.startswith("the database user may not read markets, questions, question_members; run `GRANT")
 
 
 SCHEMAS = {"old": False, "api": True}

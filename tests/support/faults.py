@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -17,7 +17,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, Final
 
-from generator.api import cursors, keys
+from generator.api import contract, cursors, keys
 from generator.api.contract import SORTS, STATES_OF_FILTER
 from generator.tree import files, fingerprints, manifest, manifest_file, pages
 from generator.tree.folder import Output
@@ -26,6 +26,7 @@ from generator.tree.manifest import Manifest
 from generator.tree.pages import size_at
 from tests.support.project import ROOT
 from tests.support.sites.builds import AS_OF, manifest_in
+from tests.support.sites.question_tables import create_questions, insert_question, question_id
 from tests.support.sites.rows import create_database, insert_market, market_id, tell_row_versions
 from tests.support.waiting import PATIENCE_S, wait_until
 
@@ -40,6 +41,9 @@ NAMES: Final = {".lock", "api.html", "dumps.json", "edge", "index.html", "manife
 OTHER_NAMES: Final = frozenset({files.FINGERPRINTS, files.UNCHANGED, files.WORDS})
 STATUSES: Final = ("open", "open", "open", "closed", "resolved", "cancelled")
 LIST_NAMES: Final = tuple(keys.list_name(status, sort) for status in STATES_OF_FILTER for sort in SORTS)
+#: Those of questions that are looked at, and how many questions there are, of three markets each.
+QUESTION_LISTS: Final = ("questions/all/new", "questions/open/new")
+QUESTIONS: Final = 12
 LIMITS_WALKED: Final = (1, 7, 20, 100)
 ORDERS: Final = {
     "popular": "trader_count DESC, volume DESC", "activity": "last_activity_at DESC", "volume": "volume DESC",
@@ -68,9 +72,9 @@ def day(number: int) -> str:
 
 
 class World:
-    """A database whose markets change step by step, and what every list must show."""
+    """A database whose markets change step by step, and what every list must show; so do questions, if it has some."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, has_questions: bool = False) -> None:
         self.folder = folder
         self.step = 0
         self._withdrawals = 0
@@ -80,6 +84,11 @@ class World:
         tell_row_versions(self.database)
         for number in range(1, MARKETS + 1):
             self.add(number, status=STATUSES[number % len(STATUSES)])
+        self.has_questions = has_questions
+        if has_questions:
+            create_questions(self.database)
+            for number in range(1, QUESTIONS + 1):
+                insert_question(self.database, number, *range(number * 3 - 2, number * 3 + 1), created_at=day(number))
 
     def close(self) -> None:
         self.database.close()
@@ -109,9 +118,21 @@ class World:
         self.edit(3 + step * 6 % MARKETS, status="open" if step % 2 else "closed", question=moved)
         if step % 8 == 0:
             self.add(1000 + step, status="open")
+        if self.has_questions:
+            self._advance_questions()
         if withdraw:
             self._withdrawals += 1
             self.withdraw(2 + self._withdrawals * 6 % MARKETS)
+
+    def _advance_questions(self) -> None:
+        """Edit one, hide one and restore the last one, and have a market leave one and join another."""
+        edited, hidden, left = (1 + (self.step * 5 + offset) % QUESTIONS for offset in (0, 3, 7))
+        execute = self.database.execute
+        execute("UPDATE questions SET title = ? WHERE id = ?", [f"Which, at {self.step}?", question_id(edited)])
+        execute("UPDATE questions SET approval = 'approved'")
+        execute("UPDATE questions SET approval = 'pending' WHERE id = ?", [question_id(hidden)])
+        moved = [question_id(1 + left % QUESTIONS), market_id(left * 3)]
+        execute("UPDATE question_members SET question_id = ? WHERE market_id = ?", moved)
 
     def edit(self, number: int, **columns: Any) -> None:
         names = ", ".join(f"{name} = ?" for name in columns)
@@ -127,7 +148,36 @@ class World:
             keys.list_name(status, sort): self._list(states, ORDERS[sort])
             for status, states in STATES_OF_FILTER.items()
             for sort in SORTS
+        } | (self._question_lists() if self.has_questions else {})
+
+    def _question_lists(self) -> State:
+        """The rows of questions, and of the markets that are in none, latest first."""
+        alone = {
+            market: (created, f"{question} {market}", status)
+            for market, question, status, created in self.database.execute(
+                "SELECT id, question, status, created_at FROM markets WHERE approval = 'approved' AND is_listed"
+            )
         }
+        rows = list[tuple[str, str, str, str]]()
+        for question, title, created in self.database.execute(
+            "SELECT id, title, created_at FROM questions WHERE approval = 'approved'"
+        ):
+            found = self.database.execute(
+                "SELECT id, status, resolution FROM question_members JOIN markets ON id = market_id "
+                "WHERE question_id = ? ORDER BY status != 'open', coalesce(resolution, '') != 'YES', position, id",
+                [question],
+            )
+            members = [(market, status) for market, status, _ in found if market in alone]
+            if members:
+                status = next(one for one in contract.MARKET_STATUSES if one in dict(members).values())
+                rows.append((created, question, " ".join([title, *dict(members)]), status))
+            for market, _ in members:
+                del alone[market]
+        rows += [(created, market, title, status) for market, (created, title, status) in alone.items()]
+        rows.sort(key=lambda row: row[1])
+        rows.sort(key=lambda row: row[0], reverse=True)
+        every = [row[1:] for row in rows]
+        return dict(zip(QUESTION_LISTS, (every, [row for row in every if row[2] == "open"]), strict=True))
 
     def _list(self, states: tuple[str, ...], order: str) -> list[Seen]:
         wanted = ", ".join("?" * len(states))
@@ -163,6 +213,13 @@ def _parsed(body: bytes) -> Any:
     return json.loads(body)
 
 
+def seen(item: Mapping[str, Any]) -> Seen:
+    """What is compared of an item; of a row of questions, its markets, too."""
+    if "question" in item:
+        return item["id"], item["question"], item["status"]
+    return item["id"], " ".join([item["title"], *(market["id"] for market in item["markets"])]), item["status"]
+
+
 class Reader:
     """Reads only objects under `v1/`, as an edge would. `read` returns an object's bytes by key."""
 
@@ -187,7 +244,7 @@ class Reader:
         else:
             items, at = self._later_page(list_name, limit, cursors.read(list_name, at))
         assert len(items) <= limit, (list_name, at)
-        return [(item["id"], item["question"], item["status"]) for item in items], at
+        return [*map(seen, items)], at
 
     def _first_page(self, list_name: str, limit: int) -> tuple[list[dict[str, Any]], str | None]:
         """Read in the layout that is present; during a change of layout both are."""

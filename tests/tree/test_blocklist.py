@@ -20,7 +20,26 @@ DECISIONS = st.one_of(
     st.just(Decision(at=T1, is_blocked=True, repeated_at=T2)),
     st.just(Decision(at=T2, is_blocked=True, repeated_at=T3)),
 )
-LISTS = st.builds(lambda decisions: BlockedList(markets=decisions), st.dictionaries(st.sampled_from("abc"), DECISIONS))
+TIMES = st.sampled_from([T1, T2, T3])
+#: What may be known of a market, of whichever of two questions.
+MARKETS = st.one_of(
+    DECISIONS,
+    st.builds(
+        lambda at, is_blocked, own, questions: Decision(at=at, is_blocked=is_blocked, own=own, questions=questions),
+        TIMES, st.booleans(), st.booleans(), st.dictionaries(st.sampled_from("qr"), TIMES),
+    ),
+)  # fmt: skip
+QUESTIONS = st.builds(
+    lambda at, is_blocked, undone_at: Decision(at=at, is_blocked=is_blocked, undone_at=undone_at),
+    TIMES, st.booleans(), st.one_of(TIMES, st.just("")),
+)  # fmt: skip
+#: As they are written.
+LISTS = st.builds(
+    lambda markets, questions: BlockedList(markets={**markets, **questions}).merged(BlockedList()),
+    st.dictionaries(st.sampled_from("abc"), MARKETS),
+    st.dictionaries(st.sampled_from(["questions/q", "questions/r"]), QUESTIONS),
+)
+Q = "questions/q"
 
 
 def decided(at: str, *ids: str, is_blocked: bool = True) -> BlockedList:
@@ -68,6 +87,78 @@ def test_merging_gives_the_same_in_any_order(one: BlockedList, two: BlockedList,
 def test_it_is_read_back_as_it_was_written(blocked: BlockedList) -> None:
     assert decode(blocked.encoded()) == blocked
     assert blocked.encoded() == BlockedList(markets=dict(reversed([*blocked.markets.items()]))).encoded()
+
+
+def test_a_market_is_blocked_through_its_question_until_that_is_undone() -> None:
+    blocked = decided(T1, Q).joined({"a": ["q"], "b": ["q"]}, now=T2).decided(["b"], is_blocked=True, now=T3)
+    assert blocked.ids() == {Q, "a", "b"}
+    assert blocked.question_ids() == {"q"}
+    assert (blocked.through("a"), blocked.is_own("a"), blocked.is_own("b")) == (("q",), False, True)
+    undone = blocked.decided([Q], is_blocked=False, now=T3)
+    assert undone.ids() == {"b"}
+    again = undone.decided([Q], is_blocked=True, now=T3)
+    assert again.ids() == {Q, "b"}, "what left the question in between is no part of it"
+    assert again.joined({"a": ["q"]}, now=T3).ids() == {Q, "a", "b"}
+    assert blocked.joined({"a": ["q"]}, now=T3) == blocked
+
+
+def test_what_is_blocked_by_itself_is_so_whenever_its_question_was() -> None:
+    own, through = decided(T1, "a"), decided(T1, Q).joined({"a": ["q"]}, now=T3)
+    merged = own.merged(through)
+    assert merged.decided([Q], is_blocked=False, now=T3).ids() == {"a"}
+    assert merged.decided(["a"], is_blocked=False, now=T3).ids() == {Q, "a"}
+    both = merged.decided(["a", Q], is_blocked=False, now=T3)
+    assert both.ids() == frozenset()
+
+
+def test_an_undo_of_a_question_frees_what_another_copy_added() -> None:
+    ours = decided(T1, Q).joined({"a": ["q"]}, now=T1)
+    undone, added = ours.decided([Q], is_blocked=False, now=T3), ours.joined({"b": ["q"]}, now=T2)
+    for merged in (undone.merged(added), added.merged(undone)):
+        assert merged.ids() == frozenset()
+        assert merged.decided([Q], is_blocked=True, now=T3).ids() == {Q}
+
+
+def test_a_market_of_two_questions_is_blocked_while_one_is() -> None:
+    both = decided(T1, Q, "questions/r").joined({"a": ["q", "r"]}, now=T2)
+    assert both.decided([Q], is_blocked=False, now=T3).ids() == {"questions/r", "a"}
+    assert both.decided([Q, "questions/r"], is_blocked=False, now=T3).ids() == frozenset()
+
+
+def test_programs_that_know_no_questions_read_what_is_blocked() -> None:
+    """They see markets alone: `isBlocked` says all of it."""
+    blocked = decided(T1, Q).joined({"a": ["q"], "b": ["q"]}, now=T2)
+    assert {key for key, one in blocked.markets.items() if one.is_blocked} == blocked.ids()
+    undone = blocked.decided([Q], is_blocked=False, now=T3)
+    assert not any(one.is_blocked for one in undone.markets.values())
+
+
+def test_they_do_so_after_an_undo_of_the_market_itself_whichever_was_first() -> None:
+    undone = decided(T1, "a").decided(["a"], is_blocked=False, now=T2)
+    question = decided(T1, Q)
+    held = undone.merged(question).joined({"a": ["q"]}, now=T3)
+    through = question.joined({"a": ["q"]}, now=T3)
+    for found in (held, undone.merged(through), through.merged(undone), held.merged(decided(T1, "a"))):
+        assert (found.markets["a"].is_blocked, found.markets["a"].at) == (True, T3)
+        assert (found.is_own("a"), found.through("a")) == (False, ("q",))
+        assert found.decided([Q], is_blocked=False, now=T3).ids() == frozenset()
+    kept = held.decided(["a"], is_blocked=False, now=T3)
+    assert kept.markets["a"].is_blocked
+    assert kept.markets["a"].at > T3
+    again = kept.decided(["a"], is_blocked=True, now=T3).decided([Q], is_blocked=False, now=T3)
+    assert again.merged(held).ids() == {"a"}
+
+
+def test_a_takedown_that_such_a_program_repeats_is_of_the_market_itself() -> None:
+    """It adds the time to what it read, and keeps what it does not know."""
+    held = decided(T1, Q).joined({"a": ["q"]}, now=T2)
+    repeated = held.encoded().replace(
+        b'"isBlocked": true,\n   "questions"', b'"isBlocked":true,"repeatedAt":"%b","questions"' % T3.encode()
+    )
+    for found in (decode(repeated), decode(repeated).merged(held)):
+        assert found.is_own("a")
+        assert found.decided([Q], is_blocked=False, now=T3).ids() == {"a"}
+        assert found.decided(["a", Q], is_blocked=False, now=T3).ids() == frozenset()
 
 
 def test_the_keys_of_the_file_are_a_stored_format() -> None:

@@ -8,8 +8,9 @@ from pydantic import ValidationError
 
 from generator.api import keys
 from generator.api.contract import MARKET_STATUSES
-from generator.tree import manifest, stored
-from generator.tree.manifest import Current, Manifest, Memberships
+from generator.tree import manifest, membership, stored
+from generator.tree.manifest import Current, Manifest
+from generator.tree.membership import Memberships
 from generator.tree.stored import FormatError
 from tests.support.sites.builds import manifest_of
 
@@ -216,22 +217,22 @@ WHOLE = {keys.SEARCH, *keys.DOWNLOADS}
 
 
 def test_a_market_is_listed_by_its_state_with_and_without_categories() -> None:
-    assert manifest.memberships_of("open", []) == ("open",)
-    assert manifest.memberships_of("closed", ["snow", "rain"]) == ("closed", "closed.rain", "closed.snow")
-    lists = manifest.lists_of(["closed.rain"])
+    assert membership.memberships_of("open", []) == ("open",)
+    assert membership.memberships_of("closed", ["snow", "rain"]) == ("closed", "closed.rain", "closed.snow")
+    lists = membership.lists_of(["closed.rain"])
     assert {name.partition("/")[0] for name in lists - WHOLE} == {"closed.rain", "archive.rain", "all.rain"}
     assert len(lists - WHOLE) == 15
-    assert manifest.lists_of(["closed.rain", "closed"]) == lists | manifest.lists_of(["closed"])
+    assert membership.lists_of(["closed.rain", "closed"]) == lists | membership.lists_of(["closed"])
 
 
 def test_a_state_is_held_by_the_lists_that_select_it() -> None:
-    assert {name.split("/")[0] for name in manifest.lists_of(["open"]) - WHOLE} == {"open", "all"}
+    assert {name.split("/")[0] for name in membership.lists_of(["open"]) - WHOLE} == {"open", "all"}
     for state in ("closed", "resolved", "cancelled"):
-        assert {name.split("/")[0] for name in manifest.lists_of([state]) - WHOLE} == {state, "archive", "all"}
-    assert len(manifest.lists_of(["open"]) - WHOLE) == 10
-    assert manifest.lists_of(["open"]) >= WHOLE, "search index and downloads have every market that a list has"
-    assert manifest.lists_of([]) == frozenset()
-    assert len(manifest.lists_of(MARKET_STATUSES) - WHOLE) == 30
+        assert {name.split("/")[0] for name in membership.lists_of([state]) - WHOLE} == {state, "archive", "all"}
+    assert len(membership.lists_of(["open"]) - WHOLE) == 10
+    assert membership.lists_of(["open"]) >= WHOLE, "search index and downloads have every market that a list has"
+    assert membership.lists_of([]) == frozenset()
+    assert len(membership.lists_of(MARKET_STATUSES) - WHOLE) == 30
 
 
 # ── its format ──────────────────────────────────────────────────────────────────────────────────────────────────────

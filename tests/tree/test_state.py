@@ -45,6 +45,7 @@ def manifests(draw: st.DrawFn) -> Manifest:
         markets={key: draw(st.sampled_from([("open",), (), ("closed", "closed.sport")])) for key in sorted(ids)},
         slugs=draw(st.dictionaries(some, st.lists(st.text(max_size=3), max_size=2).map(tuple))),
         site_keys=draw(st.dictionaries(some, st.text(max_size=3))),
+        members=draw(st.dictionaries(st.sampled_from(["questions/a", "questions/b"]), st.lists(some).map(tuple))),
     )  # fmt: skip
 
 

@@ -126,7 +126,7 @@ class Dynamic:
         """A new market leads the sort `new`, and one that stood near its front is gone."""
         with self._lock:
             self.changes += 1
-            newest = self._ordered(filter(_is_listed, self._now), "new")
+            newest = self._ordered(filter(is_listed, self._now), "new")
             self._now.remove(newest[2])
             (row,) = demo_rows(1, seed=1_000 + self.changes, as_of=self.as_of)
             moment = instant(self.as_of - timedelta(days=1) + timedelta(milliseconds=self.changes))
@@ -234,14 +234,14 @@ class Dynamic:
         if self.fault == "gap at a page border" and query.position is not None:
             self.change()
         statuses = STATUSES[query.status]
-        listed = (row for row in self._state(query) if _is_listed(row) and row["status"] in statuses)
+        listed = (row for row in self._state(query) if is_listed(row) and row["status"] in statuses)
         rows = self._ordered(listed, query.sort)
         start = self._start(rows, query)
         end = start + query.limit
         last = min(len(rows), 50) if self.fault == "null cursor too early" else len(rows)
         shown = rows[start:end]
         cursor = self._next(query, shown, end) if end < last else None
-        return _json({"items": [_only(ITEM_FIELDS, row) for row in shown], "nextCursor": cursor})
+        return _json({"items": [only(ITEM_FIELDS, row) for row in shown], "nextCursor": cursor})
 
     def _state(self, query: Query) -> list[Row]:
         is_first = query.position is None
@@ -289,11 +289,11 @@ class Dynamic:
         return cursor
 
     def _snapshot(self) -> Answer:
-        opened = [row for row in self._now if _is_listed(row) and row["status"] == "open"]
+        opened = [row for row in self._now if is_listed(row) and row["status"] == "open"]
         closing = [row for row in opened if row["closeTime"] > instant(self.as_of)]
         fresh = self._ordered((row for row in opened if row["acceptingBets"]), "new")[:6]
         groups = {"freshMarkets": fresh, "closingSoonMarkets": sorted(closing, key=itemgetter("closeTime", "id"))[:6]}
-        return _json({name: [_only(SIGNAL_FIELDS, row) for row in rows] for name, rows in groups.items()})
+        return _json({name: [only(SIGNAL_FIELDS, row) for row in rows] for name, rows in groups.items()})
 
     def _detail(self, reference: str) -> Answer:
         if not UUID.fullmatch(reference):
@@ -303,7 +303,7 @@ class Dynamic:
         rows = [row for row in self._now if row["id"] == reference.lower()]
         if not [*filter(_is_visible, rows)]:
             return self._missing(is_hidden=bool(rows))
-        return _json({"market": _only(DETAIL_FIELDS, rows[0]), **_only(PARTS, rows[0])})
+        return _json({"market": only(DETAIL_FIELDS, rows[0]), **only(PARTS, rows[0])})
 
     def _missing(self, *, is_hidden: bool) -> Answer:
         if is_hidden and self.fault == "hidden market as 403":
@@ -349,11 +349,13 @@ def _is_visible(row: Row) -> bool:
     return row["approval"] == "approved" and row["is_listed"] is True
 
 
-def _is_listed(row: Row) -> bool:
+def is_listed(row: Row) -> bool:
+    """Whether lists show it."""
     return _is_visible(row) and row["fxFamilyMember"] is None
 
 
-def _only(names: Iterable[str], row: Row) -> Row:
+def only(names: Iterable[str], row: Row) -> Row:
+    """These columns of a row."""
     return {name: row[name] for name in names}
 
 

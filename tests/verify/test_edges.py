@@ -17,6 +17,7 @@ from generator.verify.reader import SiteReader
 from generator.verify.run import verify
 from tests.bench import databases
 from tests.conftest import Shared
+from tests.questions import random_sites
 from tests.support import commands
 from tests.support.edges.edge_sites import EDGES, edge_site
 from tests.support.edges.servers import Answer
@@ -31,6 +32,7 @@ SITES: Final[Mapping[str, tuple[str, dict[str, Any], tuple[str, ...]]]] = {
     "chunks, core": ("chunks", {"dumps__parquet": "true"}, ("nginx", "worker")),
     "pages, extended": ("pages", {**EXTENDED}, ("nginx",)),
     "pages, core": ("pages", {}, ("nginx", "serve")),
+    "questions": ("chunks", {"variant": "extended", "categories": "a,weather", "questions__enabled": "true"}, EDGES),
 }
 CASES: Final = tuple((kind, name) for kind, (_, _, edges) in SITES.items() for name in edges)
 _MARKETS: Final = 40
@@ -42,7 +44,10 @@ def test_nothing_is_wrong_with_a_site_on_an_edge(demo_folder: Path, shared: Shar
     layout, settings, _ = SITES[kind]
 
     def fill(folder: Path) -> None:
-        databases.copy_first(demo_folder / "markets.db", _MARKETS, folder / "markets.db")
+        if kind == "questions":
+            random_sites.random_site(folder / "markets.db", seed=0)
+        else:
+            databases.copy_first(demo_folder / "markets.db", _MARKETS, folder / "markets.db")
         build_now(make_config(folder, layout=layout, **settings))
 
     made = files(shared(f"verified on edges, {kind}", fill) / "output")

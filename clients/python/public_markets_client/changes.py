@@ -44,13 +44,17 @@ class FeedFile:
 
 @dataclass(frozen=True, kw_only=True)
 class Position(Extensible):
-    """Where in the feed a copy is, and the ETag of the head that led there, at this `url`."""
+    """Where in the feed a copy is, and the ETag of the head that led there, at this `url`.
+
+    `questions` is the digest of its definitions of questions, None if the site has none.
+    """
 
     session: str
     serial: int
     state: str
     url: str
     etag: str | None
+    questions: str | None = None
 
 
 class FeedHead:
@@ -60,11 +64,17 @@ class FeedHead:
         values = parsed(answer.body)
         found = decoded(ChangesHead, values)
         here = {name: values[name] for name in ("session", "serial", "state")}
+        here |= {"questions": found.questions and found.questions.state}
         self.position = decoded(Position, here | {"url": url, "etag": etag_of(answer)})
         self.dump = FeedFile(found.dump.url, found.dump.size, found.dump.sha256)
+        defining = found.questions.files if found.questions else ()
+        named = (FeedFile(one.url, one.size, one.sha256) for one in defining if one.format == "ndjson")
+        self.definitions = next(named, None)
         # A step is named by the first half of its digest.
         self.steps = [FeedFile(found.steps_url + one.name, one.size, one.name[:32]) for one in found.steps]
-        if not (_DIGEST.fullmatch(self.dump.digest) and all(_STEP.fullmatch(one.name) for one in found.steps)):
+        digests = [self.dump.digest] + ([self.definitions.digest] if self.definitions else [])
+        are_named = all(map(_DIGEST.fullmatch, digests)) and all(_STEP.fullmatch(one.name) for one in found.steps)
+        if not are_named or (found.questions and not self.definitions):
             raise AnswerError("is not the head of a change feed")
 
     def steps_since(self, position: Position) -> list[FeedFile]:
@@ -213,6 +223,12 @@ def _joined(left: Iterable[tuple[str, Any]], right: Iterable[tuple[str, Any]]) -
     for market_id, group in groupby(heapq.merge(*sides), key=lambda marked: marked[0]):
         found = {side: value for _, side, value in group}
         yield market_id, found.get(0), found.get(1)
+
+
+def whole(lines: Iterable[bytes], state: str) -> Iterator[bytes]:
+    """The same; raise StartAgainError if one is damaged or not in its place, or if they do not have this digest."""
+    for change in checked(replaced((), lines), state):
+        yield change.line or b""
 
 
 def replaced(old: Iterable[bytes], new: Iterable[bytes]) -> Iterator[Change]:

@@ -197,5 +197,5 @@ class Client(AbstractContextManager["Client"]):
         self.close()
 
     market, snapshot, build, prices = _one(Site.market), _one(Site.snapshot), _one(Site.build), _one(Site.prices)
+    question, questions, latest_changes = _one(Site.question), _many(Site.questions), _many(Site.latest_changes)
     markets, dump, follow = _many(Site.markets), _many(Site.dump), _many(Site.follow)
-    latest_changes = _many(Site.latest_changes)

@@ -10,7 +10,7 @@ import os
 import shutil
 import sys
 from argparse import ArgumentParser, ArgumentTypeError, Namespace, RawTextHelpFormatter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
@@ -45,8 +45,8 @@ def main(arguments: list[str] | None = None) -> int:
         # Who reads has enough; Python would complain when it flushes stdout at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (api.ClientError, OSError) as error:
-        is_about_id = isinstance(error, api.NotFoundError) and given.run is _market
-        _say(f"{error}; to find its id: pm URL search WORDS" if is_about_id else str(error))
+        hint = _TO_FIND.get(given.run) if isinstance(error, api.NotFoundError) else None
+        _say(f"{error}; {hint}" if hint else str(error))
         return _TRY_LATER if isinstance(error, api.UnavailableError) else _FAILED
     return 0
 
@@ -68,7 +68,12 @@ def _parser() -> ArgumentParser:
         command.add_argument("--status", choices=get_args(api.Status), default=status, help=f"(default: {status})")
         command.add_argument("--sort", choices=[*get_args(api.Sort), "prob"], help="(default: as the site sorts)")
         command.add_argument("--category", metavar="NAME", help="markets of a category alone")
+    questions = _command(commands, "questions", _questions, "lists questions, each with its markets")
+    questions.add_argument("--status", choices=get_args(api.Status), default="open", help="(default: open)")
+    questions.add_argument("--sort", choices=get_args(api.Sort), help="(default: as the site sorts)")
+    questions.add_argument("--category", metavar="NAME", help="questions of a category alone")
     _command(commands, "market", _market, "shows a market").add_argument("ref", metavar="REF", help="id or slug")
+    _command(commands, "question", _question, "shows a question").add_argument("ref", metavar="REF", help="id or slug")
     prices = _command(commands, "prices", _prices, "lists the prices of all open markets")
     prices.add_argument("--sort", choices=("volume", "prob"), default="volume", help="highest first (default: volume)")
     changes = _command(commands, "changes", _changes, "lists what the newest builds changed")
@@ -84,7 +89,7 @@ def _command(commands: Any, name: str, run: Callable[..., None], does: str) -> A
     forms = parser.add_mutually_exclusive_group()
     forms.add_argument("--json", dest="form", action="store_const", const="json", help="one JSON value")
     forms.add_argument("--ndjson", dest="form", action="store_const", const="ndjson", help="a JSON value per line")
-    if name not in {"market", "mirror"}:
+    if name not in {"market", "question", "mirror"}:
         limits = parser.add_mutually_exclusive_group()
         limits.add_argument("--limit", type=_positive, metavar="N", help="how many rows (default: 20, if they fit)")
         limits.add_argument("--all", dest="limit", action="store_const", const=_ALL, help="all rows")
@@ -103,20 +108,57 @@ def _list(client: api.Client, given: Namespace) -> None:
     markets = client.markets(status=given.status, sort=sort, category=given.category, q=words)
 
     def size() -> int | str | None:
-        if words or given.category:
-            # Of a search and of a category no site says it: as many as a page more are counted.
-            many = (given.limit or _DEFAULT_ROWS) + 1 + (more := len([*islice(markets, _PAGE)]))
-            return many if more < _PAGE else f"at least {many}"
-        return next((many for one, many in client.build().lists.items() if one.startswith(f"{given.status}/")), None)
+        # Of a search and of a category no site says it: as many as a page more are counted.
+        return _counted_on(given, markets) if words or given.category else _told(given, client.build().lists)
 
     every = sorted(_counted(markets), key=lambda one: one.prob, reverse=True) if given.sort == "prob" else markets
     _show(given, every, tables.MARKET_COLUMNS, lambda shown: map(tables.market_row, shown), size)
 
 
+def _questions(client: api.Client, given: Namespace) -> None:
+    questions = client.questions(status=given.status, sort=given.sort, category=given.category)
+
+    def size() -> int | str | None:
+        counts = None if given.category else client.build().questions
+        return _told(given, counts.lists) if counts and counts.lists else _counted_on(given, questions)
+
+    _show(given, questions, tables.QUESTION_COLUMNS, lambda shown: map(tables.question_row, shown), size)
+
+
+def _counted_on(given: Namespace, listed: Iterator[Any]) -> int | str:
+    """How many rows a list has, of which one more was read than is shown."""
+    many = (given.limit or _DEFAULT_ROWS) + 1 + (more := len([*islice(listed, _PAGE)]))
+    return many if more < _PAGE else f"at least {many}"
+
+
+def _told(given: Namespace, lists: Mapping[str, int]) -> int | None:
+    """What the site says."""
+    return next((many for one, many in lists.items() if one.startswith(f"{given.status}/")), None)
+
+
 def _market(client: api.Client, given: Namespace) -> None:
-    detail = client.market(given.ref)
-    short = tables.fitting(tables.detail_lines(detail), tables.BUDGET)
-    _print_all(short if given.form == "table" else [_json(detail)])
+    _show_one(given, client.market(given.ref), tables.detail_lines)
+
+
+def _question(client: api.Client, given: Namespace) -> None:
+    _show_one(given, client.question(given.ref), tables.question_lines)
+
+
+def _show_one(given: Namespace, detail: Any, lines: Callable[[Any], Iterable[str]]) -> None:
+    if given.form != "table":
+        _print_all([_json(detail)])
+        return
+    every = [*lines(detail)]
+    short = [*tables.fitting(every, tables.BUDGET)]
+    rest = len(every) - len(short)
+    _print_all([*short, f"({rest} lines more; --json has all)"] if rest else short)
+
+
+#: What to do if it is not found.
+_TO_FIND = {
+    _market: "to find its id: pm URL search WORDS",
+    _question: "to find its id: pm URL questions; those of the kind single are markets: pm URL market ID",
+}
 
 
 def _prices(client: api.Client, given: Namespace) -> None:
@@ -193,7 +235,7 @@ def _counted(found: Iterable[Any]) -> Iterator[Any]:
     is_shown = sys.stderr.isatty() and not sys.stdout.isatty()
     for many, one in enumerate(found, 1):
         if is_shown and not many % 100:
-            print(f"\r{many} markets", end="", file=sys.stderr, flush=True)
+            print(f"\r{many} rows", end="", file=sys.stderr, flush=True)
         yield one
     if is_shown:
         print("\r\x1b[K", end="", file=sys.stderr, flush=True)

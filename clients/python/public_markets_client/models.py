@@ -12,9 +12,11 @@ from typing import Literal
 from public_markets_client.decoding import Extensible
 
 __all__ = [
-    "Build", "Category", "ChangesHead", "DumpHead", "Fill", "FullMarket", "FxFamilyMember", "Market", "MarketDetail",
-    "MarketsFile", "OrderBook", "OrderBookLevel", "Page", "PeriodFile", "Price", "Prices", "ProbabilityPoint", "Signal",
-    "Snapshot", "Sort", "Status", "Step",
+    "Build", "Category", "ChangesHead", "Definitions", "DefinitionsFile", "DumpHead", "Fill", "FullMarket",
+    "FxFamilyMember", "Market", "MarketDetail", "MarketsFile", "NumberedDefinitions", "OrderBook", "OrderBookLevel",
+    "Page", "PeriodFile", "Price", "Prices", "ProbabilityPoint", "Question", "QuestionDetail", "QuestionMarket",
+    "QuestionMember", "QuestionPage", "QuestionSummary", "QuestionTotals", "Signal", "Snapshot", "Sort", "Status",
+    "Step",
 ]  # fmt: skip
 
 #: The groups of states that can be listed.
@@ -171,6 +173,15 @@ class Category(Extensible):
 
 
 @dataclass(frozen=True, kw_only=True)
+class QuestionTotals(Extensible):
+    """How many questions there are."""
+
+    count: int  # How many questions are public, without the markets that are in none.
+    # How many rows each list of questions without category holds, by `status/sort`; absent if they are not published.
+    lists: Mapping[str, int] | None = field(default=None, hash=False)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Build(Extensible):
     """What is published, and as of when."""
 
@@ -180,6 +191,7 @@ class Build(Extensible):
     layout: str  # How lists are stored; of no concern to readers.
     markets: int  # How many markets are public, members of FX families included.
     lists: Mapping[str, int] = field(hash=False)  # How many markets each list without category holds, by `status/sort`.
+    questions: QuestionTotals | None = None  # How many questions there are.
     snapshot_size: int  # How many markets each group of the snapshot has at most.
     search: tuple[str, ...] | None = None  # The texts in which `q` finds words; absent if there is no search.
     categories: tuple[Category, ...] | None = None  # The categories that have lists, by name and slug.
@@ -191,6 +203,105 @@ class Page(Extensible):
 
     items: tuple[Market, ...]  # The markets of this page.
     next_cursor: str | None  # Pass it as `cursor` for the next page; None on the last page, and only there.
+
+
+@dataclass(frozen=True, kw_only=True)
+class QuestionMarket(Extensible):
+    """A market of a question, as lists of questions show it; the label of a market that stands alone is None."""
+
+    id: str  # The market's UUID, in lower case.
+    label: str | None  # What the market stands for in its question; None if it is in none. Plain text, not HTML.
+    prob: float  # Probability of YES.
+    status: str  # The state the market is in.
+    resolution: str | None  # How the market was resolved; always None while it is open or closed.
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question(Extensible):
+    """A row of the lists: a question, or a market that is in none."""
+
+    id: str  # The question's UUID, in lower case; of a market in no question, that of the market.
+    title: str  # What its markets answer together; of a market in no question, what that asks. Plain text, not HTML.
+    # `exclusive` if one of its markets at most is to be resolved YES, `independent` if any number may be, `single` for
+    # a market in no question.
+    kind: str
+    status: str  # The state of its markets: the first of open, closed, resolved and cancelled that one of them is in.
+    volume: float  # Money traded so far, summed over its markets.
+    trader_count: int  # How many people traded, summed over its markets.
+    # Trades within the 24 hours before this data was read, and up to 1 hour before: they leave the count in steps of 1
+    # hour.
+    fills24h: int
+    accepting_bets: bool  # Whether one of its markets accepts bets.
+    close_time: datetime  # When betting ends or ended: the latest time of its open markets or, if none is open, of all.
+    created_at: datetime  # When the question was asked.
+    # When the last of its markets was resolved or cancelled; always None while one is open or closed.
+    resolved_at: datetime | None
+    last_activity_at: datetime  # When something last happened on one of its markets.
+    size: int  # How many markets it has.
+    # Its markets: open ones first, then the one that came true, then by `prob`; 10 at most.
+    markets: tuple[QuestionMarket, ...]
+    # Can stand for the id in a path, that of a market in no question for the market's; absent if it has none that can.
+    slug: str | None = None
+    category: str | None = None  # The first of `categories`; absent if it has none. Plain text, not HTML.
+    # Names of the categories of its markets, those of most markets first. Plain text, not HTML.
+    categories: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class QuestionPage(Extensible):
+    """A page of a list of questions."""
+
+    items: tuple[Question, ...]  # The rows of this page.
+    next_cursor: str | None  # Pass it as `cursor` for the next page; None on the last page, and only there.
+
+
+@dataclass(frozen=True, kw_only=True)
+class QuestionSummary(Extensible):
+    """A question in its detail, whose markets stand beside it; a market that stands alone has none."""
+
+    id: str  # The question's UUID, in lower case; of a market in no question, that of the market.
+    title: str  # What its markets answer together; of a market in no question, what that asks. Plain text, not HTML.
+    # `exclusive` if one of its markets at most is to be resolved YES, `independent` if any number may be, `single` for
+    # a market in no question.
+    kind: str
+    status: str  # The state of its markets: the first of open, closed, resolved and cancelled that one of them is in.
+    volume: float  # Money traded so far, summed over its markets.
+    trader_count: int  # How many people traded, summed over its markets.
+    # Trades within the 24 hours before this data was read, and up to 1 hour before: they leave the count in steps of 1
+    # hour.
+    fills24h: int
+    accepting_bets: bool  # Whether one of its markets accepts bets.
+    close_time: datetime  # When betting ends or ended: the latest time of its open markets or, if none is open, of all.
+    created_at: datetime  # When the question was asked.
+    # When the last of its markets was resolved or cancelled; always None while one is open or closed.
+    resolved_at: datetime | None
+    last_activity_at: datetime  # When something last happened on one of its markets.
+    size: int  # How many markets it has.
+    description: str | None  # What holds for all its markets; None if there is none. Plain text, not HTML.
+    # Can stand for the id in a path, that of a market in no question for the market's; absent if it has none that can.
+    slug: str | None = None
+    category: str | None = None  # The first of `categories`; absent if it has none. Plain text, not HTML.
+    # Names of the categories of its markets, those of most markets first. Plain text, not HTML.
+    categories: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class QuestionMember(Extensible):
+    """A market in the detail of its question; `payout` is what a YES share pays, None before the market is settled."""
+
+    label: str  # What the market stands for in its question. Plain text, not HTML.
+    position: int | None  # Its place among the markets of the question, as the site counts; None if it has none.
+    # What a YES share of it pays; None before it is resolved or cancelled, or if that is not told.
+    payout: float | None
+    market: Market  # The market itself.
+
+
+@dataclass(frozen=True, kw_only=True)
+class QuestionDetail(Extensible):
+    """A question with all its markets."""
+
+    question: QuestionSummary  # The question itself.
+    markets: tuple[QuestionMember, ...]  # All its markets, by `position`, those without one last, and then by `id`.
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -216,6 +327,37 @@ class PeriodFile(Extensible):
 
 
 @dataclass(frozen=True, kw_only=True)
+class DefinitionsFile(Extensible):
+    """All definitions of questions in one file."""
+
+    format: str  # How the file is written.
+    url: str  # The address of the file.
+    sha256: str  # The SHA-256 digest of the file, as it is sent.
+    size: int  # The size of the file as it is sent, in bytes.
+
+
+@dataclass(frozen=True, kw_only=True)
+class Definitions(Extensible):
+    """The files of all definitions of questions, how many these are, and since when they are as they are.
+
+    `state` is the SHA-256 digest of the uncompressed NDJSON, which is the first file.
+    """
+
+    as_of: datetime  # The instant of the build that last changed them.
+    count: int  # How many definitions the files have.
+    state: str  # The SHA-256 digest of the uncompressed NDJSON of all definitions.
+    # The files with definitions of all questions, in one format each: what seldom changes of them.
+    files: tuple[DefinitionsFile, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class NumberedDefinitions(Definitions):
+    """The same in the change feed, whose `serial` is one more with every other state of its session."""
+
+    serial: int  # The number of these definitions in the session, from 1: one more if they changed.
+
+
+@dataclass(frozen=True, kw_only=True)
 class DumpHead(Extensible):
     """The files of the newest dump, and its as-of.
 
@@ -233,6 +375,7 @@ class DumpHead(Extensible):
     candles_day: tuple[PeriodFile, ...] | None = None  # The files with daily candles.
     candles_hour: tuple[PeriodFile, ...] | None = None  # The files with hourly candles.
     closes: tuple[PeriodFile, ...] | None = None  # The files with the prices of markets at their close, and before.
+    questions: Definitions | None = None  # The definitions of questions: which markets each has, and what it says.
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -261,3 +404,5 @@ class ChangesHead(Extensible):
     steps_url: str  # The address of every step, without its name, which follows.
     # The steps that are kept, oldest first: each leads from one serial to the next, the last one to `serial`.
     steps: tuple[Step, ...]
+    # The definitions of questions: which markets each has, and what it says.
+    questions: NumberedDefinitions | None = None

@@ -6,13 +6,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from public_markets_client.models import Market, MarketDetail, Price
+from public_markets_client.models import Market, MarketDetail, Price, Question, QuestionDetail, QuestionMarket
 
 #: The most bytes of a table without --limit: some 1,450 tokens.
 BUDGET = 5_800
 #: The most bytes of a text and of a description, and of a detail the most levels, fills and points of the history.
 _WORDS, _DESCRIPTION, _ROWS, _POINTS = 90, 1_200, 5, 10
+#: The most bytes of a label among others.
+_LABEL = 30
 MARKET_COLUMNS = ["id", "prob", "volume", "trader_count", "fills24h", "close_time", "state", "category", "question"]
+QUESTION_COLUMNS = ["id", "kind", "size", *MARKET_COLUMNS[2:-1], "title"]
 PRICE_COLUMNS = ["id", "prob", "volume", "last_activity_at", "question"]
 CHANGE_COLUMNS = ["id", "changes", "question"]
 #: How many columns of a terminal a question gets at least, if no more cells than these stand before it.
@@ -27,6 +30,21 @@ def market_row(market: Market) -> Row:
     figures = (market.prob, market.volume, market.trader_count, market.fills24h, market.close_time, state)
     category = cut((market.category or "-").replace(" ", "_"))
     return [market.id, *map(shown, figures), category, cut(market.question)]
+
+
+def question_row(question: Question) -> Row:
+    """A question of a list, or a market that is in none; the title is followed by its markets' probabilities."""
+    figures = (question.size, question.volume, question.trader_count, question.fills24h, question.close_time)
+    category = cut((question.category or "-").replace(" ", "_"))
+    markets = [f"{cut(one.label or '', _LABEL)} {shown(one.prob)}{_outcome(one)}".strip() for one in question.markets]
+    more = ["…"] if question.size > len(markets) else []
+    title = f"{cut(question.title)}: {', '.join([*markets, *more])}"
+    return [question.id, question.kind, *map(shown, figures), question.status, category, title]
+
+
+def _outcome(market: QuestionMarket | Market) -> str:
+    """What to say of a market beside its probability, if it is not open."""
+    return "" if market.status == "open" else f" {market.resolution or market.status}"
 
 
 def price_row(price: Price, question: str) -> Row:
@@ -72,6 +90,17 @@ def detail_lines(detail: MarketDetail) -> Iterator[str]:
     points = [*earlier[:: len(earlier) // _POINTS + 1], last]
     yield f"history: {'; '.join(f'{shown(one.timestamp)} {shown(one.prob)}' for one in points if one)}"
     yield f"description: {cut(detail.market.description or '', _DESCRIPTION)}"
+
+
+def question_lines(detail: QuestionDetail) -> Iterator[str]:
+    """One question: what is known of it, then its markets, one on a line."""
+    for name, value in detail.question.to_dict().items():
+        if name != "description" and value is not None:
+            yield f"{name}: {cut(shown(value), 4 * _WORDS)}"
+    yield f"description: {cut(detail.question.description or '', _DESCRIPTION)}"
+    for one in detail.markets:
+        pays = "" if one.payout is None else f", pays {shown(one.payout)}"
+        yield f"{one.market.id} {shown(one.market.prob)}{_outcome(one.market)}{pays} {cut(one.label)}"
 
 
 def shown(value: Any) -> str:

@@ -1,7 +1,7 @@
 import type { components, operations } from "./api.js";
 import { decompressed, linesOf } from "./bytes.js";
 import { Connection, type NamedFile, type Options } from "./connection.js";
-import { applyStep, linesById, sortedIds, stateOf, valueOf, type Copy, type Store } from "./copy.js";
+import { applyStep, linesById, sortedIds, stateOf, valueOf, type Copy, type Lines, type Store } from "./copy.js";
 import { ApiError, noSite } from "./errors.js";
 
 type Schemas = components["schemas"];
@@ -12,12 +12,18 @@ export type ListedMarket = Schemas["PublicMarketListItem"];
 export type Market = Schemas["PublicMarketDetailMarket"];
 /** A market with order book, recent fills and history. */
 export type MarketDetail = Schemas["PublicMarketDetail"];
+/** A row of the lists of questions: a question, or a market that is in none. */
+export type Question = Schemas["QuestionListItem"];
+/** A question with all its markets. */
+export type QuestionDetail = Schemas["QuestionDetail"];
 export type Snapshot = Schemas["PublicMarketSnapshot"];
 export type Build = Schemas["BuildRecord"];
 export type Prices = Schemas["Prices"];
 
 /** What to list: `status`, `sort`, `category` and `q`, as the API has them; `limit` is the size of its pages (100). */
 export type Query = Omit<NonNullable<operations["listMarkets"]["parameters"]["query"]>, "cursor">;
+/** What to list of questions: the same, but for `q`. */
+export type QuestionQuery = Omit<NonNullable<operations["listQuestions"]["parameters"]["query"]>, "cursor">;
 
 /** What became of a market; `before` and `market` are null where it did not exist. */
 export interface Change {
@@ -29,6 +35,11 @@ export interface Change {
 
 type WhenExpired = "restart" | "error";
 type Check = (found: any) => unknown;
+/** A page of a list, of whichever resource. */
+interface Page<T> {
+  readonly items: readonly T[];
+  readonly nextCursor: string | null;
+}
 
 /** How often something is begun anew that gets no further; pages without a market that is new; a cursor's letters. */
 const [TRIES, MOST_IDLE, LONGEST_CURSOR] = [3, 100, 4_000];
@@ -55,16 +66,34 @@ export class Client {
    *
    * Where a cursor has expired, `restart` goes on in the new list, without what came already; `error` does not.
    */
-  async *markets(query: Query = {}, options: { onExpired?: WhenExpired } = {}): AsyncGenerator<ListedMarket, void> {
+  markets(query: Query = {}, options: { onExpired?: WhenExpired } = {}): AsyncGenerator<ListedMarket, void> {
+    return this.#walk("markets", query, options);
+  }
+
+  /**
+   * Each question of a list, and each market that is in none, once, as `markets` walks.
+   *
+   * A site without lists of questions answers with a 404.
+   */
+  questions(query: QuestionQuery = {}, options: { onExpired?: WhenExpired } = {}): AsyncGenerator<Question, void> {
+    return this.#walk("questions", query, options);
+  }
+
+  async *#walk<T extends { readonly id: string }>(
+    resource: "markets" | "questions",
+    query: Query,
+    options: { onExpired?: WhenExpired },
+  ): AsyncGenerator<T, void> {
     const seen = new Set<string>();
     let [cursor, idle, hasRestarted]: [string | null, number, boolean] = [null, 0, false];
-    let pages = 0; // without a market that is new
+    let pages = 0; // without an item that is new
     for (;;) {
-      let page: Schemas["PublicMarketList"];
+      let page: Page<T>;
       try {
-        page = await this.#page(query, cursor);
+        page = await this.#page(resource, query, cursor);
       } catch (error) {
-        if (error instanceof ApiError && error.status === 404) throw noSite(this.#base, 404); // every site has lists
+        const isMissing = error instanceof ApiError && error.status === 404;
+        if (isMissing && resource === "markets") throw noSite(this.#base, 404); // every site has lists of these
         const isExpired = error instanceof ApiError && error.path[0] === "cursor";
         if (!isExpired || options.onExpired === "error" || idle === TRIES) throw error;
         await this.#connection.wait(1000 * idle ** 3); // a cache on the way may still have the old first page
@@ -72,17 +101,17 @@ export class Client {
         continue;
       }
       pages += 1;
-      for (const market of page.items) {
-        if (seen.has(market.id)) {
+      for (const item of page.items) {
+        if (seen.has(item.id)) {
           if (hasRestarted) continue;
-          throw new ApiError(this.#base, `lists ${market.id} twice`);
+          throw new ApiError(this.#base, `lists ${item.id} twice`);
         }
-        seen.add(market.id);
+        seen.add(item.id);
         idle = pages = 0;
-        yield market;
+        yield item;
       }
       if (page.nextCursor === null) return;
-      // In a new list, all that came already may come first, a market to a page.
+      // In a new list, all that came already may come first, an item to a page.
       const isEndless = page.nextCursor === cursor || pages > seen.size + MOST_IDLE;
       if (isEndless) throw new ApiError(this.#base, "has a page that leads to itself, or to nothing new");
       if (page.nextCursor.length > LONGEST_CURSOR) throw new ApiError(this.#base, "has a nextCursor that is too long");
@@ -92,8 +121,16 @@ export class Client {
 
   /** One market by its id, or its slug where the site has them. One that is not public is a 404. */
   market(ref: string): Promise<MarketDetail> {
-    const isIt = (id: unknown) => typeof id === "string" && (!UUID.test(ref) || id === ref.toLowerCase());
-    return this.#json(`/v1/public/markets/${encodeURIComponent(ref)}`, (found) => isIt(found?.market?.id));
+    return this.#json(`/v1/public/markets/${encodeURIComponent(ref)}`, (found) => isIt(found?.market, ref));
+  }
+
+  /**
+   * One question by its id, or its slug where the site has them, with all its markets. One that is not public is a 404,
+   * and so is a row of the kind `single`: that is a market.
+   */
+  question(ref: string): Promise<QuestionDetail> {
+    const isDetail = (found: any) => isIt(found?.question, ref) && Array.isArray(found.markets);
+    return this.#json(`/v1/public/questions/${encodeURIComponent(ref)}`, isDetail);
   }
 
   /** Small groups of open markets, for a landing page. */
@@ -117,7 +154,7 @@ export class Client {
     const path = "/v1/dumps/head.json";
     const isHead = (found: any) => Array.isArray(found?.markets) && found.markets.every(isDump);
     const [file, url] = await this.#fromHead<Schemas["DumpHead"], [Blob, string]>(path, isHead, async (head) => {
-      const found = head.markets.find((one) => one.format === "ndjson");
+      const found = head.markets.find(isNdjson);
       if (found === undefined) throw new ApiError(this.#base + path, "names no NDJSON");
       const named = this.#dumpFile(found);
       return [await this.#connection.file(named), named.url];
@@ -138,7 +175,8 @@ export class Client {
       const [old, lines] = [before?.lines ?? new Map<string, string>(), after.lines];
       const changed = sortedIds(new Map([...old, ...lines])).filter((id) => old.get(id) !== lines.get(id));
       const isMoved = after.session !== before?.session || after.serial !== before.serial;
-      if (isMoved || changed.length > 0) await store.save(after, changed);
+      const isRedefined = after.questions !== (before?.questions ?? null);
+      if (isMoved || isRedefined || changed.length > 0) await store.save(after, changed);
       for (const id of changed) yield changeOf(id, old.get(id), lines.get(id));
       if (interval === undefined) return;
       await this.#connection.wait(interval);
@@ -163,8 +201,19 @@ export class Client {
       }
       const state = await stateOf(lines);
       if (state !== head.state) throw new ApiError(this.#base + path, "has another digest than the copy");
-      return { session: head.session, serial: head.serial, lines };
+      const questions = await this.#definitions(copy?.questions ?? null, head.questions);
+      return { session: head.session, serial: head.serial, lines, questions };
     });
+  }
+
+  /** The definitions of questions that a head names: those of the copy if they are the same; null if it names none. */
+  async #definitions(known: Lines | null, named: Schemas["ChangesHead"]["questions"]): Promise<Lines | null> {
+    if (named === undefined) return null;
+    if (known !== null && (await stateOf(known)) === named.state) return known;
+    const file = this.#dumpFile(named.files.find(isNdjson)!);
+    const questions = linesById(await this.#lines(file));
+    if ((await stateOf(questions)) !== named.state) throw new ApiError(file.url, "has another digest than the head says");
+    return questions;
   }
 
   /** What the files make that a head names. If one is missing or wrong, the head is read again: it may be newer. */
@@ -197,17 +246,17 @@ export class Client {
     }
   }
 
-  #page(query: Query, cursor: string | null): Promise<Schemas["PublicMarketList"]> {
+  #page<T>(resource: string, query: Query, cursor: string | null): Promise<Page<T>> {
     const given = Object.entries({ limit: 100, ...query, cursor }).filter(([, value]) => value != null);
     const asked = given.map(([name, value]) => `${name}=${encodeURIComponent(String(value))}`).join("&");
-    return this.#json(`/v1/public/markets?${asked}`, isPage);
+    return this.#json(`/v1/public/${resource}?${asked}`, isPage);
   }
 
   #json<T>(path: string, isValid: Check): Promise<T> {
     return this.#connection.json(this.#base + path, isValid);
   }
 
-  #dumpFile({ url, size, sha256 }: Schemas["MarketsFile"]): NamedFile {
+  #dumpFile({ url, size, sha256 }: Omit<Schemas["MarketsFile"], "name" | "format">): NamedFile {
     return { url: this.#absolute(url), size, digest: sha256 };
   }
 
@@ -218,9 +267,14 @@ export class Client {
 }
 
 function isPage(found: any): boolean {
-  const isMarket = (item: any) => typeof item?.id === "string";
+  const isItem = (item: any) => typeof item?.id === "string";
   const isCursor = found?.nextCursor === null || typeof found?.nextCursor === "string";
-  return isCursor && Array.isArray(found.items) && found.items.every(isMarket);
+  return isCursor && Array.isArray(found.items) && found.items.every(isItem);
+}
+
+/** Whether this can be what was asked for: by another id than this, or by a slug, it cannot be told. */
+function isIt(found: any, ref: string): boolean {
+  return typeof found?.id === "string" && (!UUID.test(ref) || found.id === ref.toLowerCase());
 }
 
 function isDump(file: any): boolean {
@@ -231,7 +285,18 @@ function isChangesHead(found: any): boolean {
   const isStep = (step: any) => STEP.test(step?.name) && Number.isSafeInteger(step.size);
   const areTexts = [found?.session, found?.stepsUrl].every((text) => typeof text === "string");
   const hasState = Number.isSafeInteger(found?.serial) && SHA256.test(found.state) && isDump(found.dump);
-  return areTexts && hasState && Array.isArray(found.steps) && found.steps.every(isStep);
+  return areTexts && hasState && Array.isArray(found.steps) && found.steps.every(isStep) && areDefined(found.questions);
+}
+
+/** Whether a head says where definitions of questions are, or that there are none. */
+function areDefined(named: any): boolean {
+  if (named === undefined) return true;
+  const { state, files } = named ?? {};
+  return SHA256.test(state) && Array.isArray(files) && files.every(isDump) && files.some(isNdjson);
+}
+
+function isNdjson(file: { readonly format: string }): boolean {
+  return file.format === "ndjson";
 }
 
 /** The steps that lead from a copy to the newest state; null if none do. */

@@ -1,11 +1,16 @@
 import { sha256 } from "./bytes.js";
 
+/** Lines of NDJSON by the ids with which they begin, exactly as the site writes them. */
+export type Lines = ReadonlyMap<string, string>;
+
 /** All markets of a site at one state of its change feed. */
 export interface Copy {
   readonly session: string;
   readonly serial: number;
-  /** The line of each market by its id: the JSON of `market` in its detail, exactly as the site writes it. */
-  readonly lines: ReadonlyMap<string, string>;
+  /** The line of each market: the JSON of `market` in its detail. */
+  readonly lines: Lines;
+  /** The line of each question: its definition. Null if the site has no questions. */
+  readonly questions: Lines | null;
 }
 
 /** Where a copy is kept. `save` replaces it as a whole or not at all. */
@@ -54,12 +59,12 @@ function idOf(line: string): string {
 }
 
 /** The ids in the order of dumps. */
-export function sortedIds(lines: ReadonlyMap<string, string>): string[] {
+export function sortedIds(lines: Lines): string[] {
   return [...lines.keys()].sort();
 }
 
 /** The digest that a head calls `state`. */
-export async function stateOf(lines: ReadonlyMap<string, string>): Promise<string> {
+export async function stateOf(lines: Lines): Promise<string> {
   return sha256(await new Blob(sortedIds(lines).map((id) => `${lines.get(id)}\n`)).arrayBuffer());
 }
 

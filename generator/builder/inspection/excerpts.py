@@ -22,6 +22,9 @@ EXCERPTS: Final = 100
 #: How much of each market an excerpt shows.
 POINTS: Final = 48
 LEVELS: Final = 5
+#: The most questions on the page, and of how many markets of each.
+QUESTIONS: Final = 100
+MEMBERS: Final = 20
 FILLS: Final = 5
 DESCRIPTION: Final = 400
 #: Of how many days an excerpt has candles, at most.
@@ -38,10 +41,22 @@ class Excerpts:
         self._markets = sorted(catalog.markets, key=_popularity)
         self._links = catalog.links(market_url)
         self._kept: dict[str, bytes] = {}
+        self._most_traded = _most_traded(catalog)
+        #: The details of questions that the page shows, as JSON values without what it does not show.
+        self.questions: list[Json] = []
 
     def wanted(self) -> list[str]:
         """The ids of the most popular markets, whose details are to be excerpted."""
         return [market.id for market in self._markets[:EXCERPTS]]
+
+    def wanted_questions(self) -> list[str]:
+        """The ids of the questions of the most traders, whose details are to be kept."""
+        return self._most_traded[:QUESTIONS]
+
+    def keep_question(self, body: bytes) -> None:
+        """Keep the detail of a question, which has this encoded body."""
+        shown = from_json(body)
+        self.questions.append({**shown, "markets": shown["markets"][:MEMBERS]})
 
     def keep(self, market_id: str, shown: bytes) -> None:
         """Keep the encoded excerpt of a market's detail."""
@@ -94,6 +109,13 @@ def encoded(body: bytes, candles: Sequence[Any] = ()) -> bytes:
 def candle_files(head: DumpHead) -> list[str]:
     """The keys of the files that have the newest daily candles."""
     return head.files_since(DAYS, datetime.fromisoformat(head.history_as_of or head.as_of) - CANDLES * _DAY)
+
+
+def _most_traded(catalog: Catalog) -> list[str]:
+    """The ids of all questions, those of the most traders first."""
+    traders = {market.id: market.trader_count for market in catalog.markets}
+    ranked = ((-sum(traders[one.market_id] for one in found.members), found.id) for found in catalog.questions or ())
+    return [question_id for _, question_id in sorted(ranked)]
 
 
 def _popularity(market: Market) -> tuple[float, float, str]:

@@ -18,13 +18,15 @@ from functools import cache
 from typing import Any, Final, NamedTuple
 
 from generator.api import contract, feeds, keys
-from generator.api.downloads import ChangesHead, DumpHead
+from generator.api.changes import ChangesHead
+from generator.api.downloads import DumpHead
 from generator.builder.inspection.excerpts import Excerpts
 from generator.builder.inspection.history import SHOWN_DAYS, HistoryFigures
 from generator.config.settings import Config
 from generator.edge import router, templates
 from generator.site.families import FAMILIES, openapi
 from generator.site.family import ROOT
+from generator.source.relations import QUESTION_RELATIONS
 from generator.tree import files, generations
 
 #: The most rows that tables and lists show at once.
@@ -34,7 +36,10 @@ _FIRST: Final = 20
 #: Limits whose first pages are linked.
 _LINKED: Final = (contract.LIMIT_MIN, 5, contract.LIMIT_DEFAULT, 50, contract.LIMIT_MAX)
 _SCRIPTS: Final = ("start", "find", "chart", "market", "calls")
-_RELATIONS: Final = ("markets", "fx_members", "orders", "fills", "probabilities")
+_RELATIONS: Final = ("markets", "fx_members", "orders", "fills", "probabilities", *QUESTION_RELATIONS)
+
+
+_FORMATS: Final = {"ndjson": "NDJSON, gzip", "parquet": "Parquet"}
 
 
 class _File(NamedTuple):
@@ -77,8 +82,9 @@ class PublishedDownloads(NamedTuple):
 
     def _markets(self) -> Iterable[_File]:
         for file in self.dump.markets if self.dump else ():
-            name = "NDJSON, gzip" if file.format == "ndjson" else "Parquet"
-            yield _File(f"All markets, {name}", file.key, file.size)
+            yield _File(f"All markets, {_FORMATS[file.format]}", file.key, file.size)
+        for named in self.dump.questions.files if self.dump and self.dump.questions else ():
+            yield _File(f"Definitions of all questions, {_FORMATS[named.format]}", named.key, named.size)
 
     def _tables(self) -> Iterable[_File]:
         for table, title in {"history": "Histories", "fills": "Fills"}.items():
@@ -148,11 +154,16 @@ def _texts(config: Config, report: Mapping[str, Any], excerpts: Excerpts) -> dic
         "fx": excerpts.fx(),
         "first": excerpts.first(_FIRST),
         "list_groups": list(_by_status(lists)),
+        "question_groups": list(_by_status(lists, keys.OF_QUESTIONS)),
+        "question_counts": report.get("questions"),
+        "questions": excerpts.questions,
+        "question_detail": keys.question,
         "relations": {name: relations[name] for name in _RELATIONS if relations[name]},
         "documentation": files.DOCUMENTATION,
         "history": files.HISTORY if config.has_parquet else None,
         "detail": keys.detail,
         "details_folder": keys.DETAILS,
+        "questions_folder": keys.QUESTION_DETAILS,
         "statuses": contract.STATUS_FILTERS,
         "sorts": contract.SORTS,
         "limit_default": contract.LIMIT_DEFAULT,
@@ -172,17 +183,16 @@ def _lists(report: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         yield {**counts, "name": name, "is_new": name in new, "first_pages": first_pages}
 
 
-def _by_status(lists: Iterable[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Each status with its own lists, and with the lists of each of its categories."""
+def _by_status(lists: Iterable[Mapping[str, Any]], of: str = "") -> Iterator[dict[str, Any]]:
+    """Each status with its own lists, and with the lists of each of its categories; their names begin with `of`."""
     named: dict[str, list[Mapping[str, Any]]] = {}
     for one in lists:
         named.setdefault(one["name"].rsplit("/", 1)[0], []).append(one)
     groups = {name: _group(name, ones) for name, ones in named.items()}
     for status in contract.STATUS_FILTERS:
-        if status in groups:
-            categories = [group for name, group in groups.items() if name.startswith(f"{status}.")]
-            new = sum(group["new"] for group in [groups[status], *categories])
-            yield {"own": groups[status], "categories": categories, "new": new}
+        if own := groups.get(of + status):
+            categories = [group for name, group in groups.items() if name.startswith(f"{of}{status}.")]
+            yield {"own": own, "categories": categories, "new": sum(group["new"] for group in [own, *categories])}
 
 
 def _group(name: str, lists: list[Mapping[str, Any]]) -> dict[str, Any]:
@@ -215,8 +225,17 @@ def _calls(config: Config) -> list[dict[str, str]]:
     return [
         {"name": "list of markets", "path": markets, "takes": "list"},
         {"name": "one market", "path": markets, "takes": "market"},
+        *_calls_of_questions(config, root),
         *named,
     ]
+
+
+def _calls_of_questions(config: Config, root: str) -> Iterator[dict[str, str]]:
+    path = root + keys.QUESTIONS.removeprefix(ROOT)
+    if config.has_question_lists:
+        yield {"name": "list of questions", "path": path, "takes": "list"}
+    if config.has_questions:
+        yield {"name": "one question", "path": path, "takes": "question"}
 
 
 def _settings(config: Config, report: Mapping[str, Any]) -> dict[str, Any]:

@@ -35,6 +35,10 @@ def place(folder: Output, config: Config, catalog: Catalog, digests: Mapping[str
         key = keys.detail(market_id)
         if (body := folder.read(key)) is not None and manifest.digest(key, body) == digests.get(key):
             excerpts.keep(market_id, encoded(body, candles.get(market_id, ())))
+    for question_id in excerpts.wanted_questions():
+        key = keys.question(question_id)
+        if (body := folder.read(key)) is not None and manifest.digest(key, body) == digests.get(key):
+            excerpts.keep_question(body)
     placed = set()
     for name, body in pages.render(config, report, excerpts, downloads, figures):
         placed.add(name)

@@ -11,7 +11,7 @@ import logging
 import os
 import re
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from http import HTTPStatus
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -30,7 +30,7 @@ from generator.edge import responses
 from generator.edge.local import reader
 from generator.edge.local.js_router import DamagedError, NextStep, Router
 from generator.edge.local.reader import Hosts, RequestCounter
-from generator.edge.router import public_paths
+from generator.edge.router import list_paths, public_paths
 from generator.tree import files
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ class LocalEdge:
         self._hosts = hosts
         self._immutable = keys.immutable_control(config)
         self._router = router
-        self._markets, self._documents = public_paths(config)
+        self._lists, self._documents = list_paths(config), public_paths(config)[1]
         self._root = urlsplit(config.base_url).path
         self._config = config
         self._proxies = networks.parsed(config.rate_limit.trusted_proxies)
@@ -253,7 +253,7 @@ class LocalEdge:
         elif (self._output / name).is_file():
             body = (self._output / name).read_bytes()
         else:
-            body = _links(self._markets, self._documents) if name == files.INSPECTION else None
+            body = _links(self._lists, self._documents) if name == files.INSPECTION else None
         headers = {"content-type": content_type, "cache-control": "no-store", **responses.NO_SNIFFING}
         return _Response(body, headers=headers) if body is not None else None
 
@@ -300,9 +300,10 @@ def _foreign_host() -> Response:
     return _Response(contract.encode(body), HTTPStatus.MISDIRECTED_REQUEST, headers)
 
 
-def _links(markets: str, documents: Iterable[str]) -> bytes:
+def _links(lists: Sequence[str], documents: Iterable[str]) -> bytes:
     """A page of calls to try, shown while there is no inspection page."""
-    calls = [markets, f"{markets}?status=archive&limit=5", f"{markets}?sort=new", *documents]
+    calls = [f"{path}{query}" for path in lists for query in ("", "?status=archive&limit=5", "?sort=new")]
+    calls += documents
     items = "\n".join(f'<li><a href="{html.escape(call)}">{html.escape(call)}</a></li>' for call in calls)
     title = "<!doctype html>\n<meta charset=utf-8>\n<title>Public Markets</title>\n<h1>Public Markets</h1>\n"
     said = "<p>There is no inspection page: a takedown deletes it, and the next build makes it.</p>\n"

@@ -8,7 +8,7 @@ from typing import Final
 from generator.api import keys
 from generator.api.contract import PublicMarketDetail, PublicMarketSnapshot
 from generator.verify.contract import answers, walks
-from generator.verify.contract.plans import LIST, PLANS, WalkedItem, WalkPlan
+from generator.verify.contract.plans import LIST, PLANS, ContractWalk, WalkedItem, WalkPlan
 from generator.verify.contract.subject import Subject
 from generator.verify.mismatches import Mismatch, broken, wrong
 from generator.verify.request_table import spread
@@ -32,7 +32,12 @@ def compared(asked: Subject) -> Iterator[Mismatch]:
 
 def listed(asked: Subject) -> dict[str, tuple[WalkedItem, WalkPlan]]:
     """The markets that were walked past, by id, with the first walk that shows them."""
-    return {item["id"]: (item, made.plan) for made in reversed(asked.walked.values()) for item in made.items}
+    return {item["id"]: (item, made.plan) for made in reversed(_of_markets(asked)) for item in made.items}
+
+
+def _of_markets(asked: Subject) -> list[ContractWalk]:
+    """The walks through lists of markets."""
+    return [made for made in asked.walked.values() if made.plan.resource == LIST]
 
 
 def _snapshot(asked: Subject, shown: Mapping[str, tuple[WalkedItem, WalkPlan]]) -> Iterator[Mismatch]:
@@ -87,7 +92,7 @@ class ListedMarketCheck:
 
 def details(asked: Subject, most: int) -> list[ListedMarketCheck]:
     """Those of so many markets in every state, from first and later pages, the ends of walks first."""
-    ends = {made.items[-1]["id"]: made.plan for made in asked.walked.values() if made.items}
+    ends = {made.items[-1]["id"]: made.plan for made in _of_markets(asked) if made.items}
     others = {market_id: plan for market_id, (_, plan) in listed(asked).items() if market_id not in ends}
     chosen = [*ends.items(), *spread([*others.items()], max(most - len(ends), 2))]
     return [ListedMarketCheck(market_id, plan) for market_id, plan in chosen[: max(most, 0)]]

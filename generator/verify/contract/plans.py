@@ -13,6 +13,7 @@ from generator.verify.mismatches import Mismatch
 WalkedItem = Mapping[str, Any]
 
 LIST: Final = f"/{keys.MARKETS}"
+QUESTIONS: Final = f"/{keys.QUESTIONS}"
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,7 @@ class WalkPlan:
     status: StatusFilter
     sort: Sort
     limits: tuple[int, ...]
+    resource: str = LIST
 
     @property
     def target(self) -> str:
@@ -32,10 +34,20 @@ class WalkPlan:
         """The target of a page, by its number from 0."""
         limit = self.limits[number % len(self.limits)]
         following = "" if cursor is None else f"&cursor={quote(cursor, safe='')}"
-        return f"{LIST}?status={self.status}&sort={self.sort}&limit={limit}{following}"
+        return f"{self.resource}?status={self.status}&sort={self.sort}&limit={limit}{following}"
+
+    @property
+    def shown(self) -> str:
+        """What its items are, for people."""
+        return "market" if self.resource == LIST else "row"
 
     def __str__(self) -> str:
-        return f"status={self.status}&sort={self.sort}&limit={','.join(map(str, self.limits))}"
+        of = "" if self.resource == LIST else "questions?"
+        return f"{of}status={self.status}&sort={self.sort}&limit={','.join(map(str, self.limits))}"
+
+
+#: All markets.
+ALL_MARKETS: Final = WalkPlan("all", "new", (100,))
 
 
 #: Each sort, each filter, the same list in different pages, and limits that change in mid-walk.
@@ -47,12 +59,18 @@ PLANS: Final = (
     WalkPlan("open", "activity", (33,)),
     WalkPlan("open", "volume", (20,)),
     WalkPlan("open", "ended", (50,)),
-    WalkPlan("all", "new", (100,)),
+    ALL_MARKETS,
     WalkPlan("all", "popular", (50,)),
     WalkPlan("archive", "ended", (20,)),
     WalkPlan("closed", "volume", (7,)),
     WalkPlan("resolved", "activity", (20,)),
     WalkPlan("cancelled", "new", (7,)),
+)
+#: All rows of questions, and those that most readers see, in pages of several lengths.
+QUESTION_PLANS: Final = (
+    WalkPlan("all", "new", (100,), QUESTIONS),
+    WalkPlan("open", "popular", (20, 7, 50), QUESTIONS),
+    WalkPlan("archive", "ended", (50,), QUESTIONS),
 )
 
 

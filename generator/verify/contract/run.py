@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from generator.progress import Progress
-from generator.verify.contract import content, requests, subject, walks
+from generator.verify.contract import content, questions, requests, subject, walks
 from generator.verify.contract.requests import ContractCheck
 from generator.verify.contract.subject import Subject
 from generator.verify.mismatches import Mismatch, Verdict, no_answer, told
@@ -45,7 +45,7 @@ def verify_contract(reader: SiteReader, hidden: Sequence[str], progress: Progres
     The reader must make at most MOST_REQUESTS. Raises VerifyError if the deployment cannot be reached.
     """
     asked = subject.of(reader, tuple(hidden))
-    checks = [content.compared, *requests.all_of(asked)]
+    checks = [content.compared, *requests.all_of(asked), questions.compared]
     progress.start(len(checks))
     first = _Look(asked, progress)
     first.make(checks)

@@ -6,12 +6,14 @@ from typing import Any, Final
 
 from generator.api import contract
 from generator.api.contract import PublicMarketList, PublicMarketListItem, Sort
+from generator.api.questions import QuestionList
 from generator.site.catalog import RANKS
 from generator.verify.contract import answers
-from generator.verify.contract.plans import ContractWalk, WalkedItem, WalkPlan
+from generator.verify.contract.plans import LIST, ContractWalk, WalkedItem, WalkPlan
 from generator.verify.contract.subject import Subject
 from generator.verify.mismatches import Mismatch, broken, no_answer, note, wrong
 from generator.verify.reader import NoAnswerError, SiteAnswer
+from generator.wording import counted
 
 #: The most pages of a walk.
 MOST_PAGES: Final = 6
@@ -43,7 +45,7 @@ def walk(asked: Subject, plan: WalkPlan) -> ContractWalk:
             made.found.append(no_answer(error))
             made.is_comparable = False
             return made
-        page, faults = answers.content(answer, PublicMarketList)
+        page, faults = answers.content(answer, PublicMarketList if plan.resource == LIST else QuestionList)
         made.found += faults
         if page is None:
             made.is_comparable = False
@@ -82,16 +84,16 @@ def _size_faults(target: str, page: Mapping[str, Any], limit: int, *, may_be_sho
 
 def _item_faults(made: ContractWalk, items: Sequence[WalkedItem]) -> Iterator[str]:
     """What is wrong with the items of a page, seen alone and after those before it."""
-    plan, seen = made.plan, {one_id.lower() for one_id in made.ids}
+    plan, shown, seen = made.plan, made.plan.shown, {one_id.lower() for one_id in made.ids}
     for item in items:
         if item["status"] not in contract.STATES_OF_FILTER[plan.status]:
-            yield f"shows market {item['id']}, which is {item['status']}, under status={plan.status}"
-        if item["status"] in contract.UNSETTLED and item["resolution"] is not None:
-            yield f"shows market {item['id']}, which is {item['status']}, with a resolution"
+            yield f"shows {shown} {item['id']}, which is {item['status']}, under status={plan.status}"
+        if item["status"] in contract.UNSETTLED and item.get("resolution") is not None:
+            yield f"shows {shown} {item['id']}, which is {item['status']}, with a resolution"
         if item["status"] != "open" and item["acceptingBets"]:
-            yield f"shows market {item['id']}, which is {item['status']}, with acceptingBets true"
+            yield f"shows {shown} {item['id']}, which is {item['status']}, with acceptingBets true"
         if item["id"].lower() in seen:
-            yield f"shows market {item['id']} again: an earlier page has it, or this one"
+            yield f"shows {shown} {item['id']} again: an earlier page has it, or this one"
         seen.add(item["id"].lower())
 
 
@@ -118,7 +120,7 @@ def _late_bets(answer: SiteAnswer, items: Sequence[WalkedItem]) -> Iterator[Mism
 
 def _order_faults(made: ContractWalk, target: str, items: Sequence[WalkedItem]) -> Iterator[Mismatch]:
     """The first two neighbours that stand in another order than the published one; of ties, the contract is silent."""
-    sort = made.plan.sort
+    sort, is_noted = made.plan.sort, False
     for before, after in itertools.pairwise([*made.items[-1:], *items]):
         if before["id"] == after["id"]:
             continue
@@ -126,14 +128,14 @@ def _order_faults(made: ContractWalk, target: str, items: Sequence[WalkedItem]) 
         if one < other:
             made.is_ordered = False
             if sort in _PLAIN:
-                text = f"market {after['id']} with {_shown(sort, after)} comes after {before['id']} with "
+                text = f"{made.plan.shown} {after['id']} with {_shown(sort, after)} comes after {before['id']} with "
                 yield wrong(target, f"is not in the order of sort={sort}: {text}{_shown(sort, before)}")
             else:
                 yield note(target, f"sort={sort} does not compare {' and '.join(_COMPARED[sort])}, greatest first")
             return
-        if one == other and before["id"].lower() > after["id"].lower():
-            yield note(target, "equal markets are not in the order of their ids")
-            return
+        if one == other and before["id"].lower() > after["id"].lower() and not is_noted:
+            is_noted = True
+            yield note(target, f"equal {made.plan.shown}s are not in the order of their ids")
 
 
 def rank(sort: Sort, item: WalkedItem) -> Any:
@@ -158,7 +160,8 @@ def differences(walks: Sequence[ContractWalk]) -> Iterator[Mismatch]:
             text = unlike(item, other)
             if text:
                 yield wrong(
-                    made.plan.target, f"market {item['id']} has {text} in {plan}: these are of different states"
+                    made.plan.target,
+                    f"{made.plan.shown} {item['id']} has {text} in {plan}: these are of different states",
                 )
     for market_id, (item, plan) in known.items():
         yield from _absences(walks, market_id, item, plan)
@@ -167,9 +170,22 @@ def differences(walks: Sequence[ContractWalk]) -> Iterator[Mismatch]:
 def unlike(shown: WalkedItem, other: WalkedItem) -> str | None:
     """The first property of the same name that has another value in another place; None if all are equal."""
     for name in shown:
-        if name in other and answers.comparable(shown[name]) != answers.comparable(other[name]):
+        if name == "markets":
+            text = _unlike_markets(shown[name], other[name]) if name in other else None
+            if text:
+                return text
+        elif name in other and answers.comparable(shown[name]) != answers.comparable(other[name]):
             return f"{name} {shown[name]!r:.60} here, and {other[name]!r:.60}"
     return None
+
+
+def _unlike_markets(shown: Sequence[WalkedItem], other: Sequence[WalkedItem]) -> str | None:
+    """The same of the markets of a question."""
+    for place, (one, another) in enumerate(zip(shown, other, strict=False)):
+        text = unlike(one, another)
+        if text:
+            return f"market {one['id']!s} at place {place + 1}, which has {text}"
+    return None if len(shown) == len(other) else f"{counted(len(shown), 'market')} here, and {len(other)}"
 
 
 def _absences(walks: Sequence[ContractWalk], market_id: str, item: WalkedItem, plan: WalkPlan) -> Iterator[Mismatch]:
@@ -182,11 +198,11 @@ def _absences(walks: Sequence[ContractWalk], market_id: str, item: WalkedItem, p
     ]
     showing = [made for made in walks if market_id in made.ids]
     if len(showing) == 1 and len(lacking) > 1:
-        text = f"market {market_id} is in {plan} alone, and not in {lacking[0][0].plan}: these are of different states"
-        yield wrong(plan.target, text)
+        text = f"{plan.shown} {market_id} is in {plan} alone, and not in {lacking[0][0].plan}"
+        yield wrong(plan.target, f"{text}: these are of different states")
         return
     for made, end in lacking:
-        what = f"market {market_id} with {_shown(made.plan.sort, item)}, which {plan} shows"
+        what = f"{plan.shown} {market_id} with {_shown(made.plan.sort, item)}, which {plan} shows"
         yield wrong(made.plan.target, f"{end}: it lacks {what}")
 
 

@@ -15,7 +15,6 @@ from tests.support.project import ROOT
 FOLDER: Final = "clients/typescript"
 SOURCE: Final = ROOT / FOLDER
 PACKAGE: Final[dict[str, Any]] = json.loads((SOURCE / "package.json").read_text("utf-8"))
-OPENAPI: Final = Path("tests/golden_extended/v1/openapi.json")
 #: What programs import.
 NAME: Final = f'"{PACKAGE["name"]}"'
 _DENO: Final = ROOT / "tests/node/node_modules/@deno"
@@ -27,14 +26,12 @@ def node() -> Path:
 
 
 def copy_source(root: Path) -> Path:
-    """Copy what the build needs, to the same places below another root; returns the folder of the client."""
+    """Copy what the build needs, to the same place below another root; returns the folder of the client."""
     if not (SOURCE / "node_modules/typescript").is_dir():
         unavailable("TypeScript is not installed: run `npm ci` in clients/typescript")
     folder = root / FOLDER
     shutil.copytree(SOURCE, folder, ignore=shutil.ignore_patterns("node_modules", "dist", "api.ts"))
     (folder / "node_modules").symlink_to(SOURCE / "node_modules")
-    (root / OPENAPI).parent.mkdir(parents=True)
-    shutil.copy(ROOT / OPENAPI, root / OPENAPI)
     return folder
 
 

@@ -32,7 +32,7 @@ LIST, DUMP, REFUSED, FOLLOW, SQLITE, GO_ON, README, SKILL = PROGRAMS
 COMPILED: Final = "--noEmit --strict --target es2022 --module nodenext --lib es2022,dom --skipDefaultLibCheck"
 TYPES: Final = """
 import { Client, MemoryStore, SqliteStore } from "public-markets-client";
-import type { Database, ListedMarket, Query, Store, Change } from "public-markets-client";
+import type { Database, ListedMarket, Query, Question, Store, Change } from "public-markets-client";
 import { FileStore } from "public-markets-client/node";
 import type { components, operations } from "public-markets-client";
 
@@ -49,6 +49,8 @@ export const stores = (database: Database): Store[] =>
   [new MemoryStore(), new FileStore("x"), new SqliteStore(database)];
 export const kinds: Same<Change["kind"], "added" | "changed" | "gone"> = true;
 export const walk = new Client("").markets({ status: "open", category: "a", q: "b" });
+export const asked = new Client("").questions({ sort: "new", category: "a" });
+export const isNewerKind = (question: Question): boolean => question.kind === "ranked";
 export const begun = new Client("").markets({}, { onExpired: "error" });
 """
 #: What @types/node has since Node 22, as far as it matters.
@@ -126,7 +128,10 @@ def test_its_types_are_those_of_the_contract_where_it_is_installed(place: Path) 
     known = {"SORTS": contract.SORTS, "STATES": contract.MARKET_STATUSES}
     text = re.sub("SORTS|STATES", lambda found: " | ".join(map(json.dumps, known[found[0]])), TYPES)
     (place / "node.d.ts").write_text(NODE_SQLITE, "utf-8")
-    wrong = [('"open", category', '"opne", category'), ('"error"', '"stop"'), ('{ error: "" }', "{ error: 4 }")]
+    wrong = [
+        ('"open", category', '"opne", category'), ('"error"', '"stop"'), ('{ error: "" }', "{ error: 4 }"),
+        ('"new", category', '"new", q'),
+    ]  # fmt: skip
     mistaken = text
     for right, mistake in wrong:
         assert right in mistaken
@@ -201,19 +206,21 @@ def test_a_copy_in_sqlite_is_replaced_as_a_whole_or_not_at_all(client: Path, tmp
     import {{ SqliteStore }} from {NAME};
     const store = new SqliteStore(new DatabaseSync(":memory:"));
     const told = async () => {{
-      const {{ session, serial, lines }} = await store.load();
-      return [session, serial, [...lines]];
+      const {{ session, serial, lines, questions }} = await store.load();
+      return [session, serial, [...lines], questions && [...questions]];
     }};
+    const [lines, questions] = [new Map([["x", "1"], ["y", "2"]]), new Map([["q", "4"]])];
     const nothing = await told();
-    await store.save({{ session: "a", serial: 1, lines: new Map([["x", "1"], ["y", "2"]]) }});
-    const failed = await store.save({{ session: "b", serial: 2, lines: new Map([["y", "3"], ["z", null]]) }})
+    await store.save({{ session: "a", serial: 1, lines, questions }});
+    const failed = await store.save({{ session: "b", serial: 2, lines: questions, questions: new Map([["z", null]]) }})
       .catch((error) => error.message);
     const kept = await told();
-    await store.save({{ session: "b", serial: 2, lines: new Map([["y", "3"]]) }});
+    await store.save({{ session: "b", serial: 2, lines: new Map([["y", "3"]]), questions: null }});
     console.log(JSON.stringify([nothing, failed, kept, await told()]));
     """
     nothing, failed, kept, after = json.loads(deno(program, client, tmp_path))
-    assert (nothing, kept, after) == (["", 0, []], ["a", 1, [["x", "1"], ["y", "2"]]], ["b", 2, [["y", "3"]]])
+    assert (nothing, after) == (["", 0, [], None], ["b", 2, [["y", "3"]], None])
+    assert kept == ["a", 1, [["x", "1"], ["y", "2"]], [["q", "4"]]]
     assert "NOT NULL" in failed
 
 

@@ -11,7 +11,7 @@ from generator.cli.hold import hold_command
 from generator.cli.publish import publish_command
 from generator.cli.rebuild import rebuild_command
 from generator.cli.takedown import takedown_command
-from tests.publish.explorer.contents import built, config
+from tests.publish.explorer.contents import QUESTION_ID, QUESTIONS, built, config
 from tests.publish.explorer.scheduler import Actor
 from tests.support.sites.rows import market_id
 
@@ -22,7 +22,8 @@ _COMMON: Final = {"config_path", "env_files", "overrides", "verbose", "log_forma
 class Role:
     """What an actor does: a command with options, on a machine whose layout is `moved` or the scenario's.
 
-    `content` is what its build holds, `shown` and `hides` the market that a takedown is about.
+    `content` is what its build holds, `shown` and `hides` the market that a takedown is about, or one of those that go
+    with a question.
     """
 
     name: str
@@ -31,6 +32,7 @@ class Role:
     moved: bool = False
     market: int = 0
     options: tuple[tuple[str, Any], ...] = ()
+    question: str = ""
 
     def actor(self, layout: str, machine: str) -> Actor:
         """This role in a game."""
@@ -49,6 +51,12 @@ class Role:
         """The market that it reports gone when it succeeds; 0 for none."""
         return self.market if self.command == "takedown" else 0
 
+    @property
+    def may_hide(self) -> frozenset[int]:
+        """All that it may hide."""
+        members = (number for _, numbers in QUESTIONS.values() for number in numbers)
+        return frozenset(members if self.question else {self.hides}) - {0}
+
 
 def _publish(role: Role, layout: str, machine: str, actor: Actor) -> None:
     settings = config(layout, machine)
@@ -61,7 +69,9 @@ def _rebuild(role: Role, layout: str, machine: str, _: Actor) -> None:
 
 
 def _takedown(role: Role, layout: str, machine: str, _: Actor, *, undo: bool = False) -> None:
-    _call(takedown_command, config(layout, machine), role, markets=(market_id(role.market),), undo=undo, is_sure=True)
+    markets = () if role.question else (market_id(role.market),)
+    names = {"markets": markets, "questions": (role.question,) if role.question else ()}
+    _call(takedown_command, config(layout, machine), role, **names, undo=undo, is_sure=True)
 
 
 def _hold(role: Role, layout: str, machine: str, _: Actor) -> None:
@@ -97,6 +107,7 @@ VERIFY: Final = Role("verify", "publish", options=(("verify", True),))
 MOVE: Final = Role("move", "publish", moved=True)
 #: Market 1 is edited in the new content, 2 is the same in both, 3 is new.
 TAKEDOWNS: Final = {number: Role(f"takedown{number}", "takedown", market=number) for number in (1, 2, 3)}
+TAKEDOWN_OF_QUESTION: Final = Role("takedown1 with its question", "takedown", market=1, question=QUESTION_ID)
 UNDO: Final = Role("undo", "undo", market=1)
 UNDO_2: Final = Role("undo2", "undo", market=2)
 HOLD: Final = Role("hold", "hold", options=(("reason", "Wrong prices"),))

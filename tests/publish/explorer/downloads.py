@@ -6,7 +6,8 @@ from functools import lru_cache
 from pydantic import TypeAdapter
 
 from generator.api import downloads, keys
-from generator.api.downloads import ChangesHead, DownloadFile, DumpHead
+from generator.api.changes import ChangesHead
+from generator.api.downloads import DownloadFile, DumpHead
 from generator.downloads import dump, market_lines
 from tests.downloads import states
 from tests.support.faults import Seen

@@ -15,7 +15,16 @@ from generator.search.buckets import KEY_LENGTH
 from generator.tree import blocklist, manifest
 from generator.tree.generations import object_keys
 from tests.publish.explorer import downloads
-from tests.publish.explorer.contents import CONTENTS, LIMITS, LISTS, NEVER_PUBLISHED, SEARCHES, built
+from tests.publish.explorer.contents import (
+    CONTENTS,
+    LIMITS,
+    LISTS,
+    NEVER_PUBLISHED,
+    QUESTION_LISTS,
+    REFERENCE,
+    SEARCHES,
+    built,
+)
 from tests.publish.explorer.scenarios import Scenario, lose_record
 from tests.publish.explorer.scheduler import Actor, Fault, Watcher
 from tests.publish.explorer.world import Op, World, label
@@ -85,6 +94,8 @@ def look(site: Site) -> Look:
 def walked(objects: Mapping[str, bytes]) -> Iterator[tuple[str, int]]:
     """The lists and limits, and the searches if there is an index."""
     yield from product(LISTS, LIMITS)
+    if any(key.startswith(keys.QUESTIONS) for key in objects):
+        yield from product(QUESTION_LISTS, LIMITS)
     if keys.head(keys.SEARCH) in objects:
         yield from product(SEARCHES, LIMITS[:1])
 
@@ -147,6 +158,11 @@ def possible(contents: frozenset[str], hidden: frozenset[int], name: str, layout
     for content in contents:
         for number in range(1 << len(hidden)):
             left_out = {market_id(market) for bit, market in enumerate(sorted(hidden)) if number >> bit & 1}
+            if name.startswith(keys.OF_QUESTIONS):
+                # Without a market, its question shows others, or is gone.
+                ways = (built(layout, content, frozenset(left_out | more)) for more in (set(), {REFERENCE}))
+                found.update(tuple(way.state[name]) for way in ways)
+                continue
             state = built(layout, content).state
             items = sorted(state["all/popular"]) if name == keys.DUMPS else state[name]
             found.add(tuple(seen for seen in items if seen[0] not in left_out))
@@ -155,12 +171,12 @@ def possible(contents: frozenset[str], hidden: frozenset[int], name: str, layout
 
 @lru_cache(maxsize=200_000)
 def untruths(site: Site, content: bytes, blocked_: frozenset[str] = frozenset()) -> tuple[str, ...]:
-    """How a record that nobody works on differs from the store, but for missing details of blocked markets."""
+    """How a record that nobody works on differs from the store, but for missing details that show blocked markets."""
     published = record.decoded(content)
     if published.work:
         return ()
     objects, built_ = dict(site), published.built
-    taken_down = built_.all_details(blocked_) - objects.keys()
+    taken_down = {*built_.showing(blocked_)} - objects.keys()
     wrong = [
         key for key, digest in built_.objects.items()
         if key not in taken_down and (key not in objects or manifest.digest(key, objects[key]) != digest)
@@ -285,6 +301,8 @@ class Watch(Watcher):
             if has_lost_lease(actor):
                 self._say(f"{actor.name} goes on writing after its lease")
             self._check_readers()
+            if actor in self.withdrawing and keys.is_first_page(op.place):
+                self._check_questions(actor)
         elif op.place == record.KEY:
             self._check_record()
         elif op.place == blocklist.KEY:
@@ -352,6 +370,12 @@ class Watch(Watcher):
         if not self.is_soiled and numbers & detailed(self.world.site()):
             self._say(f"{actor.name} withdraws a market, or has ended, and there is a detail of it")
 
+    def _check_questions(self, actor: Actor) -> None:
+        """Details of questions are without a market before any list is; without a dump, nothing else tells of them."""
+        numbers = still_gone(self.scenario, self.world, frozenset({hidden_by(actor)}))
+        if not self.is_soiled and numbers & in_questions(self.world.site()):
+            self._say(f"{actor.name} leads to lists without a market that a question shows")
+
     def _check_record(self) -> None:
         found = (
             ()
@@ -413,6 +437,12 @@ def detailed(site: Site) -> frozenset[int]:
     return frozenset(chain(*(_shows(*item) for item in site if keys.is_detail(item[0]))))
 
 
+@lru_cache(maxsize=200_000)
+def in_questions(site: Site) -> frozenset[int]:
+    """The markets that details of questions show."""
+    return frozenset(chain(*(_shows(*item) for item in site if keys.is_question(item[0]))))
+
+
 def stored_record(world: World) -> bytes:
     """The whole record, as a small site has it."""
     return _whole_record(records.parts(world.objects))
@@ -451,7 +481,8 @@ def still_gone(scenario: Scenario, world: World, gone: frozenset[int]) -> frozen
 
 def check_settled(world: World, layout: str, content: str, *, may_have_probes: bool) -> list[str]:
     """After a publish of the content that nobody disturbed: how the world differs from what a fresh publish leaves."""
-    made = built(layout, content, blocked(world) & {market_id(number) for number in CONTENTS[content][0]})
+    known = {market_id(number) for number in CONTENTS[content][0]} | {REFERENCE}
+    made = built(layout, content, blocked(world) & known)
     if record.KEY not in world.objects:
         return ["there is no record"]
     stored, found = stored_record(world), dict(world.site())

@@ -25,13 +25,14 @@ from tests.publish.explorer.actors import (
     PUBLISH,
     REBUILD,
     RELEASE,
+    TAKEDOWN_OF_QUESTION,
     TAKEDOWNS,
     UNDO,
     UNDO_2,
     VERIFY,
     Role,
 )
-from tests.publish.explorer.contents import CONTENTS, EVERYTHING, LISTS, WHOLE
+from tests.publish.explorer.contents import ASKED, CONTENTS, DEFINED, EVERYTHING, LISTS, WHOLE
 from tests.publish.explorer.scheduler import Game, Watcher
 from tests.publish.explorer.world import World
 from tests.support.stores.records import split
@@ -61,7 +62,7 @@ class Scenario:
     @cached_property
     def hidden(self) -> frozenset[int]:
         """The markets that a takedown may hide at some time."""
-        return frozenset(role.hides for role in (*self.before, *self.roles)) - {0}
+        return frozenset[int]().union(*(role.may_hide for role in (*self.before, *self.roles)))
 
     @cached_property
     def withdrawn(self) -> frozenset[int]:
@@ -146,6 +147,12 @@ _ALL: Final = (
     Scenario("all-kinds-takedown1-undo", (TAKEDOWNS[1], UNDO), games=((WHOLE, 0),)),
     Scenario("all-kinds-publish-undo", (PUBLISH, UNDO), before=(TAKEDOWNS[1],), games=((EVERYTHING, 0),)),
     Scenario("all-kinds-verify-takedown1", (VERIFY, TAKEDOWNS[1]), games=((EVERYTHING, 0),)),
+    Scenario("questions-publish-takedown1", (PUBLISH, TAKEDOWNS[1]), games=((ASKED, 0), (DEFINED, 1))),
+    Scenario("questions-rebuild-takedown2", (REBUILD, TAKEDOWNS[2]), games=((ASKED, 1), (DEFINED, 0))),
+    Scenario("questions-publish-takedown", (PUBLISH, TAKEDOWN_OF_QUESTION), games=((ASKED, 1), (DEFINED, 0))),
+    Scenario("questions-publish-other", (PUBLISH, OTHER), next="other", games=((ASKED, 0),)),
+    Scenario("questions-takedown1-takedown2", (TAKEDOWNS[1], TAKEDOWNS[2]), games=((DEFINED, 0),)),
+    Scenario("questions-takedown1-undo", (TAKEDOWNS[1], UNDO), games=((ASKED, 0),)),
     Scenario("publish-hold", (PUBLISH, HOLD)),
     Scenario("rebuild-hold", (REBUILD, HOLD), games=(("chunks", 0), ("pages", 1))),
     Scenario("verify-hold", (VERIFY, HOLD), games=_PAGES),

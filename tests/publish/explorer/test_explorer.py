@@ -6,7 +6,7 @@ from typing import Final
 import pytest
 
 from tests.publish.explorer import stand_ins
-from tests.publish.explorer.contents import EVERYTHING, LAYOUTS
+from tests.publish.explorer.contents import ASKED, DEFINED, EVERYTHING, LAYOUTS
 from tests.publish.explorer.exploration import Explorer, explore
 from tests.publish.explorer.invariants import forget
 from tests.publish.explorer.scenarios import SCENARIOS
@@ -39,6 +39,8 @@ SHORT: Final = {
     ("publish-hold", "pages", 0): 6,
     ("hold-release", "pages", 0): 1,
     ("all-kinds-publish-takedown1", EVERYTHING, 0): 20,
+    ("questions-rebuild-takedown2", DEFINED, 0): 20,
+    ("questions-publish-takedown1", ASKED, 0): 4,
 }
 
 

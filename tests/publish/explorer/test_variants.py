@@ -22,7 +22,7 @@ from generator.publish.protocol import Run
 from generator.publish.record import Published
 from generator.site import published, sessions
 from generator.stores.aside import AsideFile
-from generator.tree import manifest
+from generator.tree import manifest, membership
 from generator.tree.blocklist import BlockedList
 from tests.publish.explorer import stand_ins
 from tests.publish.explorer.exploration import Explorer, explore
@@ -94,7 +94,7 @@ class Game(NamedTuple):
     said: str
 
 
-_LISTS_OF: Final = manifest.lists_of
+_LISTS_OF: Final = membership.lists_of
 #: Forgets what the dead may still put.
 _NOTHING_LATE: Final[Patch] = (protocol, "_compared_in_doubt", lambda _: NO_DOUBTS)
 

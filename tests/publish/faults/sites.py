@@ -10,9 +10,11 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
 
+from pydantic_core import from_json
+
 from generator import __version__
 from generator.api import contract, keys
-from generator.api.contract import SORTS
+from generator.api.contract import SORTS, Variant
 from generator.api.forms import instant
 from generator.builder.collector import Collector
 from generator.config.settings import Config
@@ -22,16 +24,17 @@ from generator.markets import detail
 from generator.markets.market import Market
 from generator.markets.slugs import SiteKeys
 from generator.progress import SILENT
-from generator.site import download_files, families
+from generator.site import documents, download_files, families
 from generator.site.catalog import Catalog, Details, Naming
 from generator.site.make import Maker
+from generator.site.questions import QuestionRows
 from generator.source.address import shape
 from generator.tree import staging
 from generator.tree.folder import Output, locked
 from generator.tree.generation import Artifact
 from generator.tree.manifest import Manifest
 from generator.tree.staging import Rendered, Staged
-from tests.support.faults import LIMITS_WALKED, Seen, State
+from tests.support.faults import LIMITS_WALKED, Seen, State, seen
 from tests.support.readers.search import is_match
 from tests.support.sites.builds import AS_OF, files
 from tests.support.sites.rows import market_id, public_market
@@ -185,6 +188,13 @@ def state_of(catalog: Catalog, names: tuple[str, ...] = LISTS) -> State:
     """What the named lists show."""
     selected = _selected(catalog)
     return {name: [_seen(market) for market in selected[name]] for name in names}
+
+
+def questions(catalog: Catalog, variant: Variant, names: tuple[str, ...]) -> State:
+    """What the named lists of questions show."""
+    rows = QuestionRows(catalog, catalog.questions or (), variant)
+    parts = {name: documents.list_parts(())[name.removeprefix(keys.OF_QUESTIONS)] for name in names}
+    return {name: [*map(seen, map(from_json, rows.items(*part)))] for name, part in parts.items()}
 
 
 def searched(catalog: Catalog, searches: tuple[str, ...] = SEARCHES) -> State:

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from generator.api.downloads import ChangesHead
+from generator.api.changes import ChangesHead
 from tests.publish.faults.scene import LEASE_S, ON_BOTH, Scene, check_lists, check_whole, publish_site
 from tests.publish.faults.sites import SiteContent
 from tests.publish.faults.strikes import DiedError, DiesAfter

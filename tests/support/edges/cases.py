@@ -80,8 +80,12 @@ def requests(output: Path, *, can_search: bool = True) -> list[Case]:
     """
     build = Build(output, can_search=can_search)
     table = _rows("core")
+    if build.has_questions:
+        table |= _rows_of_questions("core")
     if build.variant == "extended":
         table |= _rows("extended")
+    if build.variant == "extended" and build.has_questions:
+        table |= _rows_of_questions("extended")
     return [_case(row, build) for row in (_of_documents(output) | table).values()]
 
 
@@ -98,7 +102,15 @@ def _of_documents(output: Path) -> dict[str, Mapping[str, Any]]:
 
 
 def _rows(table: Variant) -> dict[str, Mapping[str, Any]]:
-    found = [*request_table.blocks(table), *request_table.blocks(table, _OF_ROUTER)]
+    return _by_request([*request_table.blocks(table), *request_table.blocks(table, _OF_ROUTER)])
+
+
+def _rows_of_questions(table: Variant) -> dict[str, Mapping[str, Any]]:
+    """Rows for sites that have questions, of which questions.py says more."""
+    return _by_request(request_table.blocks(table, _OF_ROUTER / "questions"))
+
+
+def _by_request(found: Iterable[request_table.RequestBlock]) -> dict[str, Mapping[str, Any]]:
     given = [row for block in found for row in block.rows]
     rows = {row["request"]: row for row in given}
     assert len(rows) == len(given), "a request stands in the table twice"
@@ -122,7 +134,7 @@ def _case(row: Mapping[str, Any], build: Build) -> Case:
         return _search(row, build, method, path, query)
     invalid = row.get("invalid", ()) if build.can_search else row.get("unsearched", row.get("invalid", ()))
     key = build.fill(row["key"]) if "key" in row else None
-    is_first = key is not None and key.startswith(keys.LISTS) and keys.is_first_page(key)
+    is_first = key is not None and keys.list_of(key) is not None and keys.is_first_page(key)
     is_cut = build.is_chunked and key is not None and (is_first or _is_in_chunks(key))
     return Case(
         method=method,
@@ -155,19 +167,24 @@ def _search(row: Mapping[str, Any], build: Build, method: str, path: str, query:
 
 def _cut_from(page: str) -> str:
     """The key of the first object that is read for a page, where pages are cut."""
-    status, sort, generation, *_ = page.removeprefix(f"{keys.LISTS}/").split("/")
-    name = f"{status}/{sort}"
+    name, generation = str(keys.list_of(page)), _generation(page)
     return keys.head(name) if generation == keys.FIRST else keys.index(name, generation)
 
 
 def _is_in_chunks(key: str) -> bool:
     """Whether the key is that of a page, were its generation not in chunks."""
-    parts = key.removeprefix(f"{keys.LISTS}/").split("/")
-    return key.startswith(f"{keys.LISTS}/") and parts[2].startswith(chunks.LETTER)
+    return keys.list_of(key) is not None and _generation(key).startswith(chunks.LETTER)
+
+
+def _generation(page: str) -> str:
+    """The generation of a list's page, or what stands for it."""
+    return page.removeprefix(f"{keys.list_prefix(str(keys.list_of(page)))}/").partition("/")[0]
 
 
 def _named(parameter: str, variant: Variant) -> str:
     """The path's parameter has another name in each variant."""
+    if parameter == "questionId":
+        return contract.question_parameter(variant)
     return contract.market_parameter(variant) if parameter == "marketId" else parameter
 
 
@@ -184,9 +201,9 @@ def _page_headers(case: Case) -> Mapping[str, str]:
 
 def faults(error: contract.ErrorResponse, variant: Variant = "core", *, can_search: bool = False) -> tuple[str, ...]:
     """What the error says is wrong, as keys of `contract.parameter_errors`."""
-    sentences = contract.parameter_errors(variant, can_search=can_search)
-    by_message = {sentence: fault for fault, sentence in sentences.items()}
-    return tuple(by_message[one.message] for one in error.details or ())
+    sentences = contract.QUESTION_ERRORS | contract.parameter_errors(variant, can_search=can_search)
+    by_place = {(fault.partition(".")[0], sentence): fault for fault, sentence in sentences.items()}
+    return tuple(by_place[one.path[0], one.message] for one in error.details or ())
 
 
 def expected_body(case: Case) -> str:

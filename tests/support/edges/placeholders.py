@@ -7,12 +7,15 @@
 <<search LIST WORDS PLACE [GENERATION]>>   a cursor of a search: folded words joined by `+`, a place in `all/<sort>`
 <<slug>> <<SLUG>>               the slug of a market in two spellings
 <<by-slug SLUG>> <<by-slug>>    the key of the market with this slug; with the one above
+<<question>> <<QUESTION>> <<question2>> <<question-slug>> <<QUESTION-SLUG>>   the same of the question of questions.py
+<<by-question-slug SLUG>> <<by-question-slug>> <<by-question-slug-of-market>>   keys of questions with such a slug
 <<repeat COUNT TEXT>>           the text so many times
 """
 
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Final
 from urllib.parse import parse_qs
 
 from generator.api import contract, cursors, keys
@@ -20,6 +23,10 @@ from generator.api.contract import Variant
 from generator.tree import chunks
 from generator.verify import request_table
 from tests.support.readers import expected_searches, lists
+
+#: The question of every site that questions.py makes.
+QUESTION: Final = "0d9a7c44-5e1f-4b6a-8c2d-3f7e9b1a6c50"
+QUESTION_SLUG: Final = "who-wins"
 
 
 class Build:
@@ -31,6 +38,7 @@ class Build:
         self.is_chunked = manifest["layout"] == chunks.LAYOUT
         self._output = output
         current = manifest["current"]
+        self.has_questions = any(name.startswith(keys.OF_QUESTIONS) for name in current)
         self.can_search = can_search and keys.SEARCH in current
         self._generations = {name: one["generation"] for name, one in current.items()}
         # An id with letters, so that its spellings differ.
@@ -55,6 +63,13 @@ class Build:
             "slug": lambda: slug,
             "SLUG": slug.upper,
             "by-slug": lambda given=slug: keys.detail_by_slug(given),
+            "question": lambda: QUESTION,
+            "QUESTION": QUESTION.upper,
+            "question2": lambda: QUESTION[:2],
+            "question-slug": lambda: QUESTION_SLUG,
+            "QUESTION-SLUG": QUESTION_SLUG.upper,
+            "by-question-slug": lambda given=QUESTION_SLUG: keys.question_by_slug(given),
+            "by-question-slug-of-market": lambda: keys.question_by_slug(slug),
         }
 
     @property
@@ -69,8 +84,8 @@ class Build:
 
     def page(self, key: str, query: str) -> bytes:
         """The page where pages are cut: as many items as requested, unless the list ends."""
-        parts = key.removeprefix(f"{keys.LISTS}/").removesuffix(".json").split("/")
-        name, generation = "/".join(parts[:2]), self._generations["/".join(parts[:2])]
+        name, parts = str(keys.list_of(key)), key.removesuffix(".json").split("/")
+        generation = self._generations[name]
         limit = int(parse_qs(query).get("limit", [str(contract.LIMIT_DEFAULT)])[0])
         position = 0 if keys.is_first_page(key) else int(parts[-1])
         return lists.page(lists.source(self._output, name), generation, position, limit)

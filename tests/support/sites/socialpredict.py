@@ -14,6 +14,7 @@ from itertools import cycle
 from typing import Any, Final
 from uuid import UUID
 
+from generator.markets.questions import Member, Question
 from tests.support.project import ROOT
 from tests.support.sites.builds import AS_OF
 
@@ -72,7 +73,8 @@ class MadeMarket:
     labels: tuple[str, str] = ("YES", "NO")
     amendments: list[tuple[int, str, str, bool]] = field(default_factory=list)
     tags: list[int] = field(default_factory=list)
-    group: tuple[int, str] | None = None
+    #: Its group, its label there, and its place.
+    group: tuple[int, str, int | None] | None = None
     bets: list[Bet] = field(default_factory=list)
 
     @property
@@ -87,9 +89,15 @@ class MadeSite:
     #: By number: the name, its place, and whether it is active and deleted.
     tags: Final = {1: ("Weather", 2, True, False), 2: ("Sports", 1, True, False), 3: (f"{CANARY} off", 0, False, False),
                    4: (f"{CANARY} gone", 0, True, True)}  # fmt: skip
-    #: By number: the question, its lifecycle, and whether it is deleted.
-    groups: Final = {1: ("Who wins the cup?", "published", False), 2: ("G" * 160, None, False),
-                     3: (f"{CANARY} group", "proposed", False), 4: (f"{CANARY} former", "published", True)}  # fmt: skip
+    #: By number: the question, its description, its lifecycle, and whether it is deleted; no market is in the fifth,
+    #: and no public one in the sixth.
+    groups: Final = {1: ("Who wins the cup?", "The winner of the final.", "published", False),
+                     2: ("G" * 160, "", None, False), 3: (f"{CANARY} group", CANARY, "proposed", False),
+                     4: (f"{CANARY} former", CANARY, "published", True),
+                     5: (f"{CANARY} empty", CANARY, "published", False),
+                     6: (f"{CANARY} unseen", CANARY, "published", False)}  # fmt: skip
+    #: When all of them were asked.
+    asked_at: Final = AS_OF - timedelta(days=301, microseconds=1)
 
     def __init__(self, seed: int = 1) -> None:
         self._random = random.Random(seed)  # noqa: S311 - the same site every time
@@ -115,9 +123,17 @@ class MadeSite:
             ]
         market.tags = [tag for tag in self.tags if rng.random() < 0.3]
         if rng.random() < 0.25:
-            market.group = (rng.choice([*self.groups]), f"Team {number}")
+            market.group = self._place(market, rng.choice([1, 2, 3, 4]))
+        elif kind == "rejected":
+            market.group = self._place(market, 6)
         market.bets = sorted(self._play(market), key=lambda bet: bet.id)
         return market
+
+    def _place(self, market: MadeMarket, group: int) -> tuple[int, str, int | None]:
+        """A place in a group: labels of some lengths, and some without an order."""
+        is_public = _KINDS[market.kind][-1] != _NEVER_PUBLIC
+        label = (f"Team {market.id}" if is_public else CANARY) + (" of the north" * 9 if market.id % 5 == 0 else "")
+        return group, label, None if market.id % 4 == 0 else -market.id % 10
 
     def _play(self, market: MadeMarket) -> Iterator[Bet]:
         """Purchases, and sales of what a user holds; some at the same time, some undone, their ids in no order."""
@@ -153,7 +169,7 @@ class MadeSite:
 
     def _rows(self) -> dict[str, list[Sequence[Any]]]:
         gone = AS_OF - timedelta(hours=1)
-        groups = [(key, group[0], CANARY, group[1], gone if group[2] else None) for key, group in self.groups.items()]
+        groups = [(key, self.asked_at, *group[:3], gone if group[3] else None) for key, group in self.groups.items()]
         return {
             "users (username, display_name, email, password, api_key, balance)": [
                 (f"{CANARY}-user-{n}", CANARY, f"{CANARY}{n}@example.org", CANARY, CANARY, 777000777) for n in range(40)
@@ -167,9 +183,9 @@ class MadeSite:
                  bet.outcome)
                 for market in self.markets for bet in market.bets
             ],
-            "market_groups (id, question_title, description, lifecycle_status, deleted_at)": [*groups],
-            "market_group_members (group_id, market_id, answer_label)": [
-                (market.group[0], market.id, market.group[1]) for market in self.markets if market.group
+            "market_groups (id, created_at, question_title, description, lifecycle_status, deleted_at)": [*groups],
+            "market_group_members (group_id, answer_label, display_order, market_id)": [
+                (*market.group, market.id) for market in self.markets if market.group
             ],
             "market_tags (id, slug, display_name, description, sort_order, is_active, deleted_at)": [
                 (key, f"tag-{key}", name, CANARY, place, active, gone if deleted else None)
@@ -202,6 +218,23 @@ class MadeSite:
         """What a detail says of each public market, by id; `key` is the secret of ids."""
         public = [market for market in self.markets if self._is_public(market)]
         return {uuid(key, f"market {market.id}"): self._detail(market, key) for market in public}
+
+    def expected_questions(self, key: bytes) -> list[Question]:
+        """The public questions, ascending by id."""
+        found = []
+        for number in (1, 2):
+            title, description, *_ = self.groups[number]
+            placed = [market for market in self.markets if self._is_public(market) and market.group]
+            members = [
+                Member(uuid(key, f"market {market.id}"), shortened(market.group[1]), market.group[2], None)
+                for market in placed
+                if market.group and market.group[0] == number
+            ]
+            found.append(
+                Question(uuid(key, f"question:{number}"), None, None, title, description or None, "independent",
+                         wire(self.asked_at), tuple(sorted(members)))
+            )  # fmt: skip
+        return sorted(found)
 
     def _is_public(self, market: MadeMarket) -> bool:
         return _KINDS[market.kind][-1] != _NEVER_PUBLIC and not (market.group and market.group[0] == 3)
@@ -276,6 +309,11 @@ def uuid(key: bytes, name: str) -> str:
     digits = [*sha256(key + name.encode()).hexdigest()[:32]]
     digits[12], digits[16] = "8", "a"
     return str(UUID("".join(digits)))
+
+
+def shortened(label: str) -> str:
+    """A label as it is shown."""
+    return label if len(label) <= 100 else f"{label[:99]}…"
 
 
 def wire(time: datetime) -> str:
