@@ -240,7 +240,8 @@ class Preparation:
         new = [*filter(None, map(keys.market_id, collected.staged.changed))]
         content = self._content_guards(catalog, collected, {*new})
         others = self.blocked | collected.shown_questions
-        self._guard(catalog, content, others)
+        shown = guards.visible(catalog, self.quarantine, others)
+        self._guard(catalog, content, others, shown)
         self.remarks.extend(notices.of(catalog, self.config))
         self.remarks.extend(notices.of_histories(self.config, self.previous.settings if self.previous else {}))
         base = Manifest(
@@ -260,7 +261,7 @@ class Preparation:
         made = maker.make(catalog, details, families.of_settings(self.config), base)
         if "shrink" not in self.overrides.accepted:
             # What the database shows of markets can be believed all the same: hidden ones go.
-            self.refuse_fewer_questions(made, guards.visible(catalog, self.quarantine, others))
+            self.refuse_fewer_questions(made, shown)
         if self.overrides.mends and self.previous:
             made = self._without_damaged(made, self.previous)
         if self.config.prices_file and keys.PRICES not in made.rendered.staged.objects:
@@ -294,17 +295,18 @@ class Preparation:
         listed = {market.id for market in catalog.listed()}
         return {key: (held, new.entries.get(key, held)) for key, held in last.markets.items() if key in listed}
 
-    def _guard(self, catalog: Catalog, content: ContentGuards, others: frozenset[str]) -> None:
+    def _guard(
+        self, catalog: Catalog, content: ContentGuards, others: frozenset[str], shown: frozenset[str] | None
+    ) -> None:
         """Refuse a state that looks like an accident, before anything derived from it is made.
 
-        Besides the markets, `others` need not be withdrawn then.
+        Besides the markets, `others` need not be withdrawn then; `shown` is what the database shows.
         """
         limits, accepted = self.config.guards, self.overrides.accepted
         if "invalid" not in accepted:
             guards.refuse_invalid(catalog, self.quarantine, others, limits.max_invalid)
         if "shrink" not in accepted:
             shrink.refuse(self.before() - self.blocked, catalog.ids(), limits.max_shrink)
-        shown = guards.visible(catalog, self.quarantine, others)
         if "growth" not in accepted:
             self.refuse_growth(catalog, shown)
         if refusals := [*content.refusals(accepted)]:

@@ -158,7 +158,8 @@ class Applier:
 
     def _is_blocked(self, body: bytes) -> bool:
         """Whether what a detail shows is blocked now: takedowns delete details whoever is at work."""
-        shown = references.shown_in(body)
+        subject = references.subject_of(body)
+        shown = subject.members.union([subject.reference]) if subject else frozenset[str]()
         return bool(shown) and not shown.isdisjoint(blocklist.read(self.store).ids())
 
     def _expected(self, step: Step) -> Condition:

@@ -88,9 +88,9 @@ def _shown(store: Store, config: Config, name: Name) -> Iterator[tuple[str, Show
     text, kind = name
     for slug in references.slugs_in(text, config, kind):
         body = body_of(store, keys.question_by_slug(slug) if kind is QUESTION else keys.detail_by_slug(slug))
-        found = references.detailed_in(body)
-        if found and (found.slug or "").lower() == slug.lower() and is_uuid(found.id):
-            yield kind.reference(found.id.lower()), Shown(store.name, found.slug, references.members_in(body))
+        found = references.subject_of(body)
+        if found and (found.said.slug or "").lower() == slug.lower() and is_uuid(found.said.id):
+            yield kind.reference(found.said.id.lower()), Shown(store.name, found.said.slug, found.members)
     if start := references.id_begun(text):
         listed = with_retries(lambda: [*store.keys(f"{kind.details}/{start[:2]}/{start}")])
         for identity in map(keys.question_id if kind is QUESTION else keys.market_id, listed):
@@ -128,8 +128,8 @@ def detailed(config: Config, target: Target | None, reference: str) -> Published
 
 
 def _published_in(place: str, body: bytes | None) -> PublishedDetail | None:
-    said = references.detailed_in(body)
-    return None if said is None else PublishedDetail(place, said, references.members_in(body))
+    subject = references.subject_of(body)
+    return None if subject is None else PublishedDetail(place, *subject)
 
 
 def blocked(config: Config, target: Target | None) -> BlockedList:

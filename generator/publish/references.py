@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Final
+from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
 from pydantic import AliasChoices, BaseModel, Field, ValidationError
@@ -69,46 +69,42 @@ class Detailed(BaseModel):
     status: str = ""
 
 
-class _Detail(BaseModel):
+class _Member(BaseModel):
     market: Detailed
 
 
-class _QuestionDetail(BaseModel):
-    question: Detailed
-    markets: list[_Detail]
+class _Detail(BaseModel):
+    market: Detailed | None = None
+    question: Detailed | None = None
+    markets: tuple[_Member, ...] = ()
 
 
-def market_in(body: bytes | None) -> Detailed | None:
-    """The market of a detail's body; None if there is none that can be read."""
+class Subject(NamedTuple):
+    """What a published detail is about: a market, or a question and its `members`, the ids of its markets."""
+
+    said: Detailed
+    members: frozenset[str] = frozenset()
+
+    @property
+    def reference(self) -> str:
+        """What stands for the market or question."""
+        return QUESTION.reference(self.said.id) if self.members else self.said.id
+
+
+def subject_of(body: bytes | None) -> Subject | None:
+    """What a detail's body is about; None if that cannot be read."""
     with suppress(ValidationError):
-        return _Detail.model_validate_json(body or b"").market
+        detail = _Detail.model_validate_json(body or b"")
+        if said := detail.question or detail.market:
+            return Subject(said, frozenset(one.market.id for one in detail.markets))
     return None
 
 
-def detailed_in(body: bytes | None) -> Detailed | None:
-    """The market or the question of a detail's body; None if there is none that can be read."""
-    with suppress(ValidationError):
-        return _QuestionDetail.model_validate_json(body or b"").question
-    return market_in(body)
-
-
-def members_in(body: bytes | None) -> frozenset[str]:
-    """The markets (ids) of the question of a detail's body; none of that of a market."""
-    with suppress(ValidationError):
-        return frozenset(one.market.id for one in _QuestionDetail.model_validate_json(body or b"").markets)
-    return frozenset()
-
-
-def question_with(body: bytes | None, ids: Collection[str]) -> Detailed | None:
-    """The question of a detail's body if it shows one of these markets."""
-    return None if members_in(body).isdisjoint(ids) else detailed_in(body)
-
-
-def shown_in(body: bytes | None) -> frozenset[str]:
-    """The market (id) of a detail's body, or the question (reference) and its markets."""
-    found = detailed_in(body)
-    members = members_in(body)
-    return members.union([QUESTION.reference(found.id) if members else found.id] if found else ())
+def showing(bodies: Iterable[bytes | None], ids: Collection[str]) -> Iterator[tuple[str, str | None]]:
+    """The questions, reference and slug, whose details are among these bodies and show one of these markets."""
+    for subject in filter(None, map(subject_of, bodies)):
+        if not subject.members.isdisjoint(ids):
+            yield subject.reference, subject.said.slug
 
 
 def is_address(text: str) -> bool:

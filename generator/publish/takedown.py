@@ -235,9 +235,7 @@ class _PublishedSite:
             return
         store = self._target.store
         found = with_retries(lambda: [*store.keys(f"{keys.QUESTION_DETAILS}/")])
-        bodies = parallel_map(partial(body_of, store), found, store.parallel)
-        shown = filter(None, (references.question_with(body, ids) for body in bodies))
-        held = [(keys.question_reference(one.id), one.slug) for one in shown]
+        held = [*references.showing(parallel_map(partial(body_of, store), found, store.parallel), ids)]
         self._delete(_by_slug(held))
         self._delete(sorted(keys.detail(reference) for reference, _ in held))
 
@@ -259,8 +257,8 @@ def _may_show(store: Store, ids: Collection[str], key: str) -> bool:
 
 def _slug(read: Callable[[str], bytes | None], reference: str) -> str | None:
     """The slug of a market or question, as far as its detail tells it."""
-    found = references.detailed_in(read(keys.detail(reference)))
-    return found.slug if found else None
+    subject = references.subject_of(read(keys.detail(reference)))
+    return subject.said.slug if subject else None
 
 
 def _by_slug(found: Iterable[tuple[str, str | None]]) -> list[str]:
@@ -319,8 +317,7 @@ def from_folder(config: Config, request: Request, notify: Notify, stored: Change
 def _delete_details_built(folder: Output, ids: frozenset[str]) -> None:
     """Delete the details of these markets, and what quotes them, from a folder that cannot be made again."""
     found = folder.path(keys.QUESTION_DETAILS).rglob("*.json")
-    shown = filter(None, (references.question_with(path.read_bytes(), ids) for path in found))
-    held = {*((keys.question_reference(one.id), one.slug) for one in shown)}
+    held = {*references.showing((path.read_bytes() for path in found), ids)}
     held.update(published_downloads.holding(folder.read, ids))
     known = [(reference, _slug(folder.read, reference)) for reference in sorted(ids)]
     for key in (*_by_slug([*known, *held]), *(keys.detail(reference) for reference, _ in (*known, *held))):

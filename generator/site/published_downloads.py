@@ -8,9 +8,8 @@ from pydantic import ValidationError
 
 from generator.api import downloads, keys
 from generator.api.downloads import DefinitionsFile, DumpHead
-from generator.api.questions import QuestionDetail
 from generator.downloads import segments
-from generator.markets.questions import Member, Question, without
+from generator.markets.questions import Question, without
 from generator.site import questions
 from generator.site.catalog import Catalog
 from generator.tree import generations
@@ -105,17 +104,5 @@ def _parted(found: Iterable[Question]) -> Iterator[Question]:
 def _detailed(bodies: Iterable[bytes | None]) -> Iterator[Question]:
     """The questions of these details, of those that can be read."""
     for body in bodies:
-        with suppress(ValidationError):
-            found = QuestionDetail.model_validate_json(body or b"")
-            said = found.question
-            members = (Member(one.market.id, one.label, one.position, one.payout) for one in found.markets)
-            yield Question(
-                id=said.id,
-                slug=said.slug,
-                key=None,
-                title=said.title,
-                description=said.description,
-                kind=said.kind,
-                created_at=said.created_at,
-                members=tuple(sorted(members)),
-            )
+        with suppress(ValueError):
+            yield questions.detailed(body or b"")

@@ -13,7 +13,14 @@ from pydantic_core import from_json
 
 from generator.api import contract, keys
 from generator.api.contract import MarketStatus, Variant
-from generator.api.questions import SHOWN_MARKETS, QuestionDefinition
+from generator.api.questions import (
+    SHOWN_MARKETS,
+    DefinedMember,
+    QuestionDefinition,
+    QuestionDetail,
+    QuestionMember,
+    QuestionSummary,
+)
 from generator.markets.market import Market
 from generator.markets.questions import Member, Question, exact_sum
 from generator.site.catalog import Catalog, Ordered
@@ -137,20 +144,28 @@ def published(lines: Iterable[bytes]) -> list[Question]:
 
     Raises ValueError for a line that is no definition.
     """
-    return [_defined(QuestionDefinition.model_validate_json(line)) for line in lines]
+    definitions = map(QuestionDefinition.model_validate_json, lines)
+    return [_published(one, {member.id: member for member in one.members}) for one in definitions]
 
 
-def _defined(found: QuestionDefinition) -> Question:
-    members = (Member(one.id, one.label, one.position, one.payout) for one in found.members)
+def detailed(body: bytes) -> Question:
+    """The question of a detail, as far as that tells it; raises ValueError for any other body."""
+    detail = QuestionDetail.model_validate_json(body)
+    return _published(detail.question, {member.market.id: member for member in detail.markets})
+
+
+def _published(
+    said: QuestionDefinition | QuestionSummary, members: Mapping[str, DefinedMember | QuestionMember]
+) -> Question:
     return Question(
-        id=found.id,
-        slug=found.slug,
+        id=said.id,
+        slug=said.slug,
         key=None,
-        title=found.title,
-        description=found.description,
-        kind=found.kind,
-        created_at=found.created_at,
-        members=tuple(sorted(members, key=attrgetter("market_id"))),
+        title=said.title,
+        description=said.description,
+        kind=said.kind,
+        created_at=said.created_at,
+        members=tuple(Member(key, one.label, one.position, one.payout) for key, one in sorted(members.items())),
     )
 
 
