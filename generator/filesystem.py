@@ -213,11 +213,11 @@ def fsync(path: Path) -> None:
         os.close(handle)
 
 
-def replace(path: Path, body: bytes) -> None:
+def replace(path: Path, body: bytes, mode: int = PUBLIC) -> None:
     """Replace a file atomically: readers see the old bytes or the new ones."""
     aside = path.with_name(f".{path.name}-{secrets.token_hex(8)}")
     try:
-        create(aside, body)
+        create(aside, body, mode=mode)
         aside.replace(path)
     finally:
         aside.unlink(missing_ok=True)

@@ -25,6 +25,17 @@ def span(length: timedelta) -> str:
     return counted(seconds // size, name)
 
 
+def distance(minutes: float) -> str:
+    """How far a moment is, if that many minutes have passed since: `119 minutes ago`, `2 hours ago`, `2 days from now`.
+
+    The script of status.html has the same words.
+    """
+    length = abs(minutes)
+    parts = ((length, "minute", 120), (length / 60, "hour", 48), (length / 1440, "day", float("inf")))
+    number, unit = next((int(n + 0.5), unit) for n, unit, most in parts if int(n + 0.5) < most)
+    return f"{counted(number, unit)} {'from now' if minutes < 0 else 'ago'}"
+
+
 def are(count: int) -> str:
     """The verb that goes with a number of things."""
     return "is" if count == 1 else "are"

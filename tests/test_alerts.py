@@ -44,7 +44,7 @@ def fires(alert: str, values: Values, yesterday: Values, now: float = NOW) -> bo
 @pytest.fixture
 def values(published_site: PublishedSite) -> dict[str, float]:
     """The samples of a rebuild, spelled as in the file."""
-    published_site.done("rebuild", "--as-of", hour(1), "--metrics", "metrics.prom")
+    published_site.done("rebuild", "--as-of", hour(1), "--set", "metrics=metrics.prom")
     return {
         found.name + (f"{{{labels}}}" if (labels := ",".join(f'{k}="{v}"' for k, v in found.labels.items())) else ""): (
             found.value
@@ -59,7 +59,7 @@ def test_no_alert_fires_after_a_run_that_went_well_and_each_fires_in_its_state(v
         "PublicMarketsRefused": {'public_markets_last_run_exit_code{command="rebuild"}': 3},
         "PublicMarketsOnHold": {"public_markets_hold_since_timestamp_seconds": NOW - 60},
         "PublicMarketsFailed": {'public_markets_last_run_exit_code{command="rebuild"}': 1},
-        "PublicMarketsQuarantined": {'public_markets_markets{state="quarantined"}': 1},
+        "PublicMarketsQuarantined": {'public_markets_quarantined_rows_new{relation="markets"}': 1},
         "PublicMarketsFalseVersion": {'public_markets_remarks{topic="false_version"}': 1},
         "PublicMarketsFewer": {'public_markets_markets{state="published"}': 8},
         "PublicMarketsSlow": {'public_markets_last_run_duration_seconds{command="rebuild"}': 3000},

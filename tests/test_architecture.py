@@ -60,8 +60,9 @@ OWNERS: Final[Mapping[str, set[str]]] = {
     "yaml": {"api.openapi", "config.loader", "edge.compaction"},
     "click": {f"cli.{name}" for name in (
         "main", "command", "logs", "parameters", "progress_bar", "build", "check", "demo", "docs", "find", "hold",
-        "init", "plan", "publish", "rebuild", "serve", "takedown", "verify",
+        "init", "plan", "publish", "rebuild", "serve", "status", "takedown", "verify",
     )},
+    "packaging": {"config.licensing"},
     "multiprocessing": {"site.worker_pool"},
     "fcntl": {"tree.run_lock", "stores.lock_file"},
     "prometheus_client": {"metrics_file"},
@@ -90,7 +91,9 @@ PURE: Final = {
     "edge.nginx", "edge.compaction", "edge.router", "edge.responses", "publish.plan", "publish.record", "site.catalog",
     "site.documents", "site.families", "site.family", "site.questions", "site.site_index",
     "source.grouping", "source.relations", "source.schema_check",
-    "tree.blocklist", "tree.chunks", "tree.layouts", "tree.manifest", "tree.pages", "tree.stored",
+    "builder.reported",
+    "tree.blocklist", "tree.chunks", "tree.layouts", "tree.manifest", "tree.pages", "tree.status", "tree.stored",
+    "tree.told",
     "verify.contract.answers", "verify.contract.rows", "verify.mismatches", "verify.earlier_states",
     "verify.question_values",
 }  # fmt: skip

@@ -13,7 +13,6 @@ from pydantic.alias_generators import to_camel
 
 from generator.api import contract, keys
 from generator.builder.report import Report
-from generator.config.settings import Texts
 from generator.markets import question_rows, row_validation
 from generator.markets.quarantine import Quarantine
 from generator.source.relations import ALL_RELATIONS, OPTIONAL, QUESTION_RELATIONS, RELATIONS, Kind
@@ -239,7 +238,7 @@ def refusals(relation: str, **replaced: Any) -> list[str]:
     quarantine = Quarantine()
     row = examples(relation, **replaced)
     if relation == "questions":
-        question_rows.valid([row], [], Texts(), quarantine)
+        question_rows.valid([row], [], quarantine)
     else:
         question_rows.member([row[name] for name in question_rows.MemberRow.model_fields], OWN, quarantine)
     return [found.reason.partition(":")[0] for found in quarantine]

@@ -17,7 +17,7 @@ import click
 import pytest
 import yaml
 
-from generator.config.settings import KEYS, variable
+from generator.config.settings import KEYS, OF_CLUSTER, variable
 from generator.demo.database import seed
 from generator.tree import files
 from tests.support.commands import run
@@ -70,7 +70,7 @@ def test_every_section_for_contributors_fits_on_a_screen() -> None:
 
 def test_the_table_of_commands_is_complete() -> None:
     assert {*re.findall(rf"^\| `{PROGRAM} (\w+)", README, re.MULTILINE)} == COMMANDS.keys()
-    assert len(COMMANDS) == 13
+    assert len(COMMANDS) == 14
     assert all(command.help for command in COMMANDS.values())
 
 
@@ -129,7 +129,9 @@ def settings_table() -> str:
         section, _, name = key.rpartition(".")
         return f"`{(spelled[section] if section else spelled)[name]}`"
 
-    return "".join(f"| `{key}` | {default(key)} | {field.description} |\n" for key, field in KEYS.items())
+    return "".join(
+        f"| `{key}` | {default(key)} | {field.description} |\n" for key, field in KEYS.items() if key not in OF_CLUSTER
+    )
 
 
 def test_the_table_of_settings_is_that_of_the_code() -> None:
@@ -150,7 +152,7 @@ def test_every_setting_named_exists() -> None:
         for match in re.findall(r"`(([a-z_]+)\.[a-z_]+)(?:: [^`]*|=[^`]*)?`", text)
         if match[1] in sections
     }
-    named.discard(files.DUMP_PARTS)  # named like a setting
+    named -= {files.DUMP_PARTS, files.HISTORY, "history.json"}  # named like settings
     assert len(named) > 15
     assert named - KEYS.keys() == set()
 
@@ -178,7 +180,7 @@ def test_every_default_in_prose_is_that_of_the_setting() -> None:
     }
     assert {key for key, _ in found} >= {
         "cursor.lifetime", "detail.history_points", "detail.recent_fills", "guards.max_invalid",
-        "guards.max_monthly_cost", "guards.max_shrink", "publish.cache_fill", "publish.lease", "rate_limit.requests",
+        "guards.max_monthly_cost", "guards.max_shrink", "rate_limit.requests",
         "rate_limit.searches", "rate_limit.window", "schedule", "snapshot.size",
     }  # fmt: skip
     assert {(key, figure) for key, figure in found if figure not in spellings(figures[key])} == set()

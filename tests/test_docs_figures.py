@@ -92,7 +92,7 @@ def test_the_messages_for_cursors_stand_in_the_guide() -> None:
 def test_every_path_is_that_of_the_keys() -> None:
     shown = re.findall(r"^\| `GET /(\S+)` \|", API, re.MULTILINE)
     snapshot = keys.SNAPSHOT.removesuffix(".json")
-    heads = map(keys.head, keys.DOWNLOADS)
+    heads = [keys.head(keys.DUMPS), keys.DATASET, keys.head(keys.CHANGES)]
     others = [f"{contract.API_VERSION}/", keys.feed("new", "json"), *heads]
     markets = [keys.MARKETS, snapshot, keys.PRICES, f"{keys.MARKETS}/{{marketId}}"]
     assert shown == [*markets, keys.QUESTIONS, keys.BUILD, keys.OPENAPI, keys.CHANGELOG, *others]
@@ -134,7 +134,7 @@ def number(text: str) -> float:
 
 
 def test_the_cost_of_schedules_is_that_of_as_many_puts() -> None:
-    usd_per_put = prices.load(DEFAULTS).places[0].per_million_puts / 1e6
+    usd_per_put = prices.load().places[0].per_million_puts / 1e6
     objects = dict(zip(("chunks", "pages"), map(number, row("objects of a build", SIZING)), strict=False))
     schedules = re.search(r"^  \| `schedule` \|(.*)\|$", SIZING, re.MULTILINE)
     assert schedules
@@ -146,7 +146,7 @@ def test_the_cost_of_schedules_is_that_of_as_many_puts() -> None:
 
 
 def test_the_space_of_retired_generations_is_that_of_their_number() -> None:
-    known = prices.load(DEFAULTS)
+    known = prices.load()
     hourly, often = (Terms(minutes, DEFAULTS.cursor.lifetime, known).kept + 1 for minutes in (DEFAULTS.schedule, 5))
     assert f"{hourly} times with the defaults, {often} times with a schedule of 5 minutes" in " ".join(SIZING.split())
 
@@ -161,7 +161,7 @@ def test_the_age_of_copies_is_that_of_the_cache_header() -> None:
 def test_a_search_costs_as_many_reads_as_described() -> None:
     text = " ".join(EXTENDED.split())
     assert f"at most {MOST_OBJECTS} objects for a page" in text
-    amazon, cloudflare = (sum(place.reads.per_million_objects.values()) for place in prices.load(DEFAULTS).places)
+    amazon, cloudflare = (sum(place.reads.per_million_objects.values()) for place in prices.load().places)
     assert f"up to {MOST_OBJECTS} GET requests of S3: {MOST_OBJECTS * amazon:.0f} USD per million searches" in text
     # One more for build.json.
     most = MOST_OBJECTS + 1

@@ -15,7 +15,8 @@ PAGE: Final = PAGES["docs/it-says.md"]
 _SPAN: Final = re.compile(r"`` (.+?) ``|`([^`]+)`")
 #: Sentences in the form of messages that refuse nothing and warn of nothing, and ends of others.
 RESULTS: Final = {
-    "browsers keep copies until … at most", "more … not shown: add words",
+    "browsers keep copies until … at most", "publish.target is not set, so …nothing else was touched",
+    "a CDN in front, if there is one, may keep them for up to a year", "more … not shown: add words",
     "all relations and columns found", "can be read; nothing is published there yet",
     "can be written, and honours conditional puts", "detail_version: markets has no such column",
     "detail_version: … of … have one", "dry run, nothing was changed", "exists already; delete it to create a new one",

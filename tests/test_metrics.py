@@ -28,7 +28,7 @@ def read(path: Path) -> dict[str, float]:
 
 def test_a_rebuild_reports_what_was_built_what_is_published_and_how_it_went(published_site: PublishedSite) -> None:
     published_site.edit(1, prob=7.5)
-    published_site.done("rebuild", "--as-of", hour(1), "--accept=invalid", "--metrics", FILE)
+    published_site.done("rebuild", "--as-of", hour(1), "--accept=invalid", "--set", f"metrics={FILE}")
     found = read(published_site.folder / FILE)
     assert found["built_as_of_timestamp_seconds"] == found["published_as_of_timestamp_seconds"] == 1_706_749_200
     assert [found[f"markets {state}"] for state in ("published", "hidden", "quarantined")] == [10, 1, 1]
@@ -44,11 +44,20 @@ def test_a_rebuild_reports_what_was_built_what_is_published_and_how_it_went(publ
     assert found["last_success_timestamp_seconds rebuild"] == found["last_run_timestamp_seconds rebuild"]
 
 
+def test_a_help_text_of_what_is_new_says_of_what(published_site: PublishedSite) -> None:
+    published_site.done("build", "--as-of", hour(1), "--set", f"metrics={FILE}")
+    families = text_string_to_metric_families((published_site.folder / FILE).read_text("utf-8"))
+    new = {family.name: family.documentation for family in families if family.name.endswith("_new")}
+    assert {name.removeprefix("public_markets_"): text.partition(" that are ")[0] for name, text in new.items()} == {
+        "quarantined_rows_new": "Quarantined rows", "remarks_new": "Remarks"
+    }  # fmt: skip
+
+
 def test_a_run_that_fails_keeps_when_one_last_succeeded(published_site: PublishedSite) -> None:
-    published_site.done("rebuild", "--as-of", hour(1), "--metrics", FILE)
+    published_site.done("rebuild", "--as-of", hour(1), "--set", f"metrics={FILE}")
     before = read(published_site.folder / FILE)
     published_site.edit(1, prob=7.5)
-    published_site.refused(3, "rebuild", "--as-of", hour(2), "--metrics", FILE)
+    published_site.refused(3, "rebuild", "--as-of", hour(2), "--set", f"metrics={FILE}")
     after = read(published_site.folder / FILE)
     assert after["last_run_exit_code rebuild"] == 3
     assert after["last_run_timestamp_seconds rebuild"] > before["last_run_timestamp_seconds rebuild"]
@@ -70,8 +79,14 @@ def test_build_and_publish_each_have_their_metrics_if_the_setting_names_a_file(p
     assert found["published_as_of_timestamp_seconds"] == found["built_as_of_timestamp_seconds"]
 
 
+def test_the_option_that_is_gone_names_the_setting(published_site: PublishedSite) -> None:
+    result = published_site.run("build", "--metrics", FILE)
+    assert result.exit_code == 2
+    assert result.stderr.splitlines()[-1] == "Error: --metrics is gone; write --set metrics=PATH"
+
+
 def test_a_file_that_cannot_be_written_does_not_fail_the_run(published_site: PublishedSite) -> None:
-    result = published_site.done("build", "--as-of", hour(1), "--metrics", "nowhere/metrics.prom")
+    result = published_site.done("build", "--as-of", hour(1), "--set", "metrics=nowhere/metrics.prom")
     assert "metrics: nowhere/metrics.prom: no such file or directory; the run itself is over" in result.stderr
     assert not (published_site.folder / "nowhere").exists()
 

@@ -20,6 +20,7 @@ ALLOWED: Final[Mapping[tuple[str, str], str]] = {
     ("tests/publish/test_run.py", "apply._LARGE"): "a file of that size takes 30,000 fills",
     ("tests/support/limits.py", "pages.LIMITS"): "campaigns publish thousands of times, most of all first pages",
     ("tests/tree/test_borders.py", "borders.…"): "lists whose length changes the bounds have 23,000 items",
+    ("tests/support/sites/publishing.py", "copies.FILL_S"): "each of a hundred withdrawals would wait a minute",
     ("tests/support/stores/records.py", "module.…"): "records of small sites in shards, through every command",
 }
 MOST: Final = 20

@@ -10,6 +10,8 @@ from pydantic import StringConstraints, ValidationError, model_validator
 from generator.api import keys
 from generator.api.contract import Closed, IfPresent
 from generator.api.forms import Count, Timestamp, Url
+from generator.api.licensing import Licensing, Publisher
+from generator.config.licensing import License
 from generator.models import replaced
 
 #: Part of every session: increase it when lines or steps get another form.
@@ -39,6 +41,7 @@ FIELDS: Final = {table: table.replace("/", "_") for table in TABLES}
 Format = Literal["ndjson", "parquet"]
 Sha256 = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 
+_UNLICENSED: Final = Licensing()
 _EXTENSIONS: Final[dict[Format, str]] = {"ndjson": NDJSON, "parquet": PARQUET}
 
 
@@ -207,6 +210,8 @@ class DumpHead(Head):
     candles_hour: Annotated[list[PeriodFile] | None, IfPresent] = None
     closes: Annotated[list[PeriodFile] | None, IfPresent] = None
     questions: Annotated[Definitions | None, IfPresent] = None
+    license: Annotated[License | None, IfPresent] = None
+    publisher: Annotated[Publisher | None, IfPresent] = None
 
     @model_validator(mode="before")
     @classmethod
@@ -219,10 +224,18 @@ class DumpHead(Head):
         return {name: value for name, value in content.items() if name not in {"historyAsOf", *RAW}}
 
     @classmethod
-    def of(cls, content: State, ndjson: MarketsFile, as_of: str, before: "DumpHead | None") -> Self:
+    def of(
+        cls,
+        content: State,
+        ndjson: MarketsFile,
+        as_of: str,
+        before: "DumpHead | None",
+        licensing: Licensing = _UNLICENSED,
+    ) -> Self:
         """The head of a dump made `as_of` then; a state that is the one `before` keeps its as-of."""
         since = before.as_of if before and before.state == content.state else as_of
-        return cls(as_of=since, count=content.count, state=content.state, markets=[ndjson])
+        told = dict(licensing)
+        return cls(as_of=since, count=content.count, state=content.state, markets=[ndjson], **told)
 
     @property
     def ndjson(self) -> MarketsFile:

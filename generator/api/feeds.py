@@ -4,8 +4,9 @@ from typing import Annotated, Final, Literal, TypeAlias, get_args
 
 from pydantic import ConfigDict, Field, StringConstraints, ValidationError
 
-from generator.api.contract import API_VERSION, Closed
+from generator.api.contract import API_VERSION, Closed, IfPresent
 from generator.api.forms import Timestamp, Url
+from generator.config.licensing import License
 from generator.config.settings import Config
 
 #: The feeds: markets by creation, and by resolution, latest first.
@@ -25,6 +26,13 @@ class FeedAuthor(Closed):
     """Who publishes a feed."""
 
     name: str
+    url: Annotated[Url | None, IfPresent] = None
+
+
+class FeedRights(Closed):
+    """Under which licence the data of a feed is published."""
+
+    license: License
 
 
 class FeedEntry(Closed):
@@ -57,6 +65,7 @@ class Feed(Closed):
     feed_url: Url
     description: str
     authors: list[FeedAuthor]
+    rights: Annotated[FeedRights | None, IfPresent] = Field(None, alias="_rights")
     items: Annotated[list[FeedEntry], Field(max_length=MOST_ENTRIES)]
 
     @classmethod

@@ -39,6 +39,8 @@ SITE_INDEX: Final = f"{API_VERSION}/index.json"
 LLMS: Final = f"{API_VERSION}/llms.txt"
 CHANGELOG: Final = f"{API_VERSION}/changelog.json"
 PRICES: Final = f"{API_VERSION}/prices.json"
+HISTORY: Final = f"{API_VERSION}/history.json"
+DATASET: Final = f"{API_VERSION}/dataset.json"
 FEEDS: Final = f"{API_VERSION}/feeds"
 
 CONTENT_TYPE: Final = "application/json; charset=utf-8"
@@ -47,6 +49,7 @@ CONTENT_TYPES: Final[Mapping[str, str]] = {
     ".gz": "application/gzip",
     ".parquet": "application/vnd.apache.parquet",
     ".atom": "application/atom+xml; charset=utf-8",
+    ".sql": "application/sql; charset=utf-8",
     ".txt": "text/plain; charset=utf-8",
 }
 #: Those of files of downloads.
@@ -89,6 +92,7 @@ _DETAIL_END: Final = 36 + _EXTENSION_LENGTH
 DUMPS: Final = "dumps"
 CHANGES: Final = "changes"
 DOWNLOADS: Final = (DUMPS, CHANGES)
+ATTACH: Final = f"{API_VERSION}/{DUMPS}/attach.sql"
 #: Former programs kept the dump of each day in an archive, a family of this name, whose files lay among those of dumps.
 ARCHIVE: Final = f"{DUMPS}/archive"
 ARCHIVE_PREFIX: Final = f"{API_VERSION}/{ARCHIVE}/"
@@ -273,12 +277,12 @@ def error(status: int) -> str:
 
 def is_immutable(key: str) -> bool:
     """Whether the object is part of a generation, which never changes."""
-    return key.startswith((*_BELOW_LISTS, *_FOLDERS)) and not is_first_page(key)
+    return key.startswith((*_BELOW_LISTS, *_FOLDERS)) and not is_first_page(key) and key != ATTACH
 
 
 def is_download(key: str) -> bool:
     """Whether the object is a file of a download: part of a dump, or a step of the change feed."""
-    return key.startswith(_FOLDERS) and not key.endswith(".json")
+    return key.startswith(_FOLDERS) and not key.endswith(".json") and key != ATTACH
 
 
 def is_generation(folder: str) -> bool:

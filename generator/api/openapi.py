@@ -15,7 +15,7 @@ from pydantic.alias_generators import to_camel
 from pydantic.json_schema import GenerateJsonSchema, models_json_schema
 
 from generator import __version__
-from generator.api import changelog, contract, downloads, feeds, keys, links, questions, slugs
+from generator.api import changelog, contract, downloads, feeds, history, keys, licensing, links, questions, slugs
 from generator.config.settings import Config
 from generator.wording import span
 
@@ -26,12 +26,23 @@ _CONSTANTS: Final = {
     "changelog": changelog, "contract": contract, "downloads": downloads, "feeds": feeds, "keys": keys,
     "questions": questions, "slugs": slugs,
 }  # fmt: skip
+#: An example of `v1/history.json`: outcomes of markets, their probabilities, and an as-of.
+_RECORD: Final = (
+    {str(number): history.Settled(number == 1, "2026-01-20T12:00:00.000Z") for number in range(3)},
+    [("0", 0.25, 0.125), ("1", 0.75, 0.875), ("2", None, 0.375)],
+    "2026-01-31T12:00:00.000Z",
+)
 #: Where `public-markets serve` listens, unless told otherwise.
 _LOCAL_SERVER: Final = "http://127.0.0.1:8000"
 #: Properties that say more than the core variant does, in any model but that of a category.
 _EXTENDED: Final = contract.EXTENDED_PROPERTIES | {"search", "tags"}
 #: The property of models that only sites with questions have.
 _OF_QUESTIONS: Final = "questions"
+#: The property of a closed model that only sites with a record of accuracy have.
+_OF_HISTORY: Final = "SiteIndex.history"
+#: The properties that only sites have which tell their licence, or their publisher.
+_OF_LICENSE: Final = {"license", "_rights"}
+_OF_PUBLISHER: Final = {"publisher", "FeedAuthor.url"}
 #: The model whose properties the core variant has, too, although they are named like some of those.
 _NOT_OF_MARKETS: Final = "Category"
 _REF: Final = "#/components/schemas/"
@@ -100,6 +111,12 @@ def _get_document(one: Document) -> JsonObject:
     }
 
 
+def meaning(model: str, name: str) -> str:
+    """What a property of a model means on every site, without what depends on settings."""
+    known = _template()["x-meanings"]
+    return _CHOICE.sub("", known.get(f"{model}.{name}") or known[name])
+
+
 def ref(name: str) -> JsonObject:
     """A reference to the named schema."""
     return {"$ref": f"{_REF}{name}"}
@@ -124,6 +141,7 @@ def _values(config: Config, site: Described) -> JsonObject:
     refusal = contract.invalid(*faults, variant=config.variant, can_search=config.can_search)
     refusals = dict(zip(faults, _json(refusal)["details"], strict=True))
     page = links.uri_template(config.market_url)
+    publisher = licensing.Publisher.of(config)
     local = _LOCAL_SERVER + urlsplit(config.base_url).path
     return {
         **_CONSTANTS,
@@ -146,7 +164,10 @@ def _values(config: Config, site: Described) -> JsonObject:
         "page_name": page and links.name_in(page),
         "index": _json(site.site_index),
         "llms": site.llms,
+        "license": config.license and licensing.in_openapi(config.license),
+        "publisher": publisher and publisher.model_dump(),
         "oldest": _json(changelog.published().entries[-1]),
+        "record": _json(history.make(*_RECORD)),
         "version": __version__,
     }
 
@@ -228,13 +249,19 @@ def _generated(bodies: Sequence[type[BaseModel]]) -> JsonObject:
 def _schemas(
     config: Config, bodies: Sequence[type[BaseModel]], meanings: Mapping[str, str], enums: JsonObject
 ) -> JsonObject:
-    """The schemas of all models by name, with texts no longer than on this site, and with named enumerations.
+    """The schemas of all models by name, with named enumerations.
 
     For unnamed ones, client generators create a type per use.
     """
     omitted = frozenset[str]() if config.variant == "extended" else _EXTENDED
     if not config.has_questions:
         omitted |= {_OF_QUESTIONS}
+    if not config.history.public:
+        omitted |= {_OF_HISTORY}
+    if not config.license:
+        omitted |= _OF_LICENSE
+    if not config.publisher.shown_name:
+        omitted |= _OF_PUBLISHER
     named = {tuple(schema["enum"]): name for name, schema in enums.items()}
     found = JsonObject()
     for name, schema in _generated(bodies).items():
@@ -244,9 +271,8 @@ def _schemas(
                 **_named(_present(value), named),
             }
             for key, value in schema["properties"].items()
-            if key not in omitted or name == _NOT_OF_MARKETS
+            if not omitted & {key, f"{name}.{key}"} or name == _NOT_OF_MARKETS
         }
-        properties |= {key: _bounded(properties[key], longest) for key, longest in config.texts if key in properties}
         found[name] = {**schema, "description": _SECTION.sub("", schema["description"]), "properties": properties}
         del found[name]["title"]
     return found
@@ -258,13 +284,6 @@ def _present(schema: JsonObject) -> JsonObject:
         found: JsonObject = next(choice for choice in schema["anyOf"] if choice.get("type") != "null")
         return found
     return schema
-
-
-def _bounded(schema: JsonObject, longest: int) -> JsonObject:
-    """The schema of a text with the site's own bound in place of the greatest that a site may have."""
-    if "anyOf" in schema:
-        return {**schema, "anyOf": [_bounded(choice, longest) for choice in schema["anyOf"]]}
-    return {**schema, "maxLength": longest} if "maxLength" in schema else schema
 
 
 def _named(schema: JsonObject, enums: Mapping[tuple[str, ...], str]) -> JsonObject:

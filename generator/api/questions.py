@@ -131,13 +131,18 @@ class QuestionDefinition(Closed):
 class DefinitionRow(Closed):
     """A market of a question: a row of the table of definitions."""
 
-    question_id: Uuid
-    kind: QuestionKind
-    slug: ExtraSlug = None
-    title: QuestionText
-    description: Description | None
-    created_at: Timestamp
-    market_id: Uuid
+    question_id: Uuid = Field(description="The question's UUID, in lower case.")
+    kind: QuestionKind = Field(
+        description="`exclusive` if one of its markets at most is to be resolved YES, `independent` if any number may "
+        "be."
+    )
+    slug: ExtraSlug = Field(None, description="Can stand for the question's id in a path; null if it has none.")
+    title: QuestionText = Field(description="What its markets answer together. Plain text, not HTML.")
+    description: Description | None = Field(
+        description="What holds for all its markets; null if there is none. Plain text, not HTML."
+    )
+    created_at: Timestamp = Field(description="When the question was asked.")
+    market_id: Uuid = Field(description="The market's UUID, in lower case.")
     label: Label
     position: Position | None
     payout: Probability | None

@@ -25,6 +25,7 @@ from generator.markets.quarantine import Quarantine
 from generator.models import replaced
 from generator.progress import Progress
 from generator.search.generation import MOST_OBJECTS, SearchIndex
+from generator.site import families
 from generator.site.catalog import Catalog
 from generator.source.reader import Reader
 from generator.tree import layouts, membership, shrink
@@ -37,8 +38,6 @@ from generator.wording import counted
 _OVERRIDES: Final = BuildOverrides(accepted=frozenset(BUILD_GUARDS), full=True, compares=False)
 #: About how many chunks of a list change with a market that moves in it.
 _CHUNKS: Final = 2
-#: What changes with most markets, besides their details and lists.
-_OTHERS: Final = (keys.SNAPSHOT, keys.PRICES, keys.BUILD)
 
 
 @dataclass(frozen=True)
@@ -127,7 +126,7 @@ class DryRun:
         change = Change(
             new_generations=frozenset(lists),
             new_first_pages=frozenset(lists),
-            objects=sum(map(len, details)) + sum(key in rendered.staged.objects for key in _OTHERS),
+            objects=sum(map(len, details)) + len(rendered.staged.objects.keys() & families.changing()),
             minutes=0,
             chunks=chunks if layouts.is_cut(config.layout) else {},
             index=self.index.of_places() if self.index and lists else sizes.NOTHING,

@@ -58,6 +58,19 @@ class Topic(StrEnum):
     JOINED_QUESTION = "joined_question"
 
 
+#: What happened during a build: each time is new, and does not end.
+EVENTS: Final = frozenset({
+    Topic.FALSE_VERSION, Topic.DAMAGE, Topic.NEW_SESSION, Topic.NEW_QUESTIONS, Topic.JOINED_QUESTION
+})  # fmt: skip
+#: Remarks whose value, such as a number of markets, may be another in every build of a site that is as it was.
+MOVING: Final = frozenset({
+    Topic.EARLY_OUTCOME, Topic.FUTURE_TIME, Topic.CUT_CATEGORY, Topic.NOT_EXCLUSIVE, Topic.FEW_CONNECTIONS
+})  # fmt: skip
+#: One remark stands for all of these, whichever is its example: it is told again when they have a digit more.
+TOGETHER: Final = frozenset({Topic.OVERDUE})
+#: What kinds of remarks are called that are not shown.
+REST: Final = "remark"
+
 #: What is said only of sites that have questions.
 OF_QUESTIONS: Final = frozenset({
     Topic.TWO_QUESTIONS, Topic.BLANK_LABEL, Topic.EARLY_PAYOUT, Topic.NOT_EXCLUSIVE, Topic.NEW_QUESTIONS,
@@ -187,6 +200,7 @@ _TRADES: Final = _kind(
     "points are whole now, and trades need dumps.fills: true",
     "set it if all trades, which can tell who traded, are to be public, and take out dumps.histories",
 )
+_AND_OTHERS: Final = ", and "
 #: What to expect of a time in the future, by the market's column.
 _LEADS: Final = {"created_at": "new", "last_activity_at": "activity", "resolved_at": "ended"}
 
@@ -248,8 +262,8 @@ def of_histories(config: Config, before: Mapping[str, Any]) -> Iterator[Finding]
 def empty_relations(names: Sequence[str]) -> str:
     """The line about relations in which a first build finds nothing: the builds that follow are compared with it."""
     return (
-        f"{', '.join(names)}: this first build finds no row; if your site has any, look at the view, and at what the "
-        "database user may see (row level security)"
+        f"{', '.join(names)}: this folder's first build finds no row; if your site has any, look at the view, and at "
+        "what the database user may see (row level security)"
     )
 
 
@@ -271,10 +285,11 @@ def latest_time(as_of: str) -> str:
 
 def lines(remarks: Iterable[Finding]) -> Iterator[str]:
     """A line for every kind of remark, with an example; the most frequent first."""
-    return FindingCounts(remarks).lines(_heading, "remark")
+    return FindingCounts(remarks).lines(heading, REST)
 
 
-def _heading(remark: Finding, count: int) -> str:
+def heading(remark: Finding, count: int) -> str:
+    """How the line about so many remarks of a kind begins."""
     return f"{plural(remark.subject)}: {counted(count, 'remark', ',')}"
 
 
@@ -299,8 +314,14 @@ def _of_overdue(catalog: Catalog) -> Iterator[Finding]:
     overdue = [market for market in catalog.markets if market.status == "open" and market.close_time < ended]
     if overdue:
         first = min(overdue, key=attrgetter("close_time", "id"))
-        others = f", and {counted(len(overdue) - 1, 'other', ',')}" if len(overdue) > 1 else ""
+        others = f"{_AND_OTHERS}{counted(len(overdue) - 1, 'other', ',')}" if len(overdue) > 1 else ""
         yield _OVERDUE.about(first.id, f"{first.close_time}{others}")
+
+
+def magnitude(remark: Finding) -> int:
+    """How many digits the number of those has that the remark about overdue markets stands for."""
+    others = (remark.value or "").rpartition(_AND_OTHERS)[2] if _AND_OTHERS in (remark.value or "") else "0"
+    return len(str(1 + int(others.split(" ")[0].replace(",", ""))))
 
 
 def _of_times(market: Market, latest: str) -> Iterator[Finding]:

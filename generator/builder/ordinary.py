@@ -1,5 +1,6 @@
 """A build that has work, stage by stage: prepare (read, guard, render), move into place, report."""
 
+import json
 from dataclasses import dataclass, replace
 
 from generator.api import keys
@@ -9,7 +10,7 @@ from generator.builder.counts import DownloadCounts, QuestionCounts, SearchCount
 from generator.builder.inspection import placing
 from generator.builder.preparation import Preparation
 from generator.builder.prepared import Prepared
-from generator.builder.report import MarketChanges, Report, of_list
+from generator.builder.report import MarketChanges, Report, Tell, of_list
 from generator.builder.unchanged import BuildResult
 from generator.config import demo
 from generator.cost import estimate, prices
@@ -17,30 +18,33 @@ from generator.cost.estimate import Basis, Cost, Terms
 from generator.edge import deployment
 from generator.errors import DamageError, FalseVersionsError
 from generator.findings import in_order
+from generator.markets import detail
+from generator.markets.quarantine import printable
 from generator.site import sessions
 from generator.site.sessions import LastPublish
 from generator.source.address import display_url
 from generator.source.reader import open_reader
 from generator.tree import files, generations, staging
 from generator.tree.staging import Placed
+from generator.tree.told import Told
 
 
-def build(preparation: Preparation) -> Report:
+def build(preparation: Preparation, tell: Tell) -> Report:
     """Build in a folder that is locked; once more from the beginning if what it finds there proves to be wrong."""
     try:
-        return _attempt(preparation)
+        return _attempt(preparation, tell)
     except FalseVersionsError as found:
         again = preparation.distrusting(found.markets)
     except DamageError as damage:
         again = preparation.mending(damage)
     preparation.folder.start_again()
-    return _attempt(again)
+    return _attempt(again, tell)
 
 
-def _attempt(preparation: Preparation) -> Report:
+def _attempt(preparation: Preparation, tell: Tell) -> Report:
     """Build, or raise FalseVersionsError before anything has moved into place."""
     config, stopwatch = preparation.config, preparation.stopwatch
-    terms = Terms(config.schedule, config.cursor.lifetime, prices.load(config))
+    terms = Terms(config.schedule, config.cursor.lifetime, prices.load())
     with open_reader(config, preparation.quarantine) as reader:
         preparation = preparation.knowing(reader)
         is_demo = reader.is_demo()
@@ -49,7 +53,7 @@ def _attempt(preparation: Preparation) -> Report:
         collected = preparation.collect(reader)
         empty = preparation.empty_relations(reader, collected)
     prepared = preparation.finish(collected, is_demo=config.source.is_default or is_demo)
-    made, run = prepared.made, _Run(preparation, prepared)
+    made, run = prepared.made, _Run(preparation, prepared, _market_changes(preparation, prepared))
     with stopwatch.stage("place"):
         placed = run.place()
         edges = run.put_edge()
@@ -61,6 +65,7 @@ def _attempt(preparation: Preparation) -> Report:
     report.downloads, report.step_lines = run.downloads()
     report.cost = run.estimate(terms)
     report.stages = stopwatch.spans
+    tell(report)
     if report.says_more_than(preparation.folder.read(files.REPORT)):
         preparation.folder.save(files.REPORT, report.encoded())
     placing.place(preparation.folder, preparation.config, prepared.catalog, placed.manifest.objects)
@@ -74,6 +79,7 @@ class _Run:
 
     preparation: Preparation
     prepared: Prepared
+    changes: MarketChanges
 
     def place(self) -> Placed:
         """Move everything staged into place; a build killed from here on leaves work that the next one finishes."""
@@ -125,18 +131,10 @@ class _Run:
             deleted=placed.deleted,
             remarks=in_order(self.preparation.remarks),
             details=self.preparation.details,
-            markets=self._market_changes(),
+            last=Told.of(self.preparation.folder.read(files.REPORT)),
+            markets=self.changes,
             new_lists=[staged.name for staged in self.prepared.made.rendered.lists() if staged.new],
         )
-
-    def _market_changes(self) -> MarketChanges:
-        previous, rendered = self.preparation.previous, self.prepared.made.rendered
-        now = self.prepared.catalog.ids()
-        before = previous.ids() if previous else set[str]()
-        changed = {*rendered.staged.changed} if before else set[str]()
-        rewritten = {market_id for market_id in now if keys.detail(market_id) in changed}
-        changes = MarketChanges.between(before, now, rewritten, previous.as_of if previous else "")
-        return changes.after(self.preparation.folder.read(files.REPORT), now)
 
     def estimate(self, terms: Terms) -> Cost:
         """The cost of publishing such builds, from what this one and earlier ones changed."""
@@ -146,3 +144,23 @@ class _Run:
         if is_new and self.preparation.previous and self.preparation.previous.complete:
             basis = estimate.learned(basis, self.prepared.site, self.prepared.change, terms.schedule)
         return estimate.cost(self.prepared.site, basis, terms)
+
+
+def _market_changes(preparation: Preparation, prepared: Prepared) -> MarketChanges:
+    """What becomes of the markets, as long as the details of those that go are in place."""
+    previous, rendered, folder = preparation.previous, prepared.made.rendered, preparation.folder
+    now = prepared.catalog.ids()
+    before = previous.ids() if previous else set[str]()
+    changed = {*rendered.staged.changed} if before else set[str]()
+    rewritten = {market_id for market_id in now if keys.detail(market_id) in changed}
+    changes = MarketChanges.between(before, now, rewritten, previous.as_of if previous else "")
+    question = _question(folder.read(keys.detail(changes.withdrawn[0]))) if changes.withdrawn else ""
+    return replace(changes.after(folder.read(files.REPORT), now), question=question)
+
+
+def _question(body: bytes | None) -> str:
+    """The question in a detail, for people; empty if it is missing or damaged."""
+    try:
+        return printable(json.loads(detail.market_object(body or b""))["question"])
+    except (ValueError, LookupError, TypeError):
+        return ""

@@ -137,6 +137,7 @@ class RenderedPart:
 def render(task: Task, open_reader: OpenReader) -> RenderedPart:
     """Render a part. Raises SourceError if the database cannot be read."""
     made = RenderedPart()
+    made.quarantine.leave_out(task.blocked)
     reader = open_reader(made.quarantine)
     with made.reading.stopwatch.stage("markets"):
         found = reader.read(task.within, task.facts, task.as_of, task.earlier())

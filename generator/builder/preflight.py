@@ -5,7 +5,6 @@ import os
 import stat
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -24,7 +23,7 @@ from generator.config import demo
 from generator.config.settings import Config
 from generator.cost import prices
 from generator.downloads import parquet
-from generator.errors import ConfigError, PublicMarketsError, ReadError
+from generator.errors import PublicMarketsError, ReadError
 from generator.findings import CHECK_NAMES_EACH, Finding, clocks, error, fine, refused, warning
 from generator.markets.quarantine import Quarantine
 from generator.progress import Progress
@@ -67,7 +66,6 @@ class BuildCheck:
 
     def settings(self) -> Iterator[Finding]:
         """Problems of the configuration."""
-        yield from refused(partial(prices.load, self._config))
         if self._config.has_parquet:
             yield from refused(parquet.require)
         if self._config.dumps.base_url and self._config.publish.purge_command is None:
@@ -166,9 +164,8 @@ class BuildCheck:
         yield from measured.refusals(names_faults=False)
 
     def _of_one_market(self, measured: DryRun) -> Iterator[Finding]:
-        with suppress(ConfigError):  # `settings` tells what is wrong with the prices
-            if found := measured.of_one_market(prices.load(self._config)):
-                yield fine(found[0])
+        if found := measured.of_one_market(prices.load()):
+            yield fine(found[0])
 
     def _empty(self, counts: Mapping[str, int], catalog: Catalog) -> Iterator[Finding]:
         """Fills or points that are missing, although there was trading; and what that means for the guards."""
@@ -211,7 +208,7 @@ class BuildCheck:
         if self._names_all:
             yield from map(warning, self._quarantine.named_lines())
             yield from remarks
-        elif self._quarantine.faults() + len(remarks) > len(kinds):
+        elif self._quarantine.faults().total() + len(remarks) > len(kinds):
             yield warning(
                 f"rows: {self._quarantine.total():,} quarantined in all, {counted(len(remarks), 'remark', ',')}; "
                 f"{CHECK_NAMES_EACH}"

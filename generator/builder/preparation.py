@@ -10,6 +10,7 @@ from typing import Final, Self
 
 from generator import __version__, program
 from generator.api import downloads, forms, keys
+from generator.api.licensing import Licensing
 from generator.builder import collecting, executors, guards, joined, last_details, notices
 from generator.builder.collecting import Collected
 from generator.builder.content_guards import ContentGuards
@@ -111,6 +112,7 @@ class Preparation:
         self.remarks.extend(map(notices.JOINED_QUESTION.about, sorted(blocked - self.blocked)))
         if has_any and self.previous and not self.previous.settings.get(QUESTIONS):
             self.remarks.append(notices.NEW_QUESTIONS.about("questions"))
+        self.quarantine.leave_out(blocked)
         config = replaced(self.config, questions=replaced(wanted, enabled=has_any))
         return replace(self, config=config, blocked=blocked)
 
@@ -217,9 +219,10 @@ class Preparation:
 
     @cached_property
     def _history_state(self) -> HistoryState | None:
-        """What the files in place hold; None if they are not of the tables that are wanted."""
+        """What the files in place hold; None if they are not of the tables that are wanted, or state other rights."""
         state = download_files.found_in(self.folder, self._read_head)
-        return state if state and state.tables == downloads.tables(fills=self.config.has_fills) else None
+        wanted = downloads.tables(fills=self.config.has_fills), Licensing.of(self.config).stated()
+        return state if state and (state.tables, state.stated) == wanted else None
 
     def _work(self, survey: Survey, last: LastDetails, sample: Sample, histories: LastHistories | None) -> PartWork:
         latest, as_of = notices.latest_time(forms.instant(self.clock.as_of)), self.clock.as_of

@@ -205,7 +205,7 @@ def _check_later_rows(held: HeldRows) -> None:
     for tables, rows in ((CANDLES, held.later), ((CLOSES,), held.close)):
         for table, time, values in rows:
             try:
-                model = parquet.MODELS[table if table in tables else ""]
+                model = parquet.model_of(table if table in tables else "")
                 names = (field.alias for field in model.model_fields.values())
                 model.model_validate(dict(zip(names, (time, *values), strict=True)))
             except (KeyError, ValueError) as error:
@@ -273,7 +273,6 @@ def shared(config: Config) -> Config:
         fills_window_step=config.fills_window_step,
         detail=config.detail,
         dumps=config.dumps,
-        texts=config.texts,
         source=Source(schema=config.source.schema_),
     )
 

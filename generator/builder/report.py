@@ -2,18 +2,19 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
-from typing import Any, Final, NamedTuple, Self
+from functools import cached_property
+from typing import Any, Final, NamedTuple, Self, TypeAlias
 
 from pydantic import ValidationError
 
 from generator import __version__
-from generator.builder import notices
 from generator.builder.counts import DownloadCounts, QuestionCounts, SearchCounts
 from generator.builder.last_details import DetailCounts
+from generator.builder.news import News
 from generator.builder.notices import OF_QUESTIONS, Topic
 from generator.cost.estimate import Cost
 from generator.findings import Finding
@@ -24,6 +25,7 @@ from generator.source.relations import ALL_RELATIONS, RELATIONS
 from generator.tree import generations, layouts
 from generator.tree.manifest import Current
 from generator.tree.stored import StoredModel
+from generator.tree.told import Told
 from generator.wording import counted
 
 
@@ -91,13 +93,17 @@ REMEMBERED: Final = 1_000
 
 @dataclass(frozen=True)
 class MarketChanges:
-    """What became of the markets (ids) since the build as of `since`; empty if there was none."""
+    """What became of the markets (ids) since the build as of `since`; empty if there was none.
+
+    `question` is that of the first one withdrawn, printable, which report.json does not tell.
+    """
 
     since: str = ""
     added: list[str] = field(default_factory=list)
     changed: list[str] = field(default_factory=list)
     withdrawn: list[str] = field(default_factory=list)
     withdrawn_earlier: list[Withdrawal] = field(default_factory=list)
+    question: str = ""
 
     @classmethod
     def between(
@@ -112,13 +118,23 @@ class MarketChanges:
         earlier = [found for found in withdrawals(previous) if found.id not in now and found.id not in anew]
         return replace(self, withdrawn_earlier=earlier[:REMEMBERED])
 
+    def sentence(self) -> str:
+        """What was withdrawn, with one as an example; empty if nothing was."""
+        if not self.withdrawn:
+            return ""
+        first, question = self.withdrawn[0], f': "{self.question}"' if self.question else ""
+        if len(self.withdrawn) == 1:
+            return f"withdrawn: market {first} is no longer public{question}"
+        count = counted(len(self.withdrawn), "market", ",")
+        return f"withdrawn: {count} are no longer public (such as {first}{question})"
+
 
 @dataclass
 class Report:
     """What was built, and what the run did for it. Files and bytes are those under `v1/`.
 
     `lists` are those of `of_list`. `empty` are the relations in which a first build found no row; report.json does not
-    tell.
+    tell. `last` is what the build before told, if known: set it before anything is asked.
     """
 
     as_of: str = ""
@@ -140,16 +156,23 @@ class Report:
     unchanged: int = 0
     deleted: int = 0
     remarks: list[Finding] = field(default_factory=list)
+    last: Told | None = None
     empty: list[str] = field(default_factory=list)
     markets: MarketChanges = field(default_factory=MarketChanges)
     new_lists: list[str] = field(default_factory=list)
     details: DetailCounts = field(default_factory=DetailCounts)
     stages: dict[str, Span] = field(default_factory=dict)
 
+    @cached_property
+    def news(self) -> News:
+        """What the build before had not told."""
+        return News(self.last, self.quarantine, self.remarks, self.as_of)
+
     def content(self) -> dict[str, Any]:
         """The content of report.json as JSON values: what was published, and what the `run` did for it.
 
         Only `run` varies over the same data. `quarantinedUnnamed` counts the rows that `quarantined` does not list.
+        `since` and `remarksSince` (as-ofs) say which build found each first, if known; `told` is for the next one.
         """
         return {
             "asOf": self.as_of,
@@ -166,16 +189,22 @@ class Report:
             "search": _plain(self.search),
             "downloads": _plain(self.downloads),
             "retainedGenerations": self.retained,
-            "quarantined": [asdict(row) for row in self.quarantine],
+            "quarantined": [*self.news.named_rows()],
             "quarantinedUnnamed": self.quarantine.unnamed(),
             "remarks": [remark.sentence() for remark in self.remarks],
+            "remarksSince": [self.news.since_of(remark) for remark in self.remarks],
+            "told": _plain(self.news.told()),
             "cost": _plain(self.cost),
             "run": self._run(),
         }
 
     def _run(self) -> dict[str, Any]:
-        """What the run did to the folder, and to which markets (ids); `stepLines` are those of its step of the feed."""
+        """What the run did to the folder, and to which markets (ids); `stepLines` are those of its step of the feed.
+
+        `known` are the quarantined rows and remarks that the build before had, too.
+        """
         return {
+            "known": self.news.known(),
             "written": self.written,
             "writtenBytes": self.written_bytes,
             "unchanged": self.unchanged,
@@ -228,12 +257,14 @@ class Report:
             sample("change_feed_steps"): made.steps,
             sample("change_step_lines"): self.step_lines,
         }
-        about = Counter(remark.topic for remark in self.remarks)
+        about, new_rows, new_remarks = Counter(remark.topic for remark in self.remarks), *self.news.of_last_day()
         topics = [topic for topic in Topic if self.questions or topic not in OF_QUESTIONS]
         metrics |= {sample("remarks", topic=topic): about[topic] for topic in topics}
+        metrics |= {sample("remarks_new", topic=topic): new_remarks[topic] for topic in topics}
         metrics |= {sample("details", by=how): number for how, number in asdict(self.details).items()}
         relations = ALL_RELATIONS if self.questions else RELATIONS
         metrics |= {sample("quarantined_rows", relation=name): self.quarantine.total(name) for name in relations}
+        metrics |= {sample("quarantined_rows_new", relation=name): new_rows[name] for name in relations}
         if self.questions:
             metrics[sample("questions")] = self.questions.published
             metrics[sample("question_members")] = self.questions.members
@@ -244,12 +275,12 @@ class Report:
         return metrics
 
     def findings(self) -> list[str]:
-        """A line for every kind of bad row and of remark, each with an example, and for the markets withdrawn."""
-        gone = self.markets.withdrawn
-        withdrawn = f"withdrawn: market {gone[0]} is no longer public" if gone else ""
-        if len(gone) > 1:
-            withdrawn = f"withdrawn: {counted(len(gone), 'market', ',')} are no longer public (such as {gone[0]})"
-        return [*self.quarantine.lines(), *notices.lines(self.remarks), *filter(None, [withdrawn])]
+        """A line for every kind of bad row and of remark that has new ones, and for the markets withdrawn."""
+        return [*self.news.lines(), *filter(None, [self.markets.sentence()])]
+
+    def is_shortened(self, found: Sequence[str]) -> bool:
+        """Whether the lines that were `found` name only some of what is new."""
+        return self.news.number() + len(self.markets.withdrawn) > len(found)
 
     def summary(self) -> str:
         """The line that ends a build; its words are a contract."""
@@ -270,6 +301,10 @@ class Report:
     def _end(self) -> str:
         seconds = sum(span.seconds for span in self.stages.values())
         return f"{counted(self.quarantine.total(), 'row')} quarantined, {seconds:.1f} s"
+
+
+#: Tells of a report.
+Tell: TypeAlias = Callable[[Report], object]
 
 
 def _plain(model: StoredModel | None) -> dict[str, Any] | None:

@@ -44,6 +44,7 @@ from generator.tree import blocklist, files, manifest, manifest_file, staging
 from generator.tree.folder import Output
 from generator.tree.manifest import Manifest
 from generator.tree.stored import StoredModel
+from generator.tree.told import Told
 
 if TYPE_CHECKING:
     from generator.builder.collecting import Collected
@@ -129,7 +130,7 @@ def _shape(config: Config) -> str:
 
     In a checkout, the templates lie beside the package.
     """
-    settings = config.model_dump_json(), prices.load(config).model_dump_json()
+    settings = config.model_dump_json()
     return _digest(repr((_digest_of_program(".", "../templates"), last_details.shape_of(config), settings)).encode())
 
 
@@ -183,7 +184,7 @@ def leave(build: "Preparation", found: "Collected", made: BuildResult) -> None:
         altered=found.altered,
         refused=frozenset(found.catalog.naming.refused_slugs),
         spelled=found.catalog.naming.spellings,
-        report=replace(report, markets=MarketChanges(), new_lists=[], deleted=0, step_lines=0),
+        report=replace(report, markets=MarketChanges(), last=Told(), new_lists=[], deleted=0, step_lines=0),
         site=made.site,
     ).save(folder)
 
@@ -227,7 +228,7 @@ def ended(folder: Output, config: Config, clock: Clock, overrides: BuildOverride
     report.stages = stopwatch.spans
     if is_later:
         folder.save(files.REPORT, report.encoded())
-        replaced(last, report=replace(report, markets=MarketChanges())).save(folder)
+        replaced(last, report=replace(report, markets=MarketChanges(), last=Told())).save(folder)
     return report
 
 
@@ -334,13 +335,14 @@ class _Build:
 
     def report(self, details: DetailCounts) -> Report:
         """What the last report said, of a build that found the same."""
-        last, as_of = self.last.report, forms.instant(self.clock.as_of)
+        last, as_of, previous = self.last.report, forms.instant(self.clock.as_of), self.folder.read(files.REPORT)
         details.kept = last.built - details.read
-        changes = MarketChanges(since=self.before.as_of).after(self.folder.read(files.REPORT), frozenset())
+        changes = MarketChanges(since=self.before.as_of).after(previous, frozenset())
         objects = last.written + last.unchanged
         return replace(
-            last, as_of=as_of, written=0, written_bytes=0, unchanged=objects, details=details, markets=changes, empty=[]
-        )
+            last, as_of=as_of, last=Told.of(previous), written=0, written_bytes=0, unchanged=objects, details=details,
+            markets=changes, empty=[],
+        )  # fmt: skip
 
     def place(self, report: Report) -> None:
         """Have everything say that it is of this instant, as an ordinary build does, but for the inspection page.
@@ -352,7 +354,7 @@ class _Build:
         report.written, report.written_bytes, report.unchanged = 1, len(body), report.unchanged - 1
         minutes = manifest.minutes_between(self.before.as_of, report.as_of)
         change = Change(frozenset(), frozenset(), 1, minutes, made={config.layout: NOTHING})
-        terms = Terms(config.schedule, config.cursor.lifetime, prices.load(config))
+        terms = Terms(config.schedule, config.cursor.lifetime, prices.load())
         basis = estimate.learned(report.cost.basis if report.cost else Basis(), site, change, terms.schedule)
         report.cost = estimate.cost(site, basis, terms)
         staging.redate(self.folder, self.before, report.as_of, body)

@@ -2,15 +2,16 @@
 
 from collections.abc import Mapping
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 import click
 
 from generator.builder import notices
 from generator.builder.guards import BuildOverrides, Clock
-from generator.builder.report import Report
+from generator.builder.report import Report, Tell
 from generator.builder.run import build
-from generator.cli import logs
+from generator.cli import logs, status_file
 from generator.cli.command import MeasuredCommand, add_metrics, now
 from generator.cli.logs import LOG
 from generator.cli.parameters import (
@@ -23,6 +24,7 @@ from generator.cli.parameters import (
 from generator.cli.progress_bar import progress_bar
 from generator.config.settings import Config
 from generator.errors import BUILD_GUARDS
+from generator.findings import CHECK_NAMES_EACH
 from generator.tree import files
 from generator.tree.blocklist import HeldError
 from generator.tree.hold_metrics import NO_HOLD, hold_samples
@@ -40,25 +42,27 @@ def overrides_of(given: Mapping[str, Any]) -> BuildOverrides:
 @purge_retired_option
 def build_command(settings: Config, as_of: datetime | None, **options: Any) -> None:
     """Render the database into the output folder."""
-    try:
-        report = built(settings, clock(as_of), overrides_of(options))
-    except HeldError as error:
-        add_metrics(hold_samples(error.hold))
-        raise
-    if settings.publish.target is None:
-        add_metrics(NO_HOLD)
-    log_report(report, report_names_each(settings))
-    tell_built(report)
+    with status_file.left(settings, "build") as left:
+        try:
+            report = built(settings, clock(as_of), overrides_of(options), partial(log_report, settings))
+        except HeldError as error:
+            add_metrics(hold_samples(error.hold))
+            raise
+        if settings.publish.target is None:
+            add_metrics(NO_HOLD)
+            left.found(None)
+        tell_built(report)
 
 
-def built(settings: Config, clock: Clock, overrides: BuildOverrides) -> Report:
+def built(settings: Config, clock: Clock, overrides: BuildOverrides, tell: Tell) -> Report:
     """Build into the output folder, behind a progress bar."""
     with progress_bar("rendering") as bar:
-        return build(settings, clock, overrides=overrides, progress=bar)
+        return build(settings, clock, overrides=overrides, progress=bar, tell=bar.before(tell))
 
 
 def tell_built(report: Report, *, is_dry: bool = False) -> None:
     """Write the line that ends a build."""
+    add_metrics(report.samples())
     logs.result(
         report.forecast() if is_dry else report.summary(), as_of=report.as_of, markets=report.built,
         **report.counts("place"), unchanged=report.unchanged, quarantined=report.quarantine.total(),
@@ -70,22 +74,23 @@ def clock(as_of: datetime | None) -> Clock:
     return Clock(as_of or now(), is_set=as_of is not None)
 
 
-def report_names_each(settings: Config) -> str:
-    """Where a build names each bad row, for `log_report`."""
-    return f"{settings.output / files.REPORT} names each"
+def log_report(settings: Config, report: Report, *, is_dry: bool = False) -> None:
+    """Log what a build did, and what it found that the last one had not, equal faults as one line.
 
-
-def log_report(report: Report, details: str) -> None:
-    """Log what a build did, equal faults as one line; `details` says where each row is named."""
-    add_metrics(report.samples())
+    A dry run names no row elsewhere: its report is not kept.
+    """
     log_stages(report)
     found = report.findings()
     for line in found:
         LOG.warning("%s", line)
+    if report.is_shortened(found):  # it names none of those that are gone
+        logs.notice(CHECK_NAMES_EACH if is_dry else f"{settings.output / files.REPORT} names each")
+    for line in report.news.gone():
+        logs.notice(line)
+    if known := report.news.sentence():
+        LOG.info("%s", known)
     if report.empty:
         logs.notice(notices.empty_relations(report.empty))
-    if report.quarantine.faults() + len(report.remarks) + len(report.markets.withdrawn) > len(found):
-        logs.notice(details)
 
 
 def log_stages(report: Report) -> None:

@@ -19,6 +19,8 @@ from generator.metrics import Samples, sample
 
 _URL: Final = "source.url"
 _ENV_FILES: Final = "public_markets.env_files"
+#: Options that earlier versions had, and what to write instead.
+_GONE: Final = {"--metrics": "write --set metrics=PATH"}
 _SAMPLES: Final = "public_markets.samples"
 
 
@@ -65,9 +67,10 @@ class Subcommand(click.Command):
         given = " ".join(args)
         try:
             return super().parse_args(ctx, args)
-        except click.UsageError as error:
+        except click.UsageError as found:
+            error = _explained(found)
             if not re.search(r"(^| )--log-format[= ]json( |$)", given):
-                raise
+                raise error from None
             logs.configure("json", verbose=False)
             logs.failure(error.format_message(), error.exit_code)
             ctx.exit(error.exit_code)
@@ -103,18 +106,21 @@ class Subcommand(click.Command):
             os.environ.update(env_file.load(file))  # all of it: libraries look for credentials there, too
         if not is_named and not path.exists() and (self._can_do_without_file or _is_of_demo()):
             path = Path(os.devnull)
-        settings = loader.load(path, overrides=self.overrides(ctx, overrides), environ=os.environ)
+        settings = loader.load(path, overrides=overrides, environ=os.environ)
         logs.hide_passwords(settings)
         _warn_of_passwords(overrides)
         ctx.params["settings"] = settings
 
-    def overrides(self, ctx: click.Context, given: tuple[str, ...]) -> tuple[str, ...]:  # noqa: ARG002 - for subclasses
-        """The settings that the command line overrides, as `KEY=VALUE`."""
-        return given
-
     def run(self, ctx: click.Context) -> Any:
         """Run the command itself."""
         return super().invoke(ctx)
+
+
+def _explained(error: click.UsageError) -> click.UsageError:
+    """The error, which says of an option that is gone what to write instead."""
+    if isinstance(error, click.NoSuchOption) and error.option_name in _GONE:
+        return click.UsageError(f"{error.option_name} is gone; {_GONE[error.option_name]}", error.ctx)
+    return error
 
 
 def _is_of_demo() -> bool:
@@ -145,17 +151,6 @@ class CommandWithoutSettings(Subcommand):
 
 class MeasuredCommand(Subcommand):
     """A command that can write metrics of its run for Prometheus."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.params.append(
-            click.Option(["--metrics", "metrics_path"], metavar="PATH", help="Same as --set metrics=PATH."),
-        )
-
-    def overrides(self, ctx: click.Context, given: tuple[str, ...]) -> tuple[str, ...]:
-        """Add `--metrics` as the setting that it stands for."""
-        path = ctx.params.pop("metrics_path")
-        return given if path is None else (*given, f"metrics={path}")
 
     def run(self, ctx: click.Context) -> Any:
         """Run the command, and write its metrics however it ends."""

@@ -12,8 +12,8 @@ import click
 from generator import documentation
 from generator.api import contract, keys
 from generator.builder.guards import BuildOverrides
-from generator.cli import logs
-from generator.cli.build import built, clock, log_report, log_stages, report_names_each, tell_built
+from generator.cli import logs, status_file
+from generator.cli.build import built, clock, log_report, log_stages, tell_built
 from generator.cli.command import Subcommand
 from generator.cli.parameters import as_of_option, host_option, port_option
 from generator.cli.progress_bar import progress_bar
@@ -46,14 +46,15 @@ def demo_command(settings: Config, as_of: datetime | None, markets: int, *, is_s
     """Create a database of made-up markets if there is none, then build it."""
     instant = clock(as_of)
     _make_up(settings, instant.as_of, markets)
-    report = built(settings, instant, BuildOverrides())
+    with status_file.left(settings, "build"):
+        report = built(settings, instant, BuildOverrides(), lambda _: None)
     with read_only(settings.output) as folder:
         manifest = folder.manifest()
         examples = _examples(folder.read, manifest) if manifest else {}
     if manifest and manifest.is_demo:  # what is odd was made up, too
         log_stages(report)
     else:
-        log_report(report, report_names_each(settings))
+        log_report(settings, report)
     tell_built(report)
     _tell_examples(settings, examples)
     page = settings.output / files.INSPECTION

@@ -7,7 +7,7 @@ import socket
 import click
 
 from generator.api import forms
-from generator.cli import logs
+from generator.cli import logs, status_file
 from generator.cli.command import Subcommand, now
 from generator.cli.target import open_target
 from generator.config.settings import Config
@@ -39,29 +39,39 @@ def hold_command(settings: Config, reason: str | None, *, release: bool) -> None
     """
     if reason and release:
         raise click.UsageError("give a REASON or --release, not both")
-    if settings.publish.target is None:
-        _hold_here(settings, reason, release=release)
-        return
+    with status_file.left(settings, "hold") as left:
+        hold = _hold_here if settings.publish.target is None else _hold_there
+        left.found(hold(settings, reason, release=release).after)
+
+
+def _hold_there(settings: Config, reason: str | None, *, release: bool) -> HoldChange:
+    """Set, release or tell the hold of the target."""
     store = open_target(settings)
     if release:
         change = store_blocklist.release_hold(store, logs.notice)
         _tell_released(store.name, change, "released, builds can be published again")
     elif reason:
-        _tell_held(store.name, store_blocklist.set_hold(store, reason, _who(), logs.notice))
+        change = store_blocklist.set_hold(store, reason, _who(), logs.notice)
+        _tell_held(store.name, change)
     else:
-        _tell(store.name, store_blocklist.held(store))
+        change = store_blocklist.held(store)
+        _tell(store.name, change)
+    return change
 
 
-def _hold_here(settings: Config, reason: str | None, *, release: bool) -> None:
+def _hold_here(settings: Config, reason: str | None, *, release: bool) -> HoldChange:
     """The same for the output folder."""
     root = settings.output
     if release:
         change = store_blocklist.release_hold_here(root, logs.notice)
         _tell_released(str(root), change, "released, builds can be made again")
     elif reason:
-        _tell_held(str(root), store_blocklist.set_hold_here(root, reason, _who(), forms.instant(now()), logs.notice))
+        change = store_blocklist.set_hold_here(root, reason, _who(), forms.instant(now()), logs.notice)
+        _tell_held(str(root), change)
     else:
-        _tell(str(root), store_blocklist.held_here(root))
+        change = store_blocklist.held_here(root)
+        _tell(str(root), change)
+    return change
 
 
 def _tell_held(name: str, change: HoldChange) -> None:

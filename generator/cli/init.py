@@ -13,6 +13,7 @@ import click
 from generator import filesystem
 from generator.cli import logs
 from generator.cli.command import CommandWithoutSettings
+from generator.config import licensing, scalars
 from generator.edge import templates
 from generator.errors import ConfigError
 from generator.wording import counted, escaped
@@ -28,6 +29,9 @@ _CHOICES: Final[Mapping[str, tuple[Sequence[str], str]]] = {
     "scheduler": (get_args(Scheduler), "What will run the job every hour"),
 }
 _TRADES: Final = "Publish every trade for download, from which it can be told who traded"
+_LICENSE: Final = "Licence of the data, such as CC-BY-4.0, or its address"
+_PUBLISHER: Final = "Who publishes the data, as in citations"
+_PUBLISHER_URL: Final = "Address of who publishes the data"
 #: The files of templates/sql for each kind of database, the one to adapt first.
 _SQL: Final[Mapping[Database, tuple[str, ...]]] = {
     "postgresql": ("postgresql-views.sql", "detail-versions.sql", "postgresql-hardening.sql"),
@@ -53,6 +57,9 @@ class Starter(NamedTuple):
     scheduler: Scheduler
     #: Whether to publish every trade.
     fills: bool = False
+    license: str | None = None
+    publisher: str | None = None
+    publisher_url: str | None = None
 
     @property
     def bucket(self) -> bool:
@@ -105,6 +112,9 @@ def init_command(folder: Path, database: Database | None, edge: Edge | None, sch
         scheduler=scheduler or _asked("scheduler"),
         # Who gave all answers that have no default is not kept from running on.
         fills=is_asked and click.confirm(_TRADES, default=False, err=True),
+        license=_told(_LICENSE, licensing.checked) if is_asked else None,
+        publisher=_told(_PUBLISHER, scalars.one_line) if is_asked else None,
+        publisher_url=_told(_PUBLISHER_URL, scalars.web_url) if is_asked else None,
     )
     names = _written(folder, dict(starter.files()))
     logs.result(f"wrote {counted(len(names), 'file')} into {folder}/: begin with {folder / 'README.md'}")
@@ -132,6 +142,19 @@ def _asked(name: str) -> Any:
             f"--{name} is missing, and there is no terminal to ask on; give one of {', '.join(choices)}"
         )
     return click.prompt(question, type=click.Choice(choices), err=True)
+
+
+def _told(question: str, check: Callable[[str], str]) -> str | None:
+    """What the user answers, None for an empty line; what the setting would not take is asked for again."""
+
+    def checked(text: str) -> str:
+        try:
+            return check(text) if text else text
+        except ValueError as error:
+            raise click.UsageError(str(error)) from None
+
+    found = click.prompt(f"{question} (empty: none)", "", show_default=False, value_proc=checked, err=True)
+    return str(found) or None
 
 
 def _written(folder: Path, files: Mapping[str, str]) -> list[str]:

@@ -17,8 +17,8 @@ from generator.commit import this_commit
 
 #: The commands. The module of each has its name, and defines it as `<name>_command`.
 _COMMANDS: Final = (
-    "build", "check", "demo", "docs", "find", "hold", "init", "plan", "publish", "rebuild", "serve", "takedown",
-    "verify",
+    "build", "check", "demo", "docs", "find", "hold", "init", "plan", "publish", "rebuild", "serve", "status",
+    "takedown", "verify",
 )  # fmt: skip
 
 

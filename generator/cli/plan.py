@@ -1,4 +1,7 @@
-"""`plan`: what builds like the next one will cost, before anything is written; both layouts side by side."""
+"""`plan`: what builds like the next one will cost, before anything is written; both layouts side by side.
+
+The conclusion comes first; what it is made of is told with `--all`.
+"""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -55,29 +58,58 @@ class Readers(NamedTuple):
 @click.option(
     "--downloads", type=Amount(), default=None, metavar="N", help="Include the cost of N downloads of the dump a month."
 )
-def plan_command(settings: Config, as_of: datetime | None, reads: int | None, downloads: int | None) -> None:
+@click.option("--all", "names_all", is_flag=True, help="Say what the figures are made of, too.")
+def plan_command(
+    settings: Config, as_of: datetime | None, reads: int | None, downloads: int | None, *, names_all: bool
+) -> None:
     """Estimate the cost of publishing, for every layout and store, without writing anything."""
-    terms = Terms(settings.schedule, settings.cursor.lifetime, prices.load(settings))
+    terms = Terms(settings.schedule, settings.cursor.lifetime, prices.load())
     with dry_folder.brief(settings.output) as folder, progress_bar("reading") as bar:
         quarantine, last = Quarantine(), estimate.of_report(folder.read(files.REPORT))
         with open_reader(settings, quarantine) as reader:
             measured = dry_run(trial(folder, settings, clock(as_of), quarantine, bar), reader)
     cost = estimate.cost(measured.site, last.basis if last else Basis(), terms)
+    for line in _conclusion(settings, measured, cost, terms.prices):
+        logs.result(line)
+    logs.gap()
+    readers = Readers(reads, downloads if measured.site.downloads.dump_bytes else None)
+    _show_table([*cost.layouts], [*_rows(measured, cost, terms), *_reader_rows(measured, terms, readers)])
+    logs.gap()
+    if names_all:
+        _show_table([*cost.layouts], [*_more_rows(measured, cost, terms), *_rows_of_address(settings, measured, terms)])
+        logs.gap()
+        _change(measured, terms.prices)
+        for note in _notes(settings, measured, cost, terms):
+            logs.result(note)
+    for note in _notes_on_readers(measured, readers):
+        logs.result(note)
     logs.result(
         f"{display_url(settings)} as of {measured.catalog.as_of}: {counted(len(measured.catalog.markets), 'market')} "
         f"in {counted(len(measured.site.lists), 'list')}, {counted(quarantine.total(), 'row')} quarantined; nothing "
-        "was written"
+        f"was written{'' if names_all else '; --all says what the figures are made of'}"
     )
-    logs.gap()
-    readers = Readers(reads, downloads if measured.site.downloads.dump_bytes else None)
-    most = [*_rows_of_address(settings, measured, terms)]
-    _show_table([*cost.layouts], [*_rows(measured, cost, terms), *_reader_rows(measured, terms, readers), *most])
-    logs.gap()
-    _change(measured, terms.prices)
-    for note in _notes(settings, measured, cost, terms, readers):
-        logs.result(note)
+
+
+def _conclusion(settings: Config, measured: DryRun, cost: Cost, known: PriceList) -> Iterator[str]:
+    """What the configured layout comes to, what the other one would, and whether a run would be refused.
+
+    Where the target has no known price, or no store is paid, there is no bill, and no layout to recommend for it.
+    """
+    layout, place = cost.layouts[settings.layout], prices.judged(known, settings)
+    size = f"layout {settings.layout}: {counted(layout.objects, 'object', ',')} of {counted(layout.bytes, 'byte', ',')}"
+    if settings.publish.target is None and settings.publish.cdn:
+        yield f"{size}; readers are served from {settings.output}/, and no store is paid"
+    elif settings.publish.target and place is None:
+        yield _verdict(settings, cost, known)
+        yield size
+    else:
+        place = place or known.places[0]
+        worst = "" if cost.basis.builds else "at worst "
+        yield f"{size}, {worst}{layout.usd_per_month[place.name]:,.2f} USD a month at {place.name}"
+        yield _recommendation(settings, cost, known)
+        yield _verdict(settings, cost, known)
     for refusal in measured.refusals():
-        logs.result(f"`public-markets build` would refuse: {refusal.sentence()}")
+        yield f"`public-markets build` would refuse: {refusal.sentence()}"
 
 
 def _show_table(layouts: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
@@ -98,22 +130,34 @@ def _table(rows: Sequence[Sequence[str]]) -> Iterator[str]:
 
 
 def _rows(measured: DryRun, cost: Cost, terms: Terms) -> Iterator[tuple[str, ...]]:
-    site, change, previous = measured.site, measured.prepared.change, measured.preparation.previous
-    changed = estimate.changed_objects(site, change)
+    previous = measured.preparation.previous
+    changed = estimate.changed_objects(measured.site, measured.prepared.change)
     since = "new objects: nothing is built yet"
     if previous and not previous.is_first:
         since = f"objects changed since {previous.as_of}"
     layouts = cost.layouts.values()
+    yield ("objects of a build", *(f"{layout.objects:,}" for layout in layouts))
+    yield ("bytes of a build", *(f"{layout.bytes:,}" for layout in layouts))
+    yield (since, *(f"{changed[name]:,}" for name in cost.layouts))
+    yield (
+        f"PUT requests per month, with a publish every {counted(cost.schedule, 'minute')}",
+        *(f"{layout.puts_per_month:,}" for layout in layouts),
+    )
+    for place in terms.prices.places:
+        yield (f"USD per month at {place.name}", *(f"{layout.usd_per_month[place.name]:,.2f}" for layout in layouts))
+
+
+def _more_rows(measured: DryRun, cost: Cost, terms: Terms) -> Iterator[tuple[str, ...]]:
+    """What these are made of, and what the store holds."""
+    site, change, layouts = measured.site, measured.prepared.change, cost.layouts.values()
     minutes = terms.lifetime.total_seconds() / 60
     both = ("search index", site.index, change.index), ("dump and change feed", site.downloads.weight, change.downloads)
-    parts = [part for part in both if part[1].objects]
-    yield ("objects of a build", *(f"{layout.objects:,}" for layout in layouts))
-    yield from (_row_of_part(f"objects of its {name}", part.objects) for name, part, _ in parts)
+    for name, part, new in both:
+        if part.objects:
+            yield _row_of_part(f"objects of its {name}", part.objects)
+            yield _row_of_part(f"bytes of its {name}", part.bytes)
+            yield _row_of_part(f"objects changed in its {name}", new.objects)
     yield from _question_rows(site)
-    yield ("bytes of a build", *(f"{layout.bytes:,}" for layout in layouts))
-    yield from (_row_of_part(f"bytes of its {name}", part.bytes) for name, part, _ in parts)
-    yield (since, *(f"{changed[name]:,}" for name in cost.layouts))
-    yield from (_row_of_part(f"of these, in the {name}", new.objects) for name, _, new in parts)
     yield (
         f"objects in the store, retired ones kept for {counted(minutes, 'minute', 'g')}",
         *(f"{layout.stored_objects:,}" for layout in layouts),
@@ -122,12 +166,6 @@ def _rows(measured: DryRun, cost: Cost, terms: Terms) -> Iterator[tuple[str, ...
     yield ("LIST requests for all of the store", *(f"{number:,}" for number in lists))
     yield ("bytes in the store", *(f"{layout.stored_bytes:,}" for layout in layouts))
     yield ("PUT requests per publish", *(f"{layout.puts_per_publish:,}" for layout in layouts))
-    yield (
-        f"PUT requests per month, with a publish every {counted(cost.schedule, 'minute')}",
-        *(f"{layout.puts_per_month:,}" for layout in layouts),
-    )
-    for place in terms.prices.places:
-        yield (f"USD per month at {place.name}", *(f"{layout.usd_per_month[place.name]:,.2f}" for layout in layouts))
 
 
 def _row_of_part(name: str, figure: int) -> tuple[str, ...]:
@@ -161,22 +199,19 @@ def _read_cost_rows(measured: DryRun, terms: Terms, reads: int | None) -> Iterat
             yield (name, *(f"{price:,.2f}" for price in most))
 
 
-def _notes(settings: Config, measured: DryRun, cost: Cost, terms: Terms, readers: Readers) -> Iterator[str]:
+def _notes(settings: Config, measured: DryRun, cost: Cost, terms: Terms) -> Iterator[str]:
     basis, known = cost.basis, terms.prices
     if basis.builds:
         apart = counted(basis.minutes, "minute", "g")
         yield f"changes per publish: mean of {counted(basis.builds, 'build')}, {apart} apart"
     else:
         yield "changes per publish: worst case, as if everything changed every time; no two builds were compared yet"
-    yield f"prices as of {known.as_of}, without free tiers and taxes; check them: {_file(settings)}"
+    yield f"prices as of {known.as_of}, without free tiers and taxes; check them before you rely on them"
     for place in known.places:
         yield f"  {place.name}: {place.note}"
     yield from _notes_on_questions(measured, cost, terms)
-    yield from _notes_on_readers(measured, readers)
     yield _note_on_address(settings, measured, known)
     yield from _expiries(settings, measured, known)
-    yield _recommendation(settings, cost, known)
-    yield _verdict(settings, cost, known)
 
 
 def _notes_on_questions(measured: DryRun, cost: Cost, terms: Terms) -> Iterator[str]:
@@ -296,10 +331,6 @@ def _overdue(catalog: Catalog, moment: datetime) -> list[Market]:
     return [market for market in catalog.markets if not market.holds_at(now)]
 
 
-def _file(settings: Config) -> str:
-    return str(settings.prices) if settings.prices else "`prices` in config.yaml names another file"
-
-
 def _verdict(settings: Config, cost: Cost, known: PriceList) -> str:
     host = prices.host(settings)
     if settings.publish.target is None:
@@ -308,7 +339,10 @@ def _verdict(settings: Config, cost: Cost, known: PriceList) -> str:
         return f"publish.target is the directory {settings.publish.target}: publishing there costs nothing"
     place = prices.judged(known, settings)
     if place is None:
-        return f"the prices of {host} are not known, so guards.max_monthly_cost does not apply; `prices` can name them"
+        return (
+            f"the prices of {host} are not known; if you set guards.max_monthly_cost to another number than its "
+            f"default, it applies, by the prices of {known.places[0].name}"
+        )
     try:
         refuse_costly(cost, settings, known, frozenset())
     except GuardError as error:

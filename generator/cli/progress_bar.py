@@ -1,13 +1,15 @@
 """The progress bar, shown only when stderr is a terminal and logs are text."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
 from generator.cli import logs
+
+_Told = TypeVar("_Told")
 
 
 class Bar:
@@ -47,6 +49,16 @@ class Bar:
             self._bar.render_finish()
         elif self._is_visible:
             click.echo("\r\033[K", nl=False, err=True)
+        self._bar, self._is_visible = None, False
+
+    def before(self, tell: Callable[[_Told], object]) -> Callable[[_Told], None]:
+        """Tell what is told of a thing after the bar has ended, which it does then."""
+
+        def told(thing: _Told) -> None:
+            self.finish()
+            tell(thing)
+
+        return told
 
 
 @contextmanager

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import click
 
-from generator.cli import logs
+from generator.cli import logs, status_file
 from generator.cli.command import MeasuredCommand, add_metrics
 from generator.cli.logs import LOG
 from generator.cli.parameters import accepted, accepting, purge_retired_option
@@ -44,8 +44,11 @@ def publish_options(command: Callable[..., None]) -> Callable[..., None]:
 @accepting(*PUBLISH_GUARDS)
 def publish_command(settings: Config, **options: Any) -> None:
     """Bring the store to the state of the output folder."""
-    with both_ends(settings, is_dry=options["dry_run"]) as (folder, target):
-        carry_out(Publication(folder, target, settings, shape(settings), options_of(options)))
+    is_dry = options["dry_run"]
+    with status_file.left(settings, "publish", is_dry=is_dry) as left:
+        with both_ends(settings, is_dry=is_dry) as (folder, target):
+            carry_out(Publication(folder, target, settings, shape(settings), options_of(options)))
+        left.found(None)
 
 
 def options_of(given: Mapping[str, Any]) -> Options:

@@ -2,13 +2,15 @@
 
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 import click
 
 from generator.builder.guards import BuildOverrides, Clock
 from generator.builder.run import build_into
-from generator.cli.build import clock, log_report, overrides_of, report_names_each, tell_built
+from generator.cli import status_file
+from generator.cli.build import clock, log_report, overrides_of, tell_built
 from generator.cli.command import MeasuredCommand
 from generator.cli.logs import LOG
 from generator.cli.parameters import accepting, as_of_option, full_option
@@ -17,7 +19,7 @@ from generator.cli.publish import carry_out, options_of, publish_options, withdr
 from generator.cli.target import both_ends
 from generator.config.settings import Config
 from generator.errors import BUILD_GUARDS, PUBLISH_GUARDS, DamageError, PublicMarketsError, UnfitFilesError
-from generator.findings import CHECK_NAMES_EACH
+from generator.publish.guards import Options
 from generator.publish.publication import Publication, refuse_other_site
 from generator.publish.withdrawal import sync_blocked
 from generator.source.address import shape
@@ -34,18 +36,23 @@ def rebuild_command(settings: Config, as_of: datetime | None, **options: Any) ->
     chosen = options_of(options)
     anew = options["full"] or options["verify"]
     overrides = replace(overrides_of(options), demo=chosen.lifted.demo, anew=anew)
-    is_dry = chosen.is_dry
-    with both_ends(settings, is_dry=is_dry) as (folder, target):
+    with status_file.left(settings, "rebuild", is_dry=chosen.is_dry) as left:
+        _rebuild(settings, clock(as_of), overrides, chosen)
+        left.found(None)
+
+
+def _rebuild(settings: Config, at: Clock, overrides: BuildOverrides, chosen: Options) -> None:
+    with both_ends(settings, is_dry=chosen.is_dry) as (folder, target):
         refuse_other_site(folder, target, settings, chosen.lifted)
         with explaining_outage(target):
             blocked = sync_blocked(folder, target)
         publication = Publication(folder, target, settings, shape(settings), chosen, blocked)
-        _build(publication, clock(as_of), overrides)
+        _build(publication, at, overrides)
         try:
             carry_out(publication)
         except (DamageError, UnfitFilesError) as damage:
             LOG.warning("%s: missing or altered since it was built; building again with --full", damage.place)
-            _build(publication, clock(as_of), replace(overrides, full=True))
+            _build(publication, at, replace(overrides, full=True))
             carry_out(publication)
 
 
@@ -53,10 +60,9 @@ def _build(publication: Publication, clock: Clock, overrides: BuildOverrides) ->
     settings, is_dry = publication.config, publication.options.is_dry
     try:
         with progress_bar("rendering") as bar:
-            report = build_into(publication.folder, settings, clock, overrides=overrides, progress=bar)
+            tell = bar.before(partial(log_report, settings, is_dry=is_dry))
+            report = build_into(publication.folder, settings, clock, overrides=overrides, progress=bar, tell=tell)
     except PublicMarketsError as error:
         withdraw_hidden(publication, error)
         raise
-    # The report of a dry run is not kept.
-    log_report(report, CHECK_NAMES_EACH if is_dry else report_names_each(settings))
     tell_built(report, is_dry=is_dry)

@@ -9,7 +9,7 @@ import click
 
 from generator import garbage
 from generator.api import forms, keys
-from generator.cli import logs
+from generator.cli import logs, status_file
 from generator.cli.command import Subcommand, now
 from generator.cli.logs import LOG
 from generator.cli.parameters import Reference
@@ -59,7 +59,8 @@ def takedown_command(
         raise PublicMarketsError("not confirmed, so nothing was removed")
     with garbage.uncollected():
         request = _request(target, ids, found, is_blocked=not undo)
-        change = _take_down(settings, target, request, found)
+        with status_file.left(settings, "takedown"):
+            change = _take_down(settings, target, request, found)
     _list(change.after)
     if ids and not undo:
         gone = [*filter(found.names, request.removed)]

@@ -14,9 +14,9 @@ from generator.tree.folder import Output, locked
 
 
 def open_target(settings: Config) -> Store:
-    """Open the target; warn of a setting that has no effect there."""
+    """Open the target; say, where all is said, of a setting that it has no effect there: `check` warns of that."""
     if problem := store_checks.unused_endpoint(settings):
-        LOG.warning("%s", problem)
+        LOG.info("%s", problem)
     return open_store(settings)
 
 

@@ -1,4 +1,4 @@
-"""The settings of dumps, change feed and feeds."""
+"""The settings of dumps, change feed, feeds and history."""
 
 from typing import Any
 
@@ -40,3 +40,12 @@ class Feeds(Section):
     """Atom and JSON Feeds of new and resolved markets."""
 
     enabled: bool = Field(default=True, description="Whether to publish feeds.")
+
+
+class PublishedHistory(Section):
+    """The figures of the history page: how right probabilities were."""
+
+    public: bool = Field(
+        default=False,
+        description="Whether to publish v1/history.json: accuracy of all markets that resolved; needs dumps.parquet.",
+    )

@@ -17,6 +17,8 @@ import pydantic
 import yaml
 from pydantic_core import ErrorDetails
 
+from generator.config import gone
+from generator.config.gone import GONE
 from generator.config.settings import DEMO_DATABASE, ENVIRONMENT_PREFIX, FORMER, KEYS, LISTS, SECTIONS, Config, variable
 from generator.errors import ConfigError
 
@@ -27,7 +29,8 @@ def load(path: Path, *, overrides: Sequence[str] = (), environ: Mapping[str, str
     mistakes = [line for item in found for line in ([item] if isinstance(item, str) else _check(item))]
     if mistakes:
         raise ConfigError("\n".join(mistakes))
-    config = Config.model_validate(_nest({item.key: item.value for item in found if isinstance(item, _Setting)}))
+    settings = (item for item in found if isinstance(item, _Setting) and item.key not in GONE)
+    config = Config.model_validate(_nest({item.key: item.value for item in settings}))
     if conflict := config.conflict():
         raise ConfigError(conflict)
     return config
@@ -58,6 +61,9 @@ class _Setting:
 
 def _check(setting: _Setting) -> list[str]:
     """Validate one setting alone, to report a mistake even if another layer overrides it."""
+    if setting.key in GONE:
+        refusal = gone.refusal(setting.key, setting.value)
+        return [f"{setting.where}: {refusal}"] if refusal else []
     try:
         Config.model_validate(_nest({setting.key: setting.value}), context=setting.layer)
     except pydantic.ValidationError as error:
@@ -88,6 +94,10 @@ _NO_ARCHIVE = (
     "no archive of days is published any more; remove the setting, and see docs/dumps.md for a query that tells the "
     "prices of any day"
 )
+
+
+#: What to suggest: no section whose settings are all gone.
+_CURRENT = frozenset({*KEYS, *(key.partition(".")[0] for key in KEYS)})
 
 
 def _sentence(detail: ErrorDetails) -> str:
@@ -134,7 +144,8 @@ def _read_overrides(overrides: Sequence[str]) -> Iterator[_Setting | str]:
 
 def _read_text(key: str, text: str) -> Any:
     """Parse a variable or an override by the type of its key: no quotes distinguish the text `123` from the number."""
-    is_text = key in FORMER or {bool, int, float, timedelta}.isdisjoint(_types(KEYS[key].annotation))
+    annotation = GONE[key].type if key in GONE else KEYS[key].annotation if key in KEYS else str
+    is_text = {bool, int, float, timedelta}.isdisjoint(_types(annotation))
     return text if text and is_text else _read_scalar(text.strip())
 
 
@@ -219,7 +230,7 @@ def _read_mapping(node: yaml.Node, path: Path, section: str = "") -> Iterator[_S
         elif key in KEYS or key in FORMER:
             yield _read_value(value, key, f"{path}{_position(value.start_mark)} {key}")
         else:
-            yield f"{where}: {_unknown(key, [*KEYS, *SECTIONS])}"
+            yield f"{where}: {_unknown(key, _CURRENT)}"
         seen.add(key)
 
 

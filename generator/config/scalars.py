@@ -66,15 +66,17 @@ LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
 _SECONDS: Final = {"s": 1, "m": 60, "min": 60, "h": 3600, "d": 86400}
 
 
-def _one_line(text: str) -> str:
+def one_line(text: str) -> str:
+    """The text; raise ValueError if it is empty, or not one line of printable text."""
     if not text or not text.isprintable():
         raise ValueError("write one line of printable text")
     return text
 
 
-def _web_url(text: str) -> str:
+def web_url(text: str) -> str:
+    """The address without a slash at its end; raise ValueError if it is none of the web, or holds more than a path."""
     with suppress(ValueError):  # urlsplit: bad brackets or port
-        url = urlsplit(_one_line(text))
+        url = urlsplit(one_line(text))
         is_bare = url.username is None and url.port != 0 and not set(text) & set("?# \\")
         is_clean = _HOST.fullmatch(url.hostname or "") and _URL_PATH.fullmatch(url.path)
         if is_bare and is_clean and url.scheme in ("http", "https"):
@@ -99,17 +101,17 @@ def _command(value: object) -> object:
     with suppress(ValueError):  # shlex: unclosed quotation mark
         words = shlex.split(value) if isinstance(value, str) else value
         if isinstance(words, list | tuple) and words and all(isinstance(word, str) for word in words):
-            return tuple(_one_line(word) for word in words)
+            return tuple(one_line(word) for word in words)
     raise ValueError("write the program and its arguments as a list of texts")
 
 
 def _path(value: object) -> object:
-    return Path(_one_line(value)) if isinstance(value, str) else value
+    return Path(one_line(value)) if isinstance(value, str) else value
 
 
-Line = Annotated[str, AfterValidator(_one_line)]
+Line = Annotated[str, AfterValidator(one_line)]
 File = Annotated[Path, BeforeValidator(_path)]
-WebUrl = Annotated[str, AfterValidator(_web_url), WithJsonSchema({"type": "string", "pattern": "^https?://"})]
+WebUrl = Annotated[str, AfterValidator(web_url), WithJsonSchema({"type": "string", "pattern": "^https?://"})]
 _DURATION_SCHEMA = WithJsonSchema({"type": ["integer", "string"], "pattern": _DURATION.pattern})
 Duration = Annotated[timedelta, BeforeValidator(_duration), _DURATION_SCHEMA]
 _COMMAND_SCHEMA = WithJsonSchema(

@@ -12,7 +12,9 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, SecretSt
 from pydantic.fields import FieldInfo
 
 from generator.config import passwords, targets
-from generator.config.downloads import Changes, Dumps, Feeds
+from generator.config.downloads import Changes, Dumps, Feeds, PublishedHistory
+from generator.config.gone import GONE
+from generator.config.licensing import License, PublisherSection
 from generator.config.market_url import MarketUrl, MarketUrlTemplate, QuestionUrlTemplate
 from generator.config.questions import Questions
 from generator.config.scalars import (
@@ -30,7 +32,6 @@ from generator.config.scalars import (
 
 ENVIRONMENT_PREFIX: Final = "PUBLIC_MARKETS_"
 DEMO_DATABASE: Final = "sqlite:///demo.db"
-LONGEST_LEASE: Final = timedelta(days=1)
 #: By `api.keys.MUTABLE`: in a shared cache, fresh and then stale, and after that in a browser, fresh and then stale.
 FIRST_PAGE_CACHED: Final = timedelta(seconds=30 + 60 + 10 + 60)
 
@@ -118,13 +119,6 @@ class Snapshot(Section):
     size: int = Field(6, ge=0, le=100, description="Markets per group.")
 
 
-class Texts(Section):
-    """The longest texts of markets, in characters; a market with a longer one is left out."""
-
-    question: int = Field(2_000, ge=1, le=2_000, description="Longest question.")
-    description: int = Field(100_000, ge=1, le=100_000, description="Longest description.")
-
-
 class Detail(Section):
     """What a market's detail shows."""
 
@@ -189,28 +183,17 @@ class Publish(Section):
         default=False,
         description="Whether to accept a store without conditional writes; true promises that nobody else publishes.",
     )
-    lease: Duration = Field(
-        timedelta(minutes=5),
-        ge=timedelta(seconds=20),  # or a slow request would outlast what is left of it
-        le=LONGEST_LEASE,
-        description="How long the lease of a silent publisher keeps others out.",
-    )
     cloudfront_distribution: Line | None = Field(
         None, description="ID of the CloudFront distribution to invalidate after a withdrawal; null: none."
     )
     purge_command: Command | None = Field(
         None, description="Command that purges another CDN after a withdrawal; the address is appended; null: none."
     )
+    cdn: Literal["none"] | None = Field(None, description="none: nothing caches in front of the target; null: unknown.")
     notify_command: Command | None = Field(
         None,
         description="Command to run after a publish that changed anything; the newest step and the change feed's "
         "address are appended; null: none.",
-    )
-    cache_fill: Duration = Field(
-        timedelta(seconds=60),
-        ge=timedelta(0),
-        le=timedelta(hours=1),
-        description="Delay before the second CDN invalidation, which catches responses in flight during the first.",
     )
 
     def bucket(self) -> tuple[str, str] | None:
@@ -254,7 +237,6 @@ class Config(Section):
     )
     schedule: int = Field(60, ge=1, description="Minutes between builds, as scheduled in cron; used to estimate costs.")
     snapshot: Snapshot = Field(default_factory=Snapshot)
-    texts: Texts = Field(default_factory=Texts)
     detail: Detail = Field(default_factory=Detail)
     cursor: Cursor = Field(default_factory=Cursor)
     rate_limit: RateLimit = Field(default_factory=RateLimit)
@@ -268,7 +250,9 @@ class Config(Section):
         default=True,
         description="Whether to publish v1/prices.json: id, probability and volume of all open markets, up to 2 MB.",
     )
-    prices: File | None = Field(None, description="JSON price list; null: the built-in one.")
+    license: License | None = Field(None, description="Licence of the data: SPDX identifier or address; null: none.")
+    publisher: PublisherSection = Field(default_factory=PublisherSection)
+    history: PublishedHistory = Field(default_factory=PublishedHistory)
     cluster: Annotated[Line | None, AfterValidator(_cluster)] = Field(
         None,
         description="Address of a Dask scheduler whose workers read and render, such as tcp://scheduler:8786; null: "
@@ -285,6 +269,11 @@ class Config(Section):
                     return f"{needs}; write {{id}} or {{key}}"
         if self.dumps.fills and not self.dumps.parquet:
             return "dumps.fills: needs dumps.parquet, as trades are in Parquet files; write dumps.fills: false"
+        given = [key for key in ("cloudfront_distribution", "purge_command") if getattr(self.publish, key)]
+        if self.publish.cdn and given:
+            return f"publish.cdn: is none, but publish.{given[0]} names a cache to purge; remove one of the two"
+        if self.history.public and not (self.has_parquet and self.detail.history_points):
+            return "history.public: needs dumps.parquet and detail.history_points, as it is made of the prices there"
         return None
 
     @property
@@ -346,11 +335,13 @@ def _fields(model: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, Fie
 
 #: Every setting by its dotted key; a FieldInfo knows its default and description.
 KEYS: Final[Mapping[str, FieldInfo]] = dict(_fields(Config))
-#: Keys that are ignored: earlier versions had them.
-FORMER: Final = frozenset({"dumps.histories"})
+#: Keys that only the page about a cluster tells of.
+OF_CLUSTER: Final = frozenset({"cluster"})
+#: Keys that earlier versions had, the first of which a build remarks on.
+FORMER: Final = frozenset({"dumps.histories", *GONE})
 #: The keys whose value may be a list.
 LISTS: Final = frozenset(
     {"categories", "publish.notify_command", "publish.purge_command", "rate_limit.trusted_proxies"}
 )
 #: The keys that hold other keys.
-SECTIONS: Final = frozenset(key.partition(".")[0] for key in KEYS if "." in key)
+SECTIONS: Final = frozenset(key.partition(".")[0] for key in (*KEYS, *FORMER) if "." in key)

@@ -11,7 +11,7 @@ from generator.models import replaced
 #: Settings, and sections of them, that do not affect what is published.
 _NOT_PUBLISHED: Final = frozenset(
     {
-        *("cluster", "cursor", "guards", "metrics", "output", "prices", "publish", "rate_limit.trusted_proxies"),
+        *("cluster", "cursor", "guards", "metrics", "output", "publish", "rate_limit.trusted_proxies"),
         *("schedule", "source"),
     }
 )

@@ -1,4 +1,4 @@
-"""What stores and networks charge: dated prices from the file beside this module, or from the operator's own file."""
+"""What stores and networks charge: dated prices from the file beside this module."""
 
 from collections.abc import Mapping
 from datetime import date
@@ -6,12 +6,11 @@ from pathlib import Path
 from typing import Annotated, Final
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from generator.config.settings import Config, Guards
-from generator.errors import ConfigError
 
-_BUILT_IN: Final = Path(__file__).parent / "prices.json"
+_FILE: Final = Path(__file__).parent / "prices.json"
 _AMAZON: Final = "s3.amazonaws.com"
 
 
@@ -70,20 +69,9 @@ def _is_within(host: str, domain: str) -> bool:
     return host == domain or host.endswith(f".{domain}")
 
 
-def load(config: Config) -> PriceList:
-    """Read the prices; raise ConfigError when the configured file is missing or malformed."""
-    path = config.prices or _BUILT_IN
-    try:
-        return PriceList.model_validate_json(path.read_bytes())
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        raise ConfigError(f"prices: {path}: {reason}; name an existing file, or omit the setting") from error
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise ConfigError(
-            f"prices: {path}: {where}: {first['msg'].lower()}; see generator/cost/prices.json for the format"
-        ) from error
+def load() -> PriceList:
+    """Read the prices."""
+    return PriceList.model_validate_json(_FILE.read_bytes())
 
 
 def judged(known: PriceList, config: Config) -> Place | None:

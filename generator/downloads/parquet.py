@@ -7,7 +7,7 @@ bytes: a file has neither a time nor the version of this program in it.
 
 import io
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache, partial
 from importlib.util import find_spec
@@ -17,20 +17,15 @@ from typing import Any, BinaryIO, Final, TypeAlias
 
 from pydantic import BaseModel
 
-from generator.api import contract
+from generator.api import columns
+from generator.api.columns import URL
 from generator.api.contract import Variant
-from generator.api.downloads import CANDLES, CLOSES
-from generator.api.questions import DefinitionRow
-from generator.downloads import market_lines, periods
+from generator.downloads import market_lines
 from generator.downloads.pipes import FilePipe, TextPipe, WrittenTable
 from generator.errors import ConfigError
 
 _Write: TypeAlias = Callable[[bytes], object]
 
-#: The column with the market that a row of a table belongs to.
-OWNER: Final = "marketId"
-#: The column with the address of a market's page.
-URL: Final = "url"
 #: Markets of a row group: the least that a reader can skip by a file's statistics, and the most in memory.
 MARKETS_PER_GROUP: Final = 25_000
 #: Rows decoded at a time.
@@ -38,6 +33,8 @@ _BATCH: Final = 10_000
 #: In the form that readers take apart; with another, Java's ignore the statistics of texts. The program's own version
 #: would give every file a new name with every release.
 _CREATED_BY: Final = "public-markets version 1"
+#: The key of what a file states.
+_STATED: Final = "dataset"
 _GREATEST: Final = b"%d" % (2**63 - 1)
 
 
@@ -49,42 +46,42 @@ def require() -> None:
 
 
 def markets(
-    write: _Write, lines: Iterable[bytes], variant: Variant, url_of: Callable[[str], str | None] | None = None
+    write: _Write,
+    lines: Iterable[bytes],
+    variant: Variant,
+    url_of: Callable[[str], str | None] | None = None,
+    stated: str = "",
 ) -> WrittenTable:
     """Write a file with a row for each market, of lines of a dump, which ascend by id.
 
     Columns are named as on the wire; `fxFamilyMember`, always null in a dump, is left out. With `url_of`, which gives
-    the address of a market's page by id, the last column is URL. `write` is given the file's bytes in pieces. Raises
-    ValueError if a line is no market, ConfigError without the extra, and whatever `lines` and `write` raise; the file
-    is worthless then.
+    the address of a market's page by id, the last column is URL. `write` is given the file's bytes in pieces. The file
+    says what is `stated`, JSON. Raises ValueError if a line is no market, ConfigError without the extra, and whatever
+    `lines` and `write` raise; the file is worthless then.
     """
     schema = columns_of(None, variant, linked=url_of is not None)
     fitting = map(_fitting, lines)
     rows = map(partial(_linked, url_of), fitting) if url_of else fitting
     pipe = TextPipe((row + b"\n" for row in rows), write)
     _, files = _libraries()
-    return piped(pipe, lambda: files.read_json(pipe, schema, batch_size=_BATCH), MARKETS_PER_GROUP, "zstd(6)")
+    return piped(pipe, lambda: files.read_json(pipe, schema, batch_size=_BATCH), MARKETS_PER_GROUP, "zstd(6)", stated)
 
 
-def definitions(write: _Write, lines: Iterable[bytes], variant: Variant, *, linked: bool) -> WrittenTable:
+def definitions(
+    write: _Write, lines: Iterable[bytes], variant: Variant, stated: str = "", *, linked: bool
+) -> WrittenTable:
     """Write a file with a row for each of these JSON lines: see `downloads.definitions`. `linked`: last an address.
 
-    `write` and errors are those of `markets`.
+    `write`, `stated` and errors are those of `markets`.
     """
     schema = columns_of(DEFINITIONS, variant, linked=linked)
     pipe = TextPipe((line + b"\n" for line in lines), write)
     _, files = _libraries()
-    return piped(pipe, lambda: files.read_json(pipe, schema, batch_size=_BATCH), MARKETS_PER_GROUP, "zstd(6)")
+    return piped(pipe, lambda: files.read_json(pipe, schema, batch_size=_BATCH), MARKETS_PER_GROUP, "zstd(6)", stated)
 
 
 #: The table of definitions of questions, which has no periods.
-DEFINITIONS: Final = "questions"
-#: What a row of each table is, and without a table that of a market.
-MODELS: Final[Mapping[str | None, type[BaseModel]]] = {
-    None: contract.PublicMarketDetailMarket, DEFINITIONS: DefinitionRow,
-    "history": contract.ProbabilityPoint, "fills": contract.PublicRecentFill,
-    **dict.fromkeys(CANDLES, periods.Candle), CLOSES: periods.Close,
-}  # fmt: skip
+DEFINITIONS: Final = columns.QUESTIONS
 #: Those whose rows are made of lines that say all.
 OF_LINES: Final = (None, DEFINITIONS)
 
@@ -109,11 +106,11 @@ def require_columns(file: BinaryIO, table: str | None, variant: Variant, *, fill
     Other errors are those of `has_any`.
     """
     reading = _opened(file)
-    columns = [(column.name, str(column.type), column.nullable) for column in reading.schema]
-    is_linked = table in OF_LINES and any(name == URL for name, _, _ in columns)
+    shown = [(column.name, str(column.type), column.nullable) for column in reading.schema]
+    is_linked = table in OF_LINES and any(name == URL for name, _, _ in shown)
     wanted = columns_of(table, variant, linked=is_linked, fills=fills)
-    if columns != [(column.name, str(column.type), column.nullable) for column in wanted]:
-        raise ValueError(f"columns {', '.join(name for name, _, _ in columns):.100}")
+    if shown != [(column.name, str(column.type), column.nullable) for column in wanted]:
+        raise ValueError(f"columns {', '.join(name for name, _, _ in shown):.100}")
 
 
 def rows(file: BinaryIO, ids: Collection[str] | None = None) -> Iterator[bytes]:
@@ -171,40 +168,36 @@ def columns_of(table: str | None, variant: Variant = "extended", *, linked: bool
     Without `fills`, candles lack what is made of these.
     """
     core, _ = _libraries()
-    model = MODELS[table]
-    leave_out: Collection[str] = contract.EXTENDED_PROPERTIES if table in OF_LINES and variant == "core" else ()
-    if table in CANDLES and not fills:
-        leave_out = periods.OF_FILLS
-    url = [core.Field(URL, core.DataType.string(), nullable=True)] if linked else []
-    owner = [] if table in OF_LINES else [core.Field(OWNER, core.DataType.string(), nullable=False)]
-    properties: Mapping[str, Mapping[str, Any]] = model.model_json_schema()["properties"]
-    columns = {name: _type(spec) for name, spec in properties.items() if name not in {*leave_out, URL}}
-    return core.Schema(
-        [
-            *owner,
-            *(core.Field(name, found[0], nullable=found[1]) for name, found in columns.items() if found),
-            *url,
-        ]
-    )
+    found = columns.columns(name_of(table), variant, linked=linked, fills=fills)
+    return core.Schema([_field(one) for one in found])
 
 
-def _type(spec: Mapping[str, Any]) -> tuple[Any, bool] | None:
-    """The type of a column and whether it can be null; None for objects."""
-    kinds = [kind for kind in spec.get("anyOf", [spec]) if kind.get("type") != "null"]
-    is_nullable = len(kinds) < len(spec.get("anyOf", [spec]))
-    found = _simple(kinds[0])
-    return found and (found, is_nullable)
+def name_of(table: str | None) -> str:
+    """The name of a table in the dump's head; without a `table` that of markets."""
+    return columns.MARKETS if table is None else table if table == DEFINITIONS else columns.name(table)
 
 
-def _simple(spec: Mapping[str, Any]) -> Any:
+def model_of(table: str) -> type[BaseModel]:
+    """The model of a row of a table, without its market. Raises KeyError if there is no such table."""
+    return columns.model(name_of(table))
+
+
+def _field(column: columns.TableColumn) -> Any:
+    """The column for Arrow, whose schema, with what columns mean, stands in the file, too."""
+    core, _ = _libraries()
+    told = {"description": column.meaning, **({"unit": column.unit} if column.unit else {})}
+    return core.Field(column.name, _type(column.type), nullable=column.is_nullable, metadata=told)
+
+
+def _type(name: columns.ColumnType) -> Any:
     core, _ = _libraries()
     types = core.DataType
-    if spec.get("type") == "array":
-        return types.list(core.Field("element", _simple(spec["items"]), nullable=False))
-    if spec.get("format") == "date-time":
+    if name == "timestamp":
         return types.timestamp("ms", tz="UTC")
-    by_name = {"string": types.string, "number": types.float64, "integer": types.int64, "boolean": types.bool}
-    return by_name[spec["type"]]() if "type" in spec else None
+    if name == "list<string>":
+        return types.list(core.Field("element", types.string(), nullable=False))
+    by_name = {"string": types.string, "double": types.float64, "int64": types.int64, "boolean": types.bool}
+    return by_name[name]()
 
 
 #: Counts have no upper bound in the contract. In JSON texts a quote has a backslash before it, so only names match.
@@ -222,8 +215,13 @@ def _linked(url_of: Callable[[str], str | None], line: bytes) -> bytes:
     return line if url is None else b'%b,"%b":"%b"}' % (line[:-1], URL.encode(), url.encode())
 
 
-def piped(pipe: FilePipe, open_rows: Callable[[], Any], rows_per_group: int, compression: str) -> WrittenTable:
-    """Write the rows that Arrow reads into the pipe. Raises ValueError if they do not fit, and what failed in it."""
+def piped(
+    pipe: FilePipe, open_rows: Callable[[], Any], rows_per_group: int, compression: str, stated: str
+) -> WrittenTable:
+    """Write the rows that Arrow reads into the pipe, with what is `stated` of the file as a whole.
+
+    Raises ValueError if they do not fit, and what failed in it.
+    """
     _, files = _libraries()
     try:
         files.write_parquet(
@@ -232,7 +230,8 @@ def piped(pipe: FilePipe, open_rows: Callable[[], Any], rows_per_group: int, com
             compression=compression,
             created_by=_CREATED_BY,
             max_row_group_size=rows_per_group,
-            skip_arrow_metadata=True,
+            # With several, their order would be another each time.
+            key_value_metadata={_STATED: stated} if stated else None,
         )
     except Exception as error:
         if not pipe.failure:

@@ -10,9 +10,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from generator.api import forms
-from generator.api.contract import Closed
 from generator.api.downloads import CANDLES, CLOSES
-from generator.api.forms import Count, NonNegative, Probability, Timestamp
 
 DAYS, HOURS = CANDLES
 #: How long hourly candles are kept, in whole months.
@@ -23,33 +21,6 @@ _LENGTHS: Final = {DAYS: _DAY, HOURS: len("2026-10-31T12")}
 _YEAR: Final = len("2026")
 #: The characters of a time that tell the month.
 MONTH: Final = len("2026-10")
-#: The columns of candles that are made of fills.
-OF_FILLS: Final = ("volume", "trades")
-
-
-class Candle(Closed):
-    """What happened in a period, which begins at `start`; a row of `candles/day` or `candles/hour`.
-
-    `open` is the last price before the period or, if there was none, the first one in it; `high` and `low` are the
-    greatest and least of `open` and the prices in the period. All are null as long as no price is known.
-    """
-
-    start: Timestamp
-    open: Probability | None
-    high: Probability | None
-    low: Probability | None
-    close: Probability | None
-    volume: NonNegative
-    trades: Count
-
-
-class Close(Closed):
-    """A market's price when it closed, a day and a week before; a row of `closes`."""
-
-    closed_at: Timestamp
-    prob: Probability
-    prob_day_before: Probability | None
-    prob_week_before: Probability | None
 
 
 def closed_at(close_time: str, resolved_at: str | None) -> str:

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from arro3 import core
 
+from generator.api import columns as table_columns
 from generator.api.downloads import CANDLES, CLOSES
 from generator.downloads import parquet
 from generator.downloads.histories import Extent
@@ -39,7 +40,7 @@ COLUMNS: Final[Mapping[str, Mapping[str, str]]] = {
     CLOSES: {"closedAt": _TIME, **dict.fromkeys(("prob", "probDayBefore", "probWeekBefore"), _NUMBER)},
 }
 #: The column of the market that a row belongs to.
-OWNER: Final = parquet.OWNER
+OWNER: Final = table_columns.OWNER
 #: What a record of each table is.
 TYPES: Final[Mapping[str, np.dtype[np.void]]] = {
     table: np.dtype([(OWNER, ID), *columns.items()]) for table, columns in COLUMNS.items()
@@ -165,14 +166,18 @@ def values(table: str, rows: Records) -> Iterator[tuple[Any, ...]]:
         yield f"{stamp}Z", *(None if isinstance(value, float) and isnan(value) else value for value in others)
 
 
-def written(write: Callable[[bytes], object], rows: Iterable[Records], table: str, *, fills: bool) -> WrittenTable:
+def written(
+    write: Callable[[bytes], object], rows: Iterable[Records], table: str, stated: str = "", *, fills: bool
+) -> WrittenTable:
     """Write a file with these records of a table, in their order; without `fills`, without what is made of these.
 
-    Errors as for `parquet.markets`.
+    `stated` and errors are those of `parquet.markets`.
     """
     pipe, schema = FilePipe(write), parquet.columns_of(table, fills=fills)
     found = pipe.watched(_batch(schema, piece) for piece in rows)
-    return parquet.piped(pipe, lambda: core.RecordBatchReader.from_batches(schema, found), ROWS_PER_GROUP, _COMPRESSION)
+    return parquet.piped(
+        pipe, lambda: core.RecordBatchReader.from_batches(schema, found), ROWS_PER_GROUP, _COMPRESSION, stated
+    )
 
 
 def _batch(schema: Any, rows: Records) -> core.RecordBatch:

@@ -18,12 +18,13 @@ _SEAL: Final = b',"digest":"'
 class HistoryState(StoredModel):
     """What the files of histories hold: looked at by a build `as_of` then; the files' names, and entries by market.
 
-    `tables` are those that the files are of.
+    `tables` are those that the files are of, and `stated` is what these state of licence and publisher.
     """
 
     as_of: str
     tables: tuple[str, ...]
     files: tuple[str, ...]
+    stated: str = Field("", exclude_if=lambda stated: not stated)
     markets: Mapping[str, HeldRows]
 
 
@@ -31,9 +32,9 @@ class SideFile(StoredModel):
     """The segments of dumps, by the names of these: of the newest, and of the one that it replaced.
 
     After a build was killed, readers may find either of them. `is_doubted`: details in place may differ from the dump.
-    `links` has a digest of the links in Parquet files of all markets that have any, by the names of these. `histories`
-    are absent without Parquet. `maker` is the program that made the files; '' if an older one did, or a takedown of
-    what another made.
+    `links` has, by the names of Parquet files of all markets, a digest of what these have besides, such as links.
+    `histories` are absent without Parquet. `maker` is the program that made the files; '' if an older one did, or a
+    takedown of what another made.
     """
 
     format: int = FORMAT

@@ -49,10 +49,10 @@ _INNER_CONTROL: Final = "X-Reader-Cache-Control"
 _TLS_ONLY: Final = "strict-transport-security"
 #: Seconds for which the cache may show an answer while it is fetched again.
 _STALE: Final = "stale-while-revalidate=1"
-#: The types of feeds and text, by extension; nginx adds the character set.
+#: The types of feeds, SQL and text, by extension; nginx adds the character set.
 _TYPED: Final = {
     "json": keys.FEED_TYPE.partition(";")[0],
-    **{name: keys.CONTENT_TYPES[f".{name}"].partition(";")[0] for name in ("atom", "txt")},
+    **{name: keys.CONTENT_TYPES[f".{name}"].partition(";")[0] for name in ("atom", "sql", "txt")},
 }
 #: What nginx compresses, and names the character set of.
 _COMPRESSIBLE: Final = (keys.CONTENT_TYPE.partition(";")[0], *_TYPED.values())

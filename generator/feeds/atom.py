@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from io import StringIO
 from typing import Any, Final
 
+from generator.api import licensing
 from generator.api.feeds import Feed, FeedEntry
 
 #: Characters that XML 1.0 does not have, not even escaped.
@@ -25,6 +26,8 @@ def encode(feed: Feed) -> bytes:
         link=feed.home_page_url,
         description=in_xml(feed.description),
         author_name=in_xml(feed.authors[0].name) if feed.authors else None,
+        author_link=feed.authors[0].url if feed.authors else None,
+        feed_copyright=in_xml(licensing.told(feed.rights.license)) if feed.rights else None,
         feed_url=url,
         feed_guid=url,
     )

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from pydantic_core import from_json
 
 from generator.api import keys
-from generator.api.feeds import MOST_ENTRIES, Feed, FeedAuthor, FeedEntry, FeedName, entry_id, home_page
+from generator.api.feeds import MOST_ENTRIES, Feed, FeedAuthor, FeedEntry, FeedName, FeedRights, entry_id, home_page
 from generator.api.links import NO_LINKS, Links
 from generator.api.questions import SINGLE
 from generator.config.settings import Config
@@ -45,7 +45,8 @@ def make(
         home_page_url=home_page(config),
         feed_url=f"{config.base_url}/{keys.feed(name, 'json')}",
         description=_DESCRIPTIONS[name],
-        authors=[FeedAuthor(name=site)],
+        authors=[FeedAuthor(name=config.publisher.shown_name or site, url=config.publisher.url)],
+        rights=FeedRights(license=config.license) if config.license else None,
         items=[_entry_of(from_json(item), config, links, question_links) for item in islice(items, MOST_ENTRIES)],
     )
 

@@ -1,12 +1,11 @@
 """Why a row breaks the contract, in the database's terms: which column, rule and value; and the remedy. Pure."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
 from pydantic import ValidationError
 
-from generator.config.settings import Texts
 from generator.findings import Finding
 from generator.markets.quarantine import printable
 
@@ -52,13 +51,6 @@ def of(error: ValidationError) -> list[Finding]:
         _fault(_column(error.title, mistake["loc"]), mistake["type"], mistake["msg"], mistake["input"])
         for mistake in error.errors(include_url=False)
     ]
-
-
-def too_long(allowed: Texts, question: str, description: str | None) -> Iterator[Finding]:
-    """The texts of a valid market that are longer than this site allows; worded as the contract's own bounds."""
-    for column, text in (("question", question), ("description", description)):
-        if text and len(text) > (most := getattr(allowed, column)):
-            yield _fault(column, "string_too_long", f"string should have at most {most} characters", text)
 
 
 def unclear(column: str, value: object) -> Finding:

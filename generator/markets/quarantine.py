@@ -3,16 +3,20 @@
 import heapq
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Final, NamedTuple, TypeAlias
 
 from pydantic import PlainSerializer, PlainValidator, TypeAdapter
 
+from generator.api import keys
 from generator.findings import Finding, FindingCounts
 from generator.wording import counted, escaped
 
 #: Distinct rows kept by name: a table of ten million bad rows must not exhaust memory.
 NAMED_AT_MOST: Final = 10_000
+
+#: What kinds of faults are called that are not shown.
+REST: Final = "fault that quarantine rows"
 
 #: What names rows: relation, key, reason and title.
 _Name: TypeAlias = tuple[str, str, str, str]
@@ -23,7 +27,7 @@ class QuarantinedRow:
     """A row that breaks the contract; `rows` counts those with the same key, title and reason.
 
     `key` is the row's id, or its market's if it has none, or else its title in quotes; `title` is its human-readable
-    name, if any. The `reason` is all its findings.
+    name, if any. The `reason` is all its `faults`, findings about it.
     """
 
     relation: str
@@ -31,6 +35,7 @@ class QuarantinedRow:
     title: str
     reason: str
     rows: int = 1
+    faults: tuple[Finding, ...] = field(default=(), compare=False)
 
 
 class Plain(NamedTuple):
@@ -55,24 +60,34 @@ class Quarantine:
     def __init__(self, named_at_most: int = NAMED_AT_MOST) -> None:
         self._named_at_most = named_at_most
         self._rows: Counter[_Name] = Counter()
+        self._faults_of: dict[_Name, tuple[Finding, ...]] = {}
         self._totals: Counter[str] = Counter()
         self._faults = FindingCounts()
+        self._left_out = frozenset[str]()
+
+    def leave_out(self, references: frozenset[str]) -> None:
+        """Take no more rows of these, which are taken down: markets (ids), and references of questions."""
+        self._left_out = references
 
     def reject(self, relation: str, key: object, *faults: Finding, title: object = "") -> None:
         """Quarantine a row for all its faults: findings about its columns, without their subject.
 
         A row without a key is named by its title.
         """
+        own = str(key).lower()
+        if (keys.question_reference(own) if relation == "questions" else own) in self._left_out:
+            return
         self._totals[relation] += 1
         shown = printable(f'"{title}"' if key is None and title else key)
-        for fault in faults:
-            self._faults.add(fault._replace(subject=relation, key=shown))
-        self._name((relation, shown, "; ".join(fault.reason() for fault in faults), printable(title)), 1)
+        named = tuple(fault._replace(subject=relation, key=shown) for fault in faults)
+        for fault in named:
+            self._faults.add(fault)
+        self._name((relation, shown, "; ".join(fault.reason() for fault in faults), printable(title)), 1, named)
 
     def add(self, other: "Quarantine") -> None:
         """Add the rows of another quarantine."""
         for name, rows in other._kept().items():  # noqa: SLF001 - of the same class
-            self._name(name, rows)
+            self._name(name, rows, other._faults_of[name])  # noqa: SLF001
         self._totals.update(other._totals)  # noqa: SLF001
         self._faults.merge(other._faults)  # noqa: SLF001
 
@@ -85,14 +100,15 @@ class Quarantine:
         """The quarantine with this content."""
         made = cls()
         for row in plain.rows:
-            made._name((row.relation, row.key, row.reason, row.title), row.rows)
+            made._name((row.relation, row.key, row.reason, row.title), row.rows, row.faults)
         made._totals.update(plain.totals)
         for fault, rows in plain.faults:
             made._faults.add(fault, rows)
         return made
 
-    def _name(self, name: _Name, rows: int) -> None:
+    def _name(self, name: _Name, rows: int, faults: tuple[Finding, ...]) -> None:
         self._rows[name] += rows
+        self._faults_of[name] = faults
         if len(self._rows) >= 2 * self._named_at_most:
             self._kept()
 
@@ -101,15 +117,16 @@ class Quarantine:
         if len(self._rows) > self._named_at_most:
             first = heapq.nsmallest(self._named_at_most, self._rows, _rank)
             self._rows = Counter({name: self._rows[name] for name in first})
+            self._faults_of = {name: self._faults_of[name] for name in first}
         return self._rows
 
     def total(self, relation: str | None = None) -> int:
         """The number of quarantined rows, of one relation or of all."""
         return self._totals.total() if relation is None else self._totals[relation]
 
-    def faults(self) -> int:
-        """The number of faults that rows were quarantined for: a row has one or more."""
-        return self._faults.total()
+    def faults(self) -> FindingCounts:
+        """The faults that rows were quarantined for, counted by kind: a row has one or more."""
+        return self._faults
 
     def named(self, relation: str) -> list[QuarantinedRow]:
         """The rows of one relation that are kept by name."""
@@ -128,7 +145,7 @@ class Quarantine:
         for fault, rows in self._faults:
             if relation in {None, fault.subject}:
                 wanted.add(fault, rows)
-        return wanted.lines(_heading, "fault that quarantine rows")
+        return wanted.lines(heading, REST)
 
     def named_lines(self) -> Iterator[str]:
         """A line for every row kept by name, and one for the rest."""
@@ -141,7 +158,7 @@ class Quarantine:
     def __iter__(self) -> Iterator[QuarantinedRow]:
         """Each row kept by name, sorted by relation, key and reason."""
         for (relation, key, reason, title), rows in sorted(self._kept().items()):
-            yield QuarantinedRow(relation, key, title, reason, rows)
+            yield QuarantinedRow(relation, key, title, reason, rows, self._faults_of[relation, key, reason, title])
 
 
 #: A quarantine that pydantic can store.
@@ -152,7 +169,8 @@ StoredQuarantine: TypeAlias = Annotated[
 ]
 
 
-def _heading(fault: Finding, rows: int) -> str:
+def heading(fault: Finding, rows: int) -> str:
+    """How the line about so many rows with a fault begins."""
     return f"{fault.subject}: {counted(rows, 'row', ',')} quarantined"
 
 

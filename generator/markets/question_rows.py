@@ -11,7 +11,6 @@ from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, 
 
 from generator.api import contract, forms
 from generator.api.questions import QuestionKind
-from generator.config.settings import Texts
 from generator.findings import Finding
 from generator.markets import faults, row_validation
 from generator.markets.quarantine import Quarantine
@@ -69,7 +68,6 @@ class MemberRow(contract.Closed):
 def valid(
     rows: Sequence[Mapping[str, Any]],
     unclear: Sequence[tuple[Any, Any]],
-    texts: Texts,
     quarantine: Quarantine,
 ) -> list[GivenQuestion]:
     """The visible questions that keep all rules of a row. Others are quarantined, and so are those that share an id.
@@ -81,7 +79,7 @@ def valid(
     counts = Counter(str(key).lower() for key in (*(row["id"] for row in rows), *(key for key, _ in unclear)))
     found = list[GivenQuestion]()
     for row in rows:
-        wrong, question = _checked(row, texts)
+        wrong, question = _checked(row)
         if question and counts[question.id] > 1:
             wrong = [_REPEATED._replace(value=str(counts[question.id]))]
         if wrong or question is None:
@@ -91,12 +89,11 @@ def valid(
     return found
 
 
-def _checked(row: Mapping[str, Any], texts: Texts) -> tuple[list[Finding], QuestionRow | None]:
+def _checked(row: Mapping[str, Any]) -> tuple[list[Finding], QuestionRow | None]:
     try:
-        question = QuestionRow.model_validate({name: row[name] for name in QuestionRow.model_fields})
+        return [], QuestionRow.model_validate({name: row[name] for name in QuestionRow.model_fields})
     except ValidationError as error:
         return faults.of(error), None
-    return [*faults.too_long(texts, "", question.description)], question
 
 
 class ValidMember(NamedTuple):

@@ -26,6 +26,8 @@ from generator.stores.requests import with_retries
 from generator.stores.store import Store, UnavailableError
 from generator.tree.files import STATES
 
+#: The second CDN invalidation comes so much later: the CDN may store an answer that it fetched just before the first.
+FILL_S: Final = 60.0
 #: Between two looks at the lease while waiting for the second CDN invalidation.
 _WAIT_STEP_S: Final = 1.0
 
@@ -48,19 +50,18 @@ def remaining(config: Config, published: Published | None, now: datetime, *, has
 
     Without a target nothing was published, so no CDN was told.
     """
+    in_browsers = f"browsers keep copies until {_after(now, _BROWSER_S)} at most"
     if not has_target:
-        return (
-            f"browsers keep copies until {_after(now, _BROWSER_S)} at most; publish.target is not set, so no CDN was "
-            "told, and nothing else was touched"
-        )
+        untold = "" if config.publish.cdn else "no CDN was told, and "
+        return f"{in_browsers}; publish.target is not set, so {untold}nothing else was touched"
+    if config.publish.cdn:
+        return in_browsers
     if is_configured(config):
         return f"the CDN's copies are gone, browsers keep theirs until {_after(now, _BROWSER_S)} at most"
     if config.publish.is_unpurged and not (published and published.are_copies_long):
         return f"caches and browsers keep copies until {_after(now, _UNPURGED_S)} at most"
-    return (
-        f"browsers keep copies until {_after(now, _BROWSER_S)} at most; a CDN in front, if there is one, may "
-        "keep them for up to a year, as none is configured"
-    )
+    maybe = "a CDN in front, if there is one, may keep them for up to a year, as none is configured"
+    return f"{in_browsers}; {maybe}"
 
 
 def _after(now: datetime, seconds: int) -> str:
@@ -68,12 +69,12 @@ def _after(now: datetime, seconds: int) -> str:
 
 
 def unnamed_cdn(config: Config, published: Published | None) -> str | None:
-    """Whether no CDN is configured, so that its copies outlive a withdrawal."""
-    if is_configured(config):
+    """Whether no CDN is configured, so that its copies outlive a withdrawal; None also if there is none."""
+    if config.publish.cdn or is_configured(config):
         return None
     sentence = (
         "publish: no CDN is configured, so cached copies of withdrawn markets may remain; set "
-        "publish.cloudfront_distribution or publish.purge_command"
+        "publish.cloudfront_distribution or publish.purge_command, or publish.cdn: none if nothing caches"
     )
     if config.publish.is_unpurged and published and published.are_copies_long:
         sentence += (
@@ -110,13 +111,12 @@ class Copies:
         if warning := unnamed_cdn(self._config, published):
             self.warnings.append(f"{warning}; the first run that knows a CDN invalidates it")
             return False
-        if not self._has_readers:
+        if not self._has_readers or self._config.publish.cdn:
             return True
         cdn = Cdn(self._config, self._lease.renew_if_needed)
         try:
             cdn.invalidate()
-            # The CDN may store an answer that it fetched just before the invalidation.
-            self._wait(self._config.publish.cache_fill.total_seconds())
+            self._wait(FILL_S)
             cdn.invalidate()
             cdn.wait()
         except StoreError as error:

@@ -14,7 +14,7 @@ from generator.errors import PublicMarketsError
 from generator.models import replaced
 from generator.publish import references
 from generator.publish.references import MARKET, QUESTION, NameKind
-from generator.tree import blocked_names
+from generator.tree import blocked_names, files
 from generator.tree.blocklist import BlockedList
 from generator.tree.manifest import Manifest
 from generator.wording import counted, escaped
@@ -147,7 +147,8 @@ class Known:
         words = "question" if kind is MARKET else "title"
         return (
             f"no published {kind.noun} has this slug or key, or an id that begins so (write at least "
-            f"{references.SHORTEST_BEGINNING} characters); `public-markets find` looks for words of its {words}"
+            f"{references.SHORTEST_BEGINNING} characters), and a key that several have finds none: "
+            f"{config.output / files.REPORT} names them; `public-markets find` looks for words of its {words}"
         )
 
     def blocked_reference_of(self, name: Name, config: Config) -> str:

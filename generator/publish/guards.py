@@ -8,8 +8,9 @@ from typing import Any, Self
 
 from generator.api import keys
 from generator.config import demo
+from generator.config.gone import GONE
 from generator.config.settings import Config
-from generator.config.shape import QUESTIONS, SOURCE
+from generator.config.shape import QUESTIONS, SOURCE, shaping
 from generator.cost import estimate, prices
 from generator.cost.estimate import Cost
 from generator.cost.prices import Place, PriceList
@@ -52,16 +53,21 @@ class Options:
 
 
 def require_fit(folder: Output, shape: Mapping[str, Any]) -> Manifest:
-    """The folder's manifest; raise GuardError unless it is of a complete build made with the settings of now."""
+    """The folder's manifest; raise GuardError unless it is of a complete build made with the settings of now.
+
+    Another version recorded the settings that it knew: it built as if all others were at their defaults.
+    """
     built = folder.manifest()
     if built is None:
         raise GuardError(f"{folder.path('')}: holds no build yet; run `public-markets build`")
     if not built.complete or built.is_first:
         raise GuardError(f"{folder.path('')}: the last build there was killed; run `public-markets build` again")
-    shape = {QUESTIONS: built.settings.get(QUESTIONS), **shape}
-    differing = sorted(key for key in built.settings.keys() | shape.keys() if built.settings.get(key) != shape.get(key))
+    before = {**shaping(Config()), QUESTIONS: False, **built.settings}
+    shape = {QUESTIONS: before[QUESTIONS], **shape}
+    known = (before.keys() | shape.keys()) - GONE.keys()
+    differing = sorted(key for key in known if before.get(key) != shape.get(key))
     if differing:
-        changes = ", ".join(_change(key, built.settings.get(key), shape.get(key)) for key in differing)
+        changes = ", ".join(_change(key, before.get(key), shape.get(key)) for key in differing)
         raise GuardError(f"{folder.path('')}: built with other settings ({changes}); run `public-markets build` again")
     return built
 

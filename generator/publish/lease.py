@@ -13,7 +13,7 @@ from typing import Final, Self
 
 from generator import process_identity
 from generator.api.forms import instant
-from generator.config.settings import LONGEST_LEASE, Config
+from generator.config.settings import Config
 from generator.errors import BusyError, OutcomeUnknownError, StoreError
 from generator.models import replaced
 from generator.publish import record
@@ -25,12 +25,16 @@ from generator.stores.store import ConditionFailedError, If, Store, Stored, Unav
 from generator.tree.folder import Output
 from generator.tree.stored import FormatError, cause
 
+#: How long the lease of a silent publisher keeps others out.
+LEASE: Final = timedelta(minutes=5)
+#: The longest that an earlier version takes, where it could be set.
+LONGEST_LEASE: Final = timedelta(days=1)
 #: The store's clock has a resolution of one second.
 _RESOLUTION: Final = timedelta(seconds=1)
 #: The duration of a lease whose deadline has passed.
 _ENDED: Final = -2 * _RESOLUTION
 #: Shares of the lease after which it is renewed, and after which this run stops by itself. The rest is for requests in
-#: flight (`stores.factory`).
+#: flight (`LONGEST_REQUEST` of `stores.s3_connection`).
 _RENEW: Final = 0.3
 _STOP: Final = 0.75
 
@@ -45,7 +49,7 @@ class OtherFormatError(StoreError):
 class Lease:
     """The store's record as last read or written (`published`), the store's time then (`now`), and the hold on it."""
 
-    def __init__(self, store: Store, duration: timedelta, folder: Output | None = None) -> None:
+    def __init__(self, store: Store, duration: timedelta = LEASE, folder: Output | None = None) -> None:
         self._store = store
         self._owner = secrets.token_hex(16)
         self._duration = duration
@@ -254,7 +258,7 @@ class Target:
     def of(cls, store: Store, config: Config, folder: Output | None = None) -> Self:
         """A store whose record was not read yet; `folder` is the one that is published from, if there is one."""
         watched = Watched(store)
-        return cls(store, watched, Lease(watched, config.publish.lease, folder), config)
+        return cls(store, watched, Lease(watched, folder=folder), config)
 
 
 def root(store: Store) -> tuple[Published | None, str | None]:

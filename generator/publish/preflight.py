@@ -4,14 +4,14 @@ It writes one object and deletes it again, to see whether the store honours cond
 """
 
 from collections.abc import Callable, Iterator
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import partial
-from typing import Final, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 from generator.api import forms
 from generator.config.settings import Config
 from generator.errors import CheckError, StoreError
-from generator.findings import CLOCK_TOLERANCE, Finding, clocks, error, fine, tried, warning
+from generator.findings import Finding, clocks, error, fine, tried, warning
 from generator.publish import blocklist, copies, lease, store_checks
 from generator.publish.lease import Lease
 from generator.publish.record import Published, Work
@@ -19,17 +19,11 @@ from generator.stores.factory import open_store
 from generator.stores.requests import explaining_outage, what_to_check, with_retries
 from generator.stores.store import Store, UnavailableError
 from generator.tree import blocklist as folder_blocklist
-from generator.tree import folder, manifest
+from generator.tree import folder
 from generator.tree.blocklist import Hold, sentence
 from generator.tree.manifest import Manifest
-from generator.wording import are, counted
-
-#: A published build older than this many schedules means that cron has stalled.
-STALE_AFTER: Final = 3
-_AHEAD: Final = (
-    "the clock of a machine that built was ahead; set it, then run `public-markets rebuild --accept older` once"
-)
-_AHEAD_HERE: Final = "this machine's clock was ahead when it built; set it, then run `public-markets build`"
+from generator.tree.status import AHEAD, AHEAD_HERE, STALE_AFTER, age, is_ahead
+from generator.wording import are, counted, distance
 
 Answer = TypeVar("Answer")
 #: This machine's clock.
@@ -62,9 +56,9 @@ def require_fresh(config: Config, clock: Clock) -> str:
     if built.is_first:
         raise CheckError(f"{name}: {_unended(shown, command)}")
     state = f"{name}: {_state(built, now)}"
-    if _is_ahead(built, now):
-        raise CheckError(f"{state}: {_AHEAD if config.publish.target else _AHEAD_HERE}")
-    if _age(built, now) > STALE_AFTER * config.schedule:
+    if is_ahead(built.as_of, now):
+        raise CheckError(f"{state}: {AHEAD if config.publish.target else AHEAD_HERE}")
+    if age(built.as_of, now) > STALE_AFTER * config.schedule:
         cause = (
             sentence(hold, has_target=bool(config.publish.target))
             if hold
@@ -128,9 +122,9 @@ class _StoreCheck:
         if built.is_first:
             if not is_running:
                 yield warning(f"{name}: {_unended(_Shown(name, built, now), 'rebuild')}")
-        elif _is_ahead(built, now):
-            yield warning(f"{state}: {_AHEAD}")
-        elif _age(built, now) > STALE_AFTER * self._config.schedule and not hold:
+        elif is_ahead(built.as_of, now):
+            yield warning(f"{state}: {AHEAD}")
+        elif age(built.as_of, now) > STALE_AFTER * self._config.schedule and not hold:
             yield warning(f"{state}; check that cron runs")
         else:
             yield fine(state)
@@ -149,7 +143,7 @@ class _StoreCheck:
     def state(self) -> Iterator[Finding]:
         """Whether the record's state is whole."""
         if self._published and self._published.is_root:
-            Lease(self._store, self._config.publish.lease).read()
+            Lease(self._store).read()
             yield fine(f"{self._store.name}: the record's state is whole")
 
     def _unpublished(self) -> Iterator[Finding]:
@@ -209,21 +203,8 @@ def _unended(shown: _Shown, command: str) -> str:
     return f"the first {what} did not end; run `public-markets {command}`"
 
 
-def _age(built: Manifest, now: str) -> float:
-    return manifest.minutes_between(built.as_of, now)
-
-
-def _is_ahead(built: Manifest, now: str) -> bool:
-    """Whether the build is of the future. It would not look stale until then, and newer builds are refused."""
-    return _age(built, now) < -CLOCK_TOLERANCE / timedelta(minutes=1)
-
-
 def _state(built: Manifest, now: str) -> str:
-    age = _age(built, now)
-    distance = (
-        f"{counted(-age, 'minute', '.0f')} from now"
-        if _is_ahead(built, now)
-        else f"{counted(max(0, age), 'minute', '.0f')} ago"
-    )
+    minutes = age(built.as_of, now)
+    passed = distance(minutes if is_ahead(built.as_of, now) else max(0, minutes))
     markets = len(built.ids()) or built.market_count
-    return f"{counted(markets, 'market')} {are(markets)} published as of {built.as_of}, {distance}"
+    return f"{counted(markets, 'market')} {are(markets)} published as of {built.as_of}, {passed}"

@@ -116,7 +116,7 @@ class Publication:
             content = content.without(blocked.ids())
             if not options.lifted.cost:
                 cost = estimate.of_report(self.folder.read(files.REPORT))
-                guards.refuse_costly(cost, config, prices.load(config), frozenset(content.built.markets))
+                guards.refuse_costly(cost, config, prices.load(), frozenset(content.built.markets))
             target.lease.refuse_if_busy()
             if published:
                 guards.refuse_accidents(content.built, published, config, options.lifted, blocked.ids())

@@ -79,7 +79,7 @@ class _Detail(BaseModel):
     markets: tuple[_Member, ...] = ()
 
 
-class Subject(NamedTuple):
+class DetailSubject(NamedTuple):
     """What a published detail is about: a market, or a question and its `members`, the ids of its markets."""
 
     said: Detailed
@@ -91,12 +91,12 @@ class Subject(NamedTuple):
         return QUESTION.reference(self.said.id) if self.members else self.said.id
 
 
-def subject_of(body: bytes | None) -> Subject | None:
+def subject_of(body: bytes | None) -> DetailSubject | None:
     """What a detail's body is about; None if that cannot be read."""
     with suppress(ValidationError):
         detail = _Detail.model_validate_json(body or b"")
         if said := detail.question or detail.market:
-            return Subject(said, frozenset(one.market.id for one in detail.markets))
+            return DetailSubject(said, frozenset(one.market.id for one in detail.markets))
     return None
 
 

@@ -28,7 +28,7 @@ from generator.publish.protocol import Run
 from generator.publish.record import Published
 from generator.publish.withdrawal import StoredSite
 from generator.site import published_downloads
-from generator.site.families import fixed_keys
+from generator.site.families import fixed_keys, made_of_dump
 from generator.site.published import OtherVersionError
 from generator.stores.requests import body_of, explaining_outage, parallel_map, with_retries
 from generator.stores.store import Store
@@ -249,7 +249,7 @@ def _may_show(store: Store, ids: Collection[str], key: str) -> bool:
     """Whether an object may show one of these markets, whose own details are gone."""
     if keys.market_id(key) is not None or key in _OF_NO_MARKET:
         return False
-    if key.startswith(_UNREADABLE):
+    if key.startswith(_UNREADABLE) or key in made_of_dump():
         return True
     body = body_of(store, key) or b""
     return any(reference.removeprefix(keys.OF_QUESTIONS).encode() in body for reference in ids)

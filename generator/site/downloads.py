@@ -13,6 +13,7 @@ from generator import program
 from generator.api import changes, downloads, keys
 from generator.api.changes import ChangesHead
 from generator.api.downloads import Definitions, DefinitionsFile, DumpHead, Head, MarketsFile
+from generator.api.licensing import Licensing
 from generator.config.settings import Config
 from generator.downloads import definitions, dump, parquet, segments, side_file
 from generator.downloads.dump import Changed, Markets, Previous
@@ -34,7 +35,7 @@ class StagedDownloads(NamedTuple):
     """The downloads as they were staged, the file to save beside `v1/`, and the heads of dump and change feed.
 
     `step_lines` are those of the step that was made. `lost` is the file of the output folder (by name) without which
-    the feed could not go on; empty if there is none.
+    the feed could not go on; empty if there is none. `is_partial`: a takedown left damaged files of tables out.
     """
 
     families: tuple[StagedFamily, ...]
@@ -43,6 +44,7 @@ class StagedDownloads(NamedTuple):
     feed: ChangesHead | None = None
     step_lines: int = 0
     lost: str = ""
+    is_partial: bool = False
 
 
 #: Those of a site that has none.
@@ -66,6 +68,8 @@ class _Downloads:
         self._before = listed.details.takedown.dump if listed.details.takedown else DumpHead.found_by(self._read_head)
         self._side_file = side_file.decoded(folder.read(files.DUMP_PARTS))
         self._files = NewFiles(folder)
+        self._is_partial = False
+        self._licensing = Licensing.of(config)
         #: Whether every file is made again: another program may have made those in place, or they may be damaged.
         self._is_anew = not listed.details.takedown and (
             listed.details.is_full or self._side_file.maker != program.maker()
@@ -76,7 +80,7 @@ class _Downloads:
         writer = StepWriter(self._before.ndjson.size if self._before else None)
         made, ndjson = self._dump(writer)
         step = self._files.draft(writer.close)
-        head = DumpHead.of(made.written, ndjson, self._listed.as_of, self._before)
+        head = DumpHead.of(made.written, ndjson, self._listed.as_of, self._before, self._licensing)
         takedown = self._listed.details.takedown
         head, links, histories = self._with_parquet(self._with_definitions(head))
         is_same = head.ndjson.name == self._name_before()
@@ -109,7 +113,7 @@ class _Downloads:
         known = self._state.generations() if self._state and is_believed else {}
         heads = [head, *([feed] if feed else [])]
         lists = tuple(staging.stage_generation(self._folder, known, download) for download in self._downloads(heads))
-        return StagedDownloads(lists, side.encoded(), head, feed, step_lines, lost)
+        return StagedDownloads(lists, side.encoded(), head, feed, step_lines, lost, self._is_partial)
 
     def _was_unpublished(self) -> bool:
         """Whether the state in place was to be published from the folder, and was not, which is served itself now."""
@@ -138,8 +142,8 @@ class _Downloads:
         if self._config.has_parquet:
             links, variant = self._listed.catalog.question_links(self._config.question_url), self._config.variant
             rows = definitions.encoded(definitions.rows(lines, links.of))
-            linked = links.url is not None
-            table = self._files.draft(lambda write: parquet.definitions(write, rows, variant, linked=linked))
+            linked, stated = links.url is not None, self._licensing.stated()
+            table = self._files.draft(lambda write: parquet.definitions(write, rows, variant, stated, linked=linked))
             files.append(self._files.stage(table, DefinitionsFile.of(table.content, url, "parquet")))
         since = before.as_of if before and before.state == made.state else self._listed.as_of
         return replaced(head, questions=Definitions(as_of=since, count=len(lines), state=made.state, files=files))
@@ -153,6 +157,7 @@ class _Downloads:
         known = {} if self._is_anew else self._side_file.links
         files = ParquetFiles(self._files, self._config, self._listed, self._before, known, self._is_anew)
         histories, state = files.histories(self._side_file.histories)
+        self._is_partial = bool(files.damaged)
         found, links = files.with_markets(replaced(head, **histories))
         before = self._before.parquet if self._before else None
         kept = {before.name: known[before.name]} if before and before.name in known else {}

@@ -16,10 +16,11 @@ from typing import Final
 
 from generator.api import changelog, changes, contract, downloads, feeds, keys, prices
 from generator.api.downloads import NDJSON, PARQUET
+from generator.api.history import History
 from generator.api.openapi import JsonObject
 from generator.api.questions import QuestionDetail, QuestionList
 from generator.config.settings import Config
-from generator.site import documents
+from generator.site import attach, dataset, documents, history
 from generator.site.family import ROOT, Family, Ingredients, Rank
 from generator.site.site_index import BuildRecord
 from generator.tree.generation import Artifact
@@ -67,6 +68,11 @@ FAMILIES: Final = (
         of_markets=documents.all_prices,
     ),
     Family(
+        "history", (keys.HISTORY,), Rank.DOCUMENT, "how right probabilities were, of all markets that resolved",
+        schema=History, is_on=lambda config: config.history.public, may_be_absent=True,
+        of_dump=history.made,
+    ),
+    Family(
         "feeds", tuple(keys.feed(name, extension) for name in feeds.FEED_NAMES for extension in ("atom", "json")),
         Rank.DOCUMENT, "new and resolved markets, latest first",
         schema=feeds.Feed, is_on=lambda config: config.feeds.enabled, of_markets=documents.feeds,
@@ -84,6 +90,14 @@ FAMILIES: Final = (
             *(f"{_DUMPS}/{downloads.QUESTIONS_FOLDER}<digest>.{extension}" for extension in (NDJSON, PARQUET)),
         ),
         schema=downloads.DumpHead, is_on=lambda config: config.dumps.ndjson,
+    ),
+    Family(
+        "dataset", (keys.DATASET,), Rank.DUMP, "the dump for machines: files, columns, licence (Croissant)",
+        is_on=lambda config: config.dumps.ndjson, of_dump=dataset.made,
+    ),
+    Family(
+        "attach", (keys.ATTACH,), Rank.DUMP, "SQL by which DuckDB has each table of the dump by name",
+        is_on=lambda config: config.dumps.ndjson, of_dump=attach.made,
     ),
     Family(
         "lists", (f"{_LIST}/{keys.FIRST}/<limit>.json", f"{_LIST}/{keys.HEAD}"), Rank.HEAD, "a page of a list",
@@ -145,11 +159,33 @@ def fixed_keys() -> list[str]:
     return sorted(key for family in FAMILIES if family.of_settings for key in family.keys)
 
 
+def made_of_dump() -> frozenset[str]:
+    """The keys of the documents that are made of the dump: figures of its markets, or names of its files."""
+    return frozenset(key for family in FAMILIES if family.of_dump for key in family.keys)
+
+
+def changing() -> frozenset[str]:
+    """The keys of the documents that change with most markets: not feeds, which show the latest ones."""
+    return frozenset(
+        key
+        for family in FAMILIES
+        if family.name != "feeds" and (family.of_markets or family.of_dump or family.rank is Rank.BUILD)
+        for key in family.documents.values()
+    )
+
+
 def of_markets(site: Ingredients) -> Iterator[Artifact]:
     """The documents that are made of markets."""
     for family in FAMILIES:
         if family.of_markets and family.is_on(site.config):
             yield from family.of_markets(site)
+
+
+def of_dump(site: Ingredients) -> Iterator[Artifact]:
+    """The documents that are made of markets and of the dump, which is made before them."""
+    for family in FAMILIES:
+        if family.of_dump and family.is_on(site.config):
+            yield from family.of_dump(site)
 
 
 def of_settings(config: Config) -> Iterator[Artifact]:

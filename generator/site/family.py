@@ -5,16 +5,20 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from enum import IntEnum
 from functools import cached_property
-from typing import Final
+from typing import Any, Final, TypeAlias
 
 from pydantic import BaseModel
 
 from generator.api import keys
 from generator.api.contract import API_VERSION
+from generator.api.downloads import DumpHead, PeriodFile
 from generator.config.settings import Config
 from generator.site.catalog import Catalog
 from generator.site.questions import QuestionRows
 from generator.tree.generation import Artifact
+
+#: Reads the rows of files of tables: for each row a tuple of these columns.
+ReadRows: TypeAlias = Callable[[Sequence[PeriodFile], Sequence[str]], Iterable[tuple[Any, ...]]]
 
 #: What every key begins with.
 ROOT: Final = f"{API_VERSION}/"
@@ -39,7 +43,8 @@ class Rank(IntEnum):
 class Ingredients:
     """What documents are made of: a catalog, the items of a list by its name, the settings, and what is in place.
 
-    `read` reads a document in place. `questions` are None where there is no such resource.
+    `read` reads a document in place. `questions` are None where there is no such resource. `dump` is the head of the
+    dump, where there is one and it is made already, and `rows` reads its files of tables, unless they are damaged.
     """
 
     catalog: Catalog
@@ -47,6 +52,8 @@ class Ingredients:
     config: Config
     read: Callable[[str], bytes | None]
     questions: QuestionRows | None = None
+    dump: DumpHead | None = None
+    rows: ReadRows | None = None
 
 
 @dataclass(frozen=True)
@@ -64,6 +71,7 @@ class Family:
     is_on          whether a site with these settings has it
     may_be_absent  whether a site that has it may lack an object of it: to readers that is a 404, else a fault (503)
     of_markets     makes it of the catalog, in builds and takedowns
+    of_dump        makes it of catalog and dump, in builds and takedowns
     of_settings    makes it of settings alone, in builds; takedowns leave it as it is
     """
 
@@ -79,6 +87,7 @@ class Family:
     is_on: Callable[[Config], bool] = lambda _: True
     may_be_absent: bool = False
     of_markets: Callable[[Ingredients], Iterable[Artifact]] | None = None
+    of_dump: Callable[[Ingredients], Iterable[Artifact]] | None = None
     of_settings: Callable[[Config, Sequence["Family"]], Iterable[Artifact]] | None = None
     in_extended: str = ""
 

@@ -2,19 +2,23 @@
 
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
-from typing import Final, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 from generator.api import keys
+from generator.api.downloads import PeriodFile
 from generator.config.settings import Config
+from generator.downloads import parquet
+from generator.errors import DamageError
 from generator.markets.market import Market
 from generator.models import replaced
 from generator.progress import Progress, Stopwatch
 from generator.search.generation import LISTS, NUMBERED_BY, Order, SearchIndex, WordObjects
 from generator.site import documents, downloads, families, known_words, worker_pool
 from generator.site.catalog import Catalog, Details, Listed
+from generator.site.download_files import NewFiles
 from generator.site.downloads import StagedDownloads
 from generator.site.family import Ingredients
 from generator.site.questions import QuestionRows
@@ -24,7 +28,7 @@ from generator.tree.generation import Artifact, ItemList, Workplace
 from generator.tree.generations import Generations
 from generator.tree.manifest import Manifest
 from generator.tree.membership import Membership, Memberships
-from generator.tree.staging import Rendered, StagedFamily
+from generator.tree.staging import Rendered, Staged, StagedFamily
 
 #: Makes the words of markets in the order of their numbers, of which these categories (slugs) have lists, and the file
 #: to save beside `v1/`, if there is one.
@@ -112,6 +116,7 @@ class Maker:
             self.progress.describe("lists")
             known = self.before.generations() if self.before and not details.is_full else {}
             lists, files = self._stage(all_lists, self._listed(catalog, details, rows), known)
+            self._stage_of_dump(staged, ingredients, files, is_takedown=details.takedown is not None)
         index, staged_index, words_file = None, None, None
         if self.config.can_search and lists:  # what is left of a first publish that did not end has none
             with self.stopwatch.stage("index"):
@@ -171,6 +176,28 @@ class Maker:
         body = self.folder.read(key)
         digest = self.before.objects.get(key) if self.before and self.before.complete else None
         return body if body is None or digest in (None, manifest.digest(key, body)) else None
+
+    def _stage_of_dump(self, staged: Staged, site: Ingredients, made: StagedDownloads, *, is_takedown: bool) -> None:
+        """Stage the documents that are made of the dump.
+
+        Raises DamageError if a file of it is damaged; a takedown goes on without those that need its tables, as builds
+        make them again.
+        """
+        of_head = replace(site, dump=made.dump)
+        try:
+            found = [*families.of_dump(replace(of_head, rows=None if made.is_partial else self._rows))]
+        except DamageError:
+            if not is_takedown:
+                raise
+            found = [*families.of_dump(of_head)]
+        for artifact in found:
+            staged.put(self.folder, artifact)
+
+    def _rows(self, found: Sequence[PeriodFile], columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+        """The rows of files that are staged or in place. Raises DamageError."""
+        for file in found:
+            with NewFiles(self.folder).opened(file) as opened:
+                yield from parquet.values(opened, columns)
 
     def _stage(
         self, lists: Sequence[ItemList], listed: Listed | None, known: Generations

@@ -6,18 +6,20 @@ whole months. Which rows are new, a build knows by the entries of `HistoryState`
 that it describes or one is damaged, all are made again. A market that is no longer listed leaves the files at once.
 """
 
+import hashlib
 import os
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from itertools import accumulate
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from generator.api import downloads
 from generator.api.downloads import FIELDS, DumpHead, MarketsFile, PeriodFile
+from generator.api.licensing import Licensing
 from generator.api.links import Links
 from generator.config.settings import Config
 from generator.downloads import dump, parquet, periods, records
@@ -51,9 +53,9 @@ class _Source(NamedTuple):
 class ParquetFiles:
     """Makes the files for the `listed` markets; `before` is the head in place.
 
-    `known` are the digests of the links in files of all markets, by the names of these; `is_anew`: no such file in
-    place is believed. `damaged` receives the names of files that a withdrawal cannot read: they are left out, and all
-    are made again by the next build of new rows, which never begins with damaged files.
+    `known` are the digests of what files of all markets have besides, by the names of these; `is_anew`: no such file
+    in place is believed. `damaged` receives the names of files that a withdrawal cannot read: they are left out, and
+    all are made again by the next build of new rows, which never begins with damaged files.
     """
 
     files: NewFiles
@@ -64,6 +66,10 @@ class ParquetFiles:
     is_anew: bool = False
     damaged: set[str] = field(default_factory=set)
 
+    @cached_property
+    def _stated(self) -> str:
+        return Licensing.of(self.config).stated()
+
     @property
     def has_fills(self) -> bool:
         """Whether there are trades in the files: those in place stay as they are until all are made again."""
@@ -71,9 +77,9 @@ class ParquetFiles:
         return before.has_fills if before else self.config.has_fills
 
     def with_markets(self, head: DumpHead) -> tuple[DumpHead, dict[str, str]]:
-        """The head with the file of all markets, and the digest of the links in it, by its name, if it has any."""
+        """The head with the file of all markets, and by its name a digest of what that has besides, if anything."""
         links = self.listed.catalog.links(self.config.market_url)
-        digest = links.digest(self.listed.ids)
+        digest = _digest(links.digest(self.listed.ids), self._stated)
         before = self.before.parquet if self.before and self.before.state == head.state else None
         is_same = before and not self.is_anew and self.known.get(before.name, "") == digest
         if before and is_same and self.files.folder.has(before.key):
@@ -85,7 +91,9 @@ class ParquetFiles:
     def _markets(self, head: DumpHead, url_of: Callable[[str], str | None] | None) -> MarketsFile:
         with self.files.opened(head.ndjson) as ndjson:
             lines = dump.lines(iter(lambda: ndjson.read(_PIECE), b""))
-            draft = self.files.draft(lambda write: parquet.markets(write, lines, self.config.variant, url_of))
+            draft = self.files.draft(
+                lambda write: parquet.markets(write, lines, self.config.variant, url_of, self._stated)
+            )
         return self.files.stage(draft, MarketsFile.of(draft.content, self.config.files_url, "parquet"))
 
     def histories(self, state: HistoryState | None) -> tuple[dict[str, Any], HistoryState | None]:
@@ -129,6 +137,7 @@ class ParquetFiles:
         return HistoryState(
             as_of=as_of,
             tables=self._tables,
+            stated=self._stated,
             files=tuple(name for table in self._tables for name in _names(tables[table])),
             markets={
                 key: entry.as_of(as_of)
@@ -223,7 +232,7 @@ class ParquetFiles:
             return
         table = folder.rpartition("/")[0]
         draft = self.files.draft(
-            lambda write: records.written(write, _in_order(table, sources), table, fills=self.has_fills)
+            lambda write: records.written(write, _in_order(table, sources), table, self._stated, fills=self.has_fills)
         )
         if draft.content.rows:
             yield self.files.stage(draft, PeriodFile.of(draft.content, self.config.files_url, folder))
@@ -285,6 +294,11 @@ def _in_order(table: str, sources: Sequence[_Source]) -> Iterator[Records]:
         last = max(last, source.last)
     if group:
         yield from records.merged(table, [one.rows for one in group])
+
+
+def _digest(links: str, stated: str) -> str:
+    """A digest of the links in a file of all markets, and of what it states; that of the links if it states nothing."""
+    return hashlib.sha256(f"{links} {stated}".encode()).hexdigest() if stated else links
 
 
 def _urls(catalog: Catalog, links: Links) -> Callable[[str], str | None] | None:

@@ -6,9 +6,11 @@ from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field, create_model
 
-from generator.api import contract, feeds, keys, links
+from generator.api import columns, contract, feeds, keys, links
 from generator.api.contract import Closed, IfPresent, Variant
 from generator.api.forms import Count, Timestamp, UriTemplate, Url
+from generator.api.licensing import Licensing, Publisher
+from generator.config.licensing import License
 from generator.config.settings import Config
 from generator.site.family import ROOT, Family
 from generator.wording import span
@@ -63,14 +65,20 @@ class SiteIndex(Closed):
     questions: Annotated[Url | None, IfPresent] = None
     snapshot: Url
     prices: Annotated[Url | None, IfPresent] = None
+    history: Annotated[Url | None, IfPresent] = None
     build: Url
     openapi: Url
     llms: Url
     changelog: Url
     dumps: Annotated[Url | None, IfPresent] = None
     changes: Annotated[Url | None, IfPresent] = None
+    dataset: Annotated[Url | None, IfPresent] = None
+    attach: Annotated[Url | None, IfPresent] = None
+    tables: Annotated[list[str] | None, IfPresent] = None
     feeds: Annotated[list[FeedAddresses] | None, IfPresent] = None
     market_url: Annotated[UriTemplate | None, IfPresent] = None
+    license: Annotated[License | None, IfPresent] = None
+    publisher: Annotated[Publisher | None, IfPresent] = None
 
 
 @cache
@@ -86,13 +94,15 @@ def model(families: Sequence[Family]) -> type[SiteIndex]:
 
 def make(config: Config, families: Sequence[Family]) -> SiteIndex:
     """The index of a site with these settings."""
-    addresses = {one.name: _url(config, one.path) for one in families if one.path and one.is_on(config)}
+    addresses: dict[str, Any] = {one.name: _url(config, one.path) for one in families if one.path and one.is_on(config)}
     return model(families)(
         **addresses,
         markets=_url(config, keys.MARKETS.removeprefix(ROOT)),
         questions=_url(config, _QUESTIONS) if config.has_question_lists else None,
+        tables=_tables(config) or None,
         feeds=[_feed(config, name) for name in feeds.FEED_NAMES] if config.feeds.enabled else None,
         market_url=links.uri_template(config.market_url),
+        **dict(Licensing.of(config)),
     )
 
 
@@ -100,6 +110,12 @@ def in_order(families: Sequence[Family]) -> list[Family]:
     """The documents that have an address of their own, in the order of the index."""
     names = [*model(families).model_fields]
     return sorted((one for one in families if one.path), key=lambda one: names.index(one.name))
+
+
+def _tables(config: Config) -> list[str]:
+    """The tables that a site has as Parquet, as the head of its dump names them."""
+    left_out = {*(() if config.has_fills else ("fills",)), *(() if config.has_questions else ("questions",))}
+    return [name for name in columns.NAMES if name not in left_out] if config.has_parquet else []
 
 
 def _feed(config: Config, name: feeds.FeedName) -> FeedAddresses:
@@ -167,6 +183,8 @@ def _rules(config: Config) -> Iterator[str]:
     yield "  short; only null means the end. A 400 for `cursor` means: start again without one."
     if config.dumps.ndjson:
         yield "- To read all markets, fetch the dump; do not walk lists or fetch one market after another."
+        if tables := _tables(config):
+            yield f"  As Parquet: {', '.join(tables)}."
     if config.has_changes:
         yield "- To stay up to date, follow the change feed: read its head, then the steps from your `serial` on."
     yield f"- Rate limit: {limit.requests} requests in {span(limit.window)} per address; after a 429, wait as long as"

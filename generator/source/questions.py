@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Final
 
-from generator.config.settings import Texts
 from generator.markets import question_rows
 from generator.markets.quarantine import Quarantine
 from generator.markets.question_rows import GivenQuestion
@@ -26,7 +25,7 @@ _MEMBER: Final = ("label", "position", "payout")
 
 @dataclass(frozen=True)
 class QuestionReader:
-    """Reads in an open transaction of a database that has both relations; `texts` bounds descriptions.
+    """Reads in an open transaction of a database that has both relations.
 
     `sums` has a digest, as a number, of each row that was read.
     """
@@ -34,7 +33,6 @@ class QuestionReader:
     transaction: Transaction
     statements: Statements
     quarantine: Quarantine
-    texts: Texts
     is_extended: bool
     sums: list[int] = field(default_factory=list)
 
@@ -54,7 +52,7 @@ class QuestionReader:
         rows, unclear = self.rows()
         found = [dict(zip(self._columns(), row, strict=True)) for row in rows if lower(row[0]) not in blocked]
         others = [(key, value) for key, value in unclear if lower(key) not in blocked]
-        return question_rows.valid(found, others, self.texts, self.quarantine)
+        return question_rows.valid(found, others, self.quarantine)
 
     def rows(self) -> tuple[list[Row], list[Row]]:
         """The visible questions, and those of which nobody can tell whether they are visible."""

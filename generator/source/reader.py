@@ -138,9 +138,7 @@ class Reader:
 
     def questions(self) -> QuestionReader:
         """What reads questions here, if the database has them."""
-        return QuestionReader(
-            self._transaction, self._statements, self._quarantine, self._config.texts, self._is_extended
-        )
+        return QuestionReader(self._transaction, self._statements, self._quarantine, self._is_extended)
 
     def failures(self) -> list[str]:
         """Every column that the database fails to compute, as sentences. May take longer than a build."""
@@ -268,12 +266,10 @@ class Reader:
         would show if its family were not public, when nobody can tell.
         """
         made = list[Market | None]()
-        texts = [batch.columns[name] for name in ("question", "description")]
-        for key, question, description, market in zip(batch.columns["id"], *texts, self._made(batch, now), strict=True):
+        columns = (batch.columns[name] for name in ("id", "question"))
+        for key, question, market in zip(*columns, self._made(batch, now), strict=True):
             if isinstance(market, ValidationError):
                 self._quarantine.reject("markets", key, *faults.of(market), title=question or "")
-            elif long := [*faults.too_long(self._config.texts, question, description)]:
-                self._quarantine.reject("markets", market.id, *long, title=question)
             elif market.id in facts.repeated:
                 shared = _REPEATED._replace(value=str(facts.repeated[market.id]))
                 self._quarantine.reject("markets", market.id, shared, title=question)

@@ -41,7 +41,8 @@ def explained(path: Path) -> Iterator[None]:
 
 def explanation(path: str | Path, error: OSError) -> StoreError:
     """What happened to a file, and what to do."""
-    sentence = f"{path}: {filesystem.sentence(error, REMEDY)}"
+    place = existing(Path(path)) if isinstance(error, NotADirectoryError) else path  # the file that is in the way
+    sentence = f"{place}: {filesystem.sentence(error, REMEDY)}"
     return StoreError(f"{sentence} ({_rights(Path(path))})" if isinstance(error, PermissionError) else sentence)
 
 

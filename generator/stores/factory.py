@@ -13,9 +13,6 @@ from generator.stores.store import SingleWriter, Store
 
 #: How a store's host begins after the name of a bucket; other hosts may begin with the bucket's name by chance.
 _STORE_HOSTS: Final = ("s3.", "s3-", "storage.googleapis.com")
-#: The longest that a request may last, as a share of the lease: sent just before a publisher has to stop
-#: (`publish.lease`), it ends with the lease.
-_REQUEST: Final = 0.23
 _NO_TARGET: Final = "publish.target: is not set; set it to s3://bucket/prefix or a directory"
 
 
@@ -38,7 +35,7 @@ def _open(config: Config) -> Store:
     # boto3 takes as long to import as everything else together, and most commands need no bucket.
     from generator.stores.s3 import Bucket, RequestOptions  # noqa: PLC0415
 
-    options = RequestOptions(keys.immutable_control(config), publish.lease * _REQUEST)
+    options = RequestOptions(keys.immutable_control(config))
     return Bucket(*bucket, endpoint_url=publish.endpoint_url, client=publish.client, options=options)
 
 

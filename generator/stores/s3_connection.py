@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from botocore.credentials import ReadOnlyCredentials
     from types_boto3_s3 import S3Client
 
-#: The longest that a request may last, however long the lease is.
+#: The longest that a request may last: sent just before a publisher has to stop, it ends with the lease.
 LONGEST_REQUEST: Final = timedelta(seconds=70)
 #: The share of it for connecting.
 _CONNECT: Final = 1 / 4
@@ -52,7 +52,7 @@ class Connection:
         self.name = name
         self.bucket = bucket
         self.requests = 0
-        self.timeout_s = min(longest_request, LONGEST_REQUEST).total_seconds()
+        self.timeout_s = longest_request.total_seconds()
         self.connect_timeout_s = self.timeout_s * _CONNECT
         self.read_timeout_s = self.timeout_s - self.connect_timeout_s
         self._endpoint_url = endpoint_url

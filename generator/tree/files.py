@@ -42,10 +42,12 @@ BLOCKED_ASIDE: Final = keys.BLOCKED_ASIDE
 #: The inspection page, and beside it, where Parquet is published, the history page.
 INSPECTION: Final = "index.html"
 HISTORY: Final = "history.html"
+#: What is published and what needs a person, in a frame of the inspection page. It quotes no market.
+STATUS: Final = "status.html"
 #: What quotes markets and the next build makes again: a takedown deletes it first.
 QUOTING: Final = (INSPECTION, HISTORY, UNCHANGED)
 #: Files that name what is not public, or no longer: only the user who builds may read them.
-PRIVATE: Final = frozenset({MANIFEST, LAST_STATE, REPORT, *QUOTING, BLOCKED, FINGERPRINTS, *BESIDE})
+PRIVATE: Final = frozenset({MANIFEST, LAST_STATE, REPORT, STATUS, *QUOTING, BLOCKED, FINGERPRINTS, *BESIDE})
 #: Folders of such files.
 PRIVATE_FOLDERS: Final = (STATES, FORMER_STATES, FINGERPRINT_SHARDS)
 _PRIVATE_NAMES: Final = (*PRIVATE_FOLDERS, BLOCKED_ASIDE)

@@ -7,9 +7,10 @@ import fcntl
 import os
 import secrets
 import shutil
+import struct
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -71,6 +72,19 @@ def _lock(root: Path) -> Iterator[None]:
         if before > os.fstat(file.fileno()).st_mtime:
             os.utime(file.fileno(), (before, before))
         yield
+
+
+#: Linux' `struct flock`: type, whence, start, length, process.
+_FLOCK: Final = struct.Struct("hhqqi4x")
+
+
+def is_held(root: Path) -> bool:
+    """Whether another process holds the lock, as far as this machine knows; it is not taken for that."""
+    with suppress(OSError), path(root).open("rb") as file:
+        asked = _FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
+        found, *_ = _FLOCK.unpack(fcntl.fcntl(file, fcntl.F_GETLK, asked))
+        return bool(found != fcntl.F_UNLCK)
+    return False
 
 
 _Result = TypeVar("_Result")

@@ -9,7 +9,7 @@ from generator.api import contract, keys
 from generator.api.contract import LIMIT_DEFAULT
 from generator.api.feeds import FEED_NAMES
 from generator.api.questions import SHOWN_MARKETS
-from generator.verify import documents, objects
+from generator.verify import documents, history, objects
 from generator.verify.budget import Wish, drawn, shared_out
 from generator.verify.expected import ExpectedSite
 from generator.verify.feeds import FeedCheck
@@ -75,11 +75,12 @@ def selected(site: ExpectedSite, budget: int | None, seed: int) -> Selection:
         len(of_all), sum(pages), 2 * len(site.markets), 2 * questions, _WALKED * len(of_categories),
         _SEARCHED * _SEARCHES,
     )  # fmt: skip
-    left = budget - _REQUESTS - files - (_OF_QUESTIONS if site.questions else 0)
+    of_history = history.requests(site) if history.requests(site) <= budget // _PER_FILE else 0
+    left = budget - _REQUESTS - files - of_history - (_OF_QUESTIONS if site.questions else 0)
     firsts, later, details, grouped, categories, searches = shared_out(left, [*map(Wish, wishes, _WEIGHTS)])
     shares = _of_several(shared_out(later, [*map(Wish, pages)]), pages)
     beside_files = details * 3 // 4 if site.dump and can_compare_rows(site.dump, files) else 0
-    asked: list[Check] = [*_ONCE]
+    asked: list[Check] = [*_ONCE, *([history.check_history] if of_history else [])]
     asked += _first_pages(of_all[::-1][:firsts], seed)
     asked += _of_lists(of_all, pages, shares, seed)
     asked += [ParquetCheck(seed, files, beside_files), *_details(site, details - beside_files, seed)]
@@ -97,7 +98,7 @@ def _rng(seed: int, kind: str) -> Random:
 
 def _whole(site: ExpectedSite, of_all: list[str], of_categories: list[str], seed: int) -> Selection:
     names, rng = (*of_all, *of_categories), _rng(seed, "walks")
-    asked: list[Check] = [*_ONCE, *_first_pages(names, seed)]
+    asked: list[Check] = [*_ONCE, history.check_history, *_first_pages(names, seed)]
     asked += [Walk(name, _turned(rng), None) for name in names]
     asked += [*(DetailCheck(market.id) for market in site.catalog.listed()), ParquetCheck(0)]
     asked += [*map(QuestionCheck, site.questions.details if site.questions else ())]

@@ -8,6 +8,8 @@ from pydantic_core import from_json
 
 from generator import __version__
 from generator.api import contract, keys
+from generator.models import replaced
+from generator.site import attach, dataset
 from generator.site.families import FAMILIES, openapi
 from generator.site.family import ROOT, Family, Ingredients, Rank
 from generator.site.site_index import SiteIndex
@@ -19,8 +21,8 @@ from generator.verify.reader import LONGEST, SiteAnswer
 
 #: The documents of markets that have checks of their own.
 _CHECKED: Final = frozenset({"snapshot", "feeds", "questions"})
-#: What of OpenAPI depends on settings that nothing published tells: prose, examples, addresses, lengths of texts.
-_OF_SETTINGS: Final = frozenset({"description", "summary", "example", "examples", "servers", "maxLength"})
+#: What of OpenAPI depends on settings that nothing published tells: prose, examples, addresses.
+_OF_SETTINGS: Final = frozenset({"description", "summary", "example", "examples", "servers"})
 #: What holds names that somebody chose, which may be any of those.
 _NAMES: Final = frozenset({"properties", "parameters", "schemas"})
 
@@ -34,6 +36,10 @@ def check_documents(asked: Inquiry) -> Iterator[Mismatch]:
             yield Mismatch(Verdict.BROKEN, answer.target, f"is answered {answer.status}, or no {content_type}")
         elif path == keys.OPENAPI:
             yield from _unlike(asked.site, answer.target, from_json(answer.body))
+        elif path == keys.DATASET:
+            yield from _of_another_head(asked, answer)
+        elif path == keys.ATTACH:
+            yield from _over_other_files(asked, answer)
     if asked.site.offers.dumps and asked.site.dump is None:
         yield Mismatch(Verdict.BROKEN, f"/{keys.head(keys.DUMPS)}", "is missing, but the index of the site names it")
 
@@ -41,7 +47,7 @@ def check_documents(asked: Inquiry) -> Iterator[Mismatch]:
 def _fixed(offers: SiteIndex) -> Iterator[tuple[str, str]]:
     """The path and the type of each document that no market is in: the index, and what it names."""
     for family in FAMILIES:
-        is_fixed = family.of_settings is not None or family.rank is Rank.BUILD
+        is_fixed = bool(family.of_settings or family.of_dump) or family.rank is Rank.BUILD
         if is_fixed and (family.path == "" or getattr(offers, family.name, None)):
             yield from ((f"{ROOT}{path}", _type(family)) for path in family.documents)
 
@@ -88,7 +94,12 @@ def _made(site: ExpectedSite, family: Family) -> Iterable[Artifact]:
 
 def _left_out(site: ExpectedSite) -> set[str]:
     """The paths of documents that the index names all the same."""
-    absent = (family for family in _of_markets(site) if family.may_be_absent and not [*_made(site, family)])
+    absent = [family for family in _of_markets(site) if family.may_be_absent and not [*_made(site, family)]]
+    # Whatever is made of a dump is made of its rows, but these do not decide whether it is there.
+    ingredients = Ingredients(
+        site.catalog, site.lists.__getitem__, site.settings, lambda _: None, dump=site.dump, rows=lambda *_: ()
+    )
+    absent += [family for family in FAMILIES if family.of_dump and not [*family.of_dump(ingredients)]]
     return {f"{ROOT}{path}" for family in absent for path in family.documents}
 
 
@@ -135,6 +146,39 @@ def _is_readable(body: bytes, content_type: str) -> bool:
         return isinstance(from_json(body), dict) if content_type == "application/json" else bool(body.decode())
     except ValueError:
         return False
+
+
+def _of_another_head(asked: Inquiry, answer: SiteAnswer) -> Iterator[Mismatch]:
+    """Tell if the description of the dump names other files than its head."""
+    head, content = asked.site.dump, from_json(answer.body)
+    if head is None:
+        return
+    try:
+        shown = {(file["contentUrl"], file["sha256"]) for file in content["distribution"]}
+        is_old = content["datePublished"] < max(head.as_of, head.history_as_of or "")
+    except (KeyError, TypeError):
+        yield Mismatch(Verdict.BROKEN, answer.target, "names no files")
+        return
+    for url, _ in sorted(shown ^ {(file.url, file.sha256) for file in head.files()}, key=str)[:1]:
+        text = f"does not name the files of the dump's head; one of the two has {url!a:.200} alone{answer.age}"
+        yield Mismatch(Verdict.STALE if is_old else Verdict.WRONG, answer.target, text)
+        return
+    wanted = dataset.content(head, replaced(asked.site.settings, base_url=_base(asked.site.offers)))
+    # Whether tables of questions have addresses is told nowhere else.
+    for name in sorted({*wanted, *content} - {"recordSet"}):
+        if content.get(name) != wanted.get(name):
+            yield Mismatch(Verdict.WRONG, answer.target, f"has another {name} than the site tells{answer.age}")
+
+
+def _over_other_files(asked: Inquiry, answer: SiteAnswer) -> Iterator[Mismatch]:
+    """Tell if the views are not over the files of the head: a cache may have the document of another build."""
+    head = asked.site.dump
+    if head is None:
+        return
+    wanted = attach.script(head, asked.site.settings).encode()
+    if attach.named_by(answer.body) != attach.named_by(wanted):
+        text = f"names files of another state than the head of the dump{answer.age}"
+        yield Mismatch(Verdict.STALE, answer.target, text)
 
 
 def _base(offers: SiteIndex) -> str:

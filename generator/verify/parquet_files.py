@@ -10,6 +10,7 @@ from typing import Any, BinaryIO
 from pydantic_core import from_json
 
 from generator.api import contract
+from generator.api.columns import URL
 from generator.api.downloads import DumpFile, DumpHead
 from generator.api.links import Links
 from generator.downloads import parquet
@@ -97,7 +98,7 @@ def _unlike_dump(asked: Inquiry, file: OpenedFile) -> Iterator[Mismatch]:
     )  # fmt: skip
     for shown, wanted in zip_longest(_rows(file.body), _rows(made), fillvalue=dict[str, Any]()):
         # Addresses by a key of the operator's own are nowhere else.
-        row = {name: value for name, value in shown.items() if template or name != parquet.URL}
+        row = {name: value for name, value in shown.items() if template or name != URL}
         if row != wanted:
             text = f"a row {unlike(row, wanted, 'the dump')}"
             yield Mismatch(Verdict.WRONG, file.target, text)

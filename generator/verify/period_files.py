@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from pydantic_core import from_json
 
 from generator.api import contract, downloads, keys
+from generator.api.columns import OWNER
 from generator.api.contract import PublicMarketDetail
 from generator.api.downloads import CLOSES, FILLS, HISTORY, RAW, DumpHead, PeriodFile
 from generator.downloads import derivation, parquet, periods, records
@@ -31,7 +32,7 @@ MOST_COMPARED: Final = 10_000
 #: Rows in memory of one table; if there are more, the markets that were drawn last are not compared.
 MOST_ROWS: Final = 500_000
 #: What a plain row has beside its values.
-_NO_VALUES: Final = (parquet.OWNER, "id", *records.TIMES.values())
+_NO_VALUES: Final = (OWNER, "id", *records.TIMES.values())
 _SECONDS: Final = len("2026-10-31T12:00:00Z")
 _NEVER: Final = "9999-12-31T23:59:59.999Z"
 #: The property of a detail that shows some rows of each table.
@@ -111,13 +112,13 @@ class ComparedRows:
 
     def add(self, row: _Row) -> None:
         """Take a row, unless its market is not compared, or has too many."""
-        held = self.rows.get(row[parquet.OWNER])
+        held = self.rows.get(row[OWNER])
         if held is None:
             return
         held.append(row)
         self._count += 1
         while self._count > self._most:
-            left_out = row[parquet.OWNER] if len(held) > self._most // 2 else next(reversed(self.rows))
+            left_out = row[OWNER] if len(held) > self._most // 2 else next(reversed(self.rows))
             self._count -= len(self.rows.pop(left_out))
 
 

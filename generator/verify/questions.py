@@ -10,6 +10,7 @@ from typing import Any, BinaryIO, Final, Literal
 from pydantic_core import from_json
 
 from generator.api import keys, slugs
+from generator.api.columns import URL
 from generator.api.downloads import Definitions, DefinitionsFile
 from generator.api.questions import QuestionDetail
 from generator.downloads import definitions, parquet
@@ -147,5 +148,5 @@ def _unlike_table(asked: Inquiry, file: DefinitionsFile, found: ExpectedQuestion
 def _rows(file: BinaryIO) -> Iterator[Mapping[str, Any]]:
     """The rows without addresses of pages, as these may be made of keys that nothing published tells."""
     for row in map(from_json, parquet.rows(file)):
-        row.pop(parquet.URL, None)
+        row.pop(URL, None)
         yield row

@@ -19,7 +19,7 @@ const isolated = (text) => `\u2068${text}\u2069`;
 const cut = (text, length) => (text.length > length ? `${[...text].slice(0, length).join("")}…` : text);
 
 function calibration(width) {
-  const rows = BUCKETS.map(([, , markets, prob, yes]) => ({ markets, prob, yes }));
+  const rows = BUCKETS.map(({ markets, meanProb, resolvedYes }) => ({ markets, prob: meanProb, yes: resolvedYes / markets }));
   const side = Math.min(width, 460);
   return {
     width: side,
@@ -33,7 +33,7 @@ function calibration(width) {
       Plot.link([1], { x1: 0, y1: 0, x2: 1, y2: 1, stroke: "var(--quiet)", strokeDasharray: "5 4" }),
       Plot.dot(rows, {
         x: "prob", y: "yes", r: "markets", fill: ACCENT, fillOpacity: 0.75, stroke: "var(--paper)", clip: false, tip: true,
-        title: (row) => `${number(row.markets)} ${row.markets === 1 ? "market" : "markets"} at ${percent(row.prob)}\n${percent(row.yes)} resolved YES`,
+        title: (row) => `${number(row.markets)} markets at ${percent(row.prob)}\n${percent(row.yes)} resolved YES`,
       }),
     ],
   };

@@ -142,11 +142,11 @@ def comparable(published: dict[str, bytes]) -> dict[str, bytes]:
         name = key.rpartition("/")[2].partition(".")[0]
         digests[hashlib.sha256(published[key]).hexdigest()] = hashlib.sha256(text).hexdigest()
         made[key.removesuffix(".gz").replace(name, hashlib.sha256(text).hexdigest()[: len(name)])] = text
-    for download in filter(lambda name: keys.head(name) in published, keys.DOWNLOADS):
-        head = published[keys.head(download)].decode()
+    for key in (*map(keys.head, keys.DOWNLOADS), keys.DATASET, keys.ATTACH):
+        shown = published[key].decode()
         for of_file, of_text in digests.items():
-            head = head.replace(of_file, of_text).replace(of_file[:32], of_text[:32])
-        made[keys.head(download)] = re.sub(r'"size":\d+', '"size":0', head).encode()
+            shown = shown.replace(of_file, of_text).replace(of_file[:32], of_text[:32])
+        made[key] = re.sub(r'(ize":"?)\d+', r"\g<1>0", shown).encode()
     return made
 
 

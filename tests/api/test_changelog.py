@@ -2,13 +2,14 @@
 
 import json
 import os
+from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from hashlib import sha256
 from typing import Any, Final
 
 from generator.api import changelog, contract
 from generator.api.changelog import NOTICE, Changelog
-from generator.config.downloads import Dumps
+from generator.config.downloads import Dumps, PublishedHistory
 from generator.config.questions import Questions
 from generator.config.settings import Config
 from generator.models import replaced
@@ -21,16 +22,23 @@ from tests.support.sites.builds import VARIANTS
 #: then, with a digest of them.
 ACCEPTED: Final = ROOT / "tests" / "api" / "accepted_contract.json"
 QUESTIONS: Final = "questions"
+#: Settings that add to objects that are closed, so that only sites which switch them on promise it.
+SWITCHED: Final[Mapping[str, dict[str, Any]]] = {
+    QUESTIONS: {"questions": Questions(enabled=True)}, "history": {"history": PublishedHistory(public=True)},
+}  # fmt: skip
+#: How many places there are at least, with each of them.
+LEAST: Final = {QUESTIONS: 80, "history": 20}
 ENTRIES: Final = changelog.published(has_questions=True).entries
 
 
 def promised() -> dict[str, dict[str, Any]]:
-    """What each variant promises now, with everything switched on; and what is added where there are questions."""
+    """What each variant promises now, with everything usual switched on; and what each other setting adds."""
     configs = {str(variant): Config(variant=variant, dumps=Dumps(parquet=True, fills=True)) for variant in VARIANTS}
     found = {name: promises(openapi(config)) for name, config in configs.items()}
     for name, config in configs.items():
-        more = promises(openapi(replaced(config, questions=Questions(enabled=True))))
-        found[f"{name} {QUESTIONS}"] = {where: facts for where, facts in more.items() if where not in found[name]}
+        for switched, settings in SWITCHED.items():
+            more = promises(openapi(replaced(config, **settings)))
+            found[f"{name} {switched}"] = {where: facts for where, facts in more.items() if where not in found[name]}
     return found
 
 
@@ -64,7 +72,7 @@ def test_readers_are_promised_what_was_accepted_and_the_changelog_names_whatever
         accept()
     current = {"entries": len(ENTRIES), "digest": digest(len(ENTRIES)), **now}
     assert accepted() == current, "if that is meant: make bless"
-    assert all(len(places) > (80 if QUESTIONS in name else 300) for name, places in now.items())
+    assert all(len(places) > LEAST.get(name.partition(" ")[2], 300) for name, places in now.items())
 
 
 def test_every_place_of_an_entry_is_one_of_the_openapi_document() -> None:

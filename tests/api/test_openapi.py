@@ -126,8 +126,13 @@ SETTINGS: Final[list[tuple[dict[str, Any], str, str]]] = [
     ({"prices_file": False}, "getPrices", ""),
     ({"feeds": {"enabled": False}}, "getJsonFeed getAtomFeed", ""),
     ({"changes": {"enabled": False}}, "getChanges getChangeStep", ""),
-    ({"dumps": {"ndjson": False}}, "getChanges getChangeStep getDump getMarketsNdjson", ""),
+    ({"dumps": {"ndjson": False}}, "getAttachSql getChanges getChangeStep getDataset getDump getMarketsNdjson", ""),
     ({"dumps": {"parquet": True, "fills": True}}, "", "getMarketsParquet getTableParquet getCandlesParquet"),
+    (
+        {"dumps": {"parquet": True}, "history": {"public": True}},
+        "",
+        "getMarketsParquet getTableParquet getCandlesParquet getHistory",
+    ),
     ({"questions": {"enabled": True}}, "", "listQuestions getQuestion getQuestionsNdjson"),
     ({"questions": {"enabled": True, "lists": False}, "layout": "chunks"}, "", "getQuestion getQuestionsNdjson"),
     (
@@ -193,7 +198,8 @@ def test_every_schema_and_property_is_described_for_people_who_lack_the_contract
     document: dict[str, Any], variant: Variant, tmp_path: Path
 ) -> None:
     used = set()
-    everything = {"dumps__parquet": True, "dumps__fills": True, "questions__enabled": True}
+    everything: dict[str, Any] = {"dumps__parquet": True, "dumps__fills": True, "questions__enabled": True}
+    everything |= {"license": "CC0-1.0", "publisher__name": "Example", "history__public": True}
     full = openapi(make_config(tmp_path, variant=variant, **everything))
     known = [*full["components"]["schemas"].items(), *document["components"]["schemas"].items()]
     for name, schema in known:
@@ -249,7 +255,7 @@ def test_everything_has_examples_and_they_fit_their_schemas(
         for example in examples:
             validator(schema).validate(example)
             checked += 1
-    assert checked == {"core": 98, "extended": 108}[variant]
+    assert checked == {"core": 106, "extended": 116}[variant]
 
 
 @pytest.mark.parametrize("searched", ["off", "title"])
@@ -344,7 +350,7 @@ def is_described(key: str) -> bool:
     """Whether the object has a schema: the search index and the indexes of downloads are not for readers."""
     folders = tuple(f"{keys.list_prefix(name)}/" for name in (keys.SEARCH, *keys.DOWNLOADS))
     return key.endswith(keys.HEAD if key.startswith(folders[1:]) else ".json") and not (
-        key == keys.OPENAPI or key.startswith(folders[0])
+        key in (keys.OPENAPI, keys.DATASET) or key.startswith(folders[0])
     )
 
 
@@ -388,7 +394,11 @@ def test_every_published_file_of_a_site_with_questions_fits_its_schema(variant: 
 def client(folder: Path) -> Iterator[ModuleType]:
     """The package that openapi-python-client generates from the published file."""
     # The generator knows no other types than JSON, text and bytes.
-    known = {"application/gzip": "application/octet-stream", "application/atom+xml": "text/xml"}
+    known = {
+        "application/gzip": "application/octet-stream",
+        "application/atom+xml": "text/xml",
+        "application/sql": "text/plain",
+    }
     settings = json.dumps({"post_hooks": [], "content_type_overrides": known})
     (folder / "client.yaml").write_text(settings, "utf-8")
     generate = [sys.executable, "-m", "openapi_python_client", "generate", "--fail-on-warning", "--meta", "none"]

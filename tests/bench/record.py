@@ -198,7 +198,7 @@ def day(built: Manifest, rng: random.Random, builds: int) -> Manifest:
 def record_as(store: Memory, built: Manifest, config: Any) -> None:
     """Write a record which says that this is published."""
     store.counted = _Traffic()
-    lease = Lease(cast("Any", store), config.publish.lease)
+    lease = Lease(cast("Any", store))
     published = lease.read()
     assert published
     wanted = published.model_copy(update={"built": built})

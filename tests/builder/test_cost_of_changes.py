@@ -42,7 +42,7 @@ def test_one_changed_market_costs_what_was_foreseen(
 ) -> None:
     config = make_config(tmp_path, layout=layout, **settings)
     build_now(config)
-    found = dry_run_of(config).of_one_market(prices.load(config))
+    found = dry_run_of(config).of_one_market(prices.load())
     assert found is not None
     sentence, cost = found
     insert_fill(rows, 99, market_id=market_id(7))
@@ -66,7 +66,7 @@ def test_one_changed_market_of_a_question_costs_what_was_foreseen(
     insert_question(rows, 1, *range(12), slug="first")  # whichever market is the dearest
     config = make_config(tmp_path, layout=layout, **settings)
     build_now(config)
-    found = dry_run_of(config).of_one_market(prices.load(config))
+    found = dry_run_of(config).of_one_market(prices.load())
     assert found is not None
     insert_fill(rows, 99, market_id=market_id(7))
     rows.execute("UPDATE markets SET volume = 4321, trader_count = 99 WHERE id = ?", [market_id(7)])
@@ -79,4 +79,4 @@ def test_where_nothing_is_traded_nothing_is_foreseen(tmp_path: Path, rows: sqlit
     config = make_config(tmp_path, layout="chunks")
     rows.execute("DELETE FROM fills")
     rows.execute("UPDATE markets SET status = 'cancelled'")
-    assert dry_run_of(config).of_one_market(prices.load(config)) is None
+    assert dry_run_of(config).of_one_market(prices.load()) is None

@@ -64,7 +64,7 @@ def test_sizes_are_those_of_the_build_that_follows(
     rows.execute("UPDATE markets SET volume = 4321 WHERE id = ?", [market_id(7)])
     insert_order(rows, market_id=market_id(9))
     made = dry_run_of(config, later)
-    assert made.prepared.change.objects == 3, "two details and prices"
+    assert made.prepared.change.objects == 5, "two details, prices, and what names the files of the dump"
     check_forecast(config, made)
     assert exact(dry_run_of(config, later), layout)[1] == (0, 0)
 

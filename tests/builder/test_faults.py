@@ -108,6 +108,8 @@ def in_turn(call: str, *numbers: int) -> list[Fault]:
     return [Fault(call, number, after=at % 2 == 1) for at, number in enumerate(numbers)]
 
 
+#: Settings of a site with a record of accuracy.
+RECORDED = {"dumps.parquet": "true", "history.public": "true"}
 FIRST_PAGES = len(LIST_NAMES) * len(LIMITS_WALKED)
 #: Calls at which the main process is killed, from first to last.
 COMMIT = [
@@ -143,7 +145,7 @@ def test_a_build_with_questions_that_is_killed_leaves_their_old_lists_or_the_new
     with (
         fast_folder(tmp_path) as folder,
         closing(World(folder, has_questions=True)) as world,
-        closing(Builds(world, folder / "output")) as builds,
+        closing(Builds(world, folder / "output", settings=RECORDED)) as builds,
     ):
         play(world, builds, Reader.of_folder(builds.output), faults)
         assert builds.kills >= rounds(6, 25)

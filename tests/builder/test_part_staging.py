@@ -405,9 +405,10 @@ def assert_as_fresh(site: VersionedSite, **settings: Any) -> None:
 
 
 def shown(output: Path) -> dict[str, Any]:
-    """Everything but retired generations and what they hold, and what a run did to the folder."""
+    """Everything but retired generations and what they hold, what a run did to the folder, and since when."""
     manifest = json.loads((output / files.MANIFEST).read_bytes())
     report = json.loads((output / files.REPORT).read_bytes())
+    report["quarantined"] = [{**row, "since": ""} for row in report["quarantined"]]
     remarks = [remark for remark in report["remarks"] if "detail_version" not in remark]
     page = (output / files.INSPECTION).read_bytes().partition(b'"excerpts":')[2].partition(b"]}")[0]
     manifest["objects"] = {key: found for key, found in manifest["objects"].items() if not tells_of_earlier_builds(key)}

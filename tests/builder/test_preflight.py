@@ -42,8 +42,8 @@ def test_check_says_what_one_changed_market_costs(tmp_path: Path, database: sqli
     insert_market(database, 1)
     insert_market(database, 2, status="resolved", resolution="YES", resolved_at="2026-01-15 00:00:00.000000")
     (finding,) = findings(tmp_path, "layout pages")
-    assert finding.startswith("fine: layout pages: one changed market costs at most 1,015 objects of some ")
-    assert "costs up to about 40 objects of" in findings(tmp_path, "layout chunks", layout="chunks")[0]
+    assert finding.startswith("fine: layout pages: one changed market costs at most 1,017 objects of some ")
+    assert "costs up to about 42 objects of" in findings(tmp_path, "layout chunks", layout="chunks")[0]
 
 
 def test_check_warns_where_no_search_can_find_anything(tmp_path: Path, database: sqlite3.Connection) -> None:

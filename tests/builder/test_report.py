@@ -51,14 +51,14 @@ def test_a_first_build_names_relations_without_rows_and_else_the_summary_line_is
     # page. Four feeds, the index of the site, llms.txt and changelog.json. The dump, and index and head of it and of
     # the change feed.
     assert re.fullmatch(
-        r"built 1 market as of 2026-01-31T12:00:00\.000Z: 3022 files written \([0-9]+ bytes\), "
+        r"built 1 market as of 2026-01-31T12:00:00\.000Z: 3024 files written \([0-9]+ bytes\), "
         r"0 unchanged, 0 deleted, 0 rows quarantined, [0-9]+\.[0-9] s\n",
         first.stdout,
     )
     second = run("build", *arguments, cwd=tmp_path)
     assert (second.returncode, second.stderr) == (0, "")
     assert re.fullmatch(
-        r"built 1 market as of 2026-01-31T12:00:00\.000Z: 0 files written \(0 bytes\), 3022 unchanged, 0 deleted, "
+        r"built 1 market as of 2026-01-31T12:00:00\.000Z: 0 files written \(0 bytes\), 3024 unchanged, 0 deleted, "
         r"0 rows quarantined, [0-9]+\.[0-9] s\n",
         second.stdout,
     )
@@ -126,10 +126,10 @@ def test_a_build_reports_its_counts_and_every_bad_row(tmp_path: Path, database: 
         name: int(name.split("/")[0] in ("open", "all")) for name in content["lists"]
     }
     assert len(content["lists"]) == 30
-    assert content["run"]["written"] == 3_022
+    assert content["run"]["written"] == 3_024
     published = [path for path in (tmp_path / "output" / "v1").rglob("*") if path.is_file()]
     assert content["run"]["writtenBytes"] == sum(path.stat().st_size for path in published)
-    assert len(published) == 3_022
+    assert len(published) == 3_024
 
 
 def test_a_build_reports_dump_and_change_feed_and_the_step_that_it_made(
@@ -180,7 +180,7 @@ def test_withdrawn_markets_are_one_line_however_many(tmp_path: Path, database: s
     build_now(make_config(tmp_path))
     database.execute("UPDATE markets SET is_listed = 0 WHERE id > ?", [market_id(10)])
     made = build_now(make_config(tmp_path), shrink=True)
-    assert made.findings() == [f"withdrawn: 30 markets are no longer public (such as {market_id(11)})"]
+    assert made.findings() == [f'withdrawn: 30 markets are no longer public (such as {market_id(11)}: "Question 11?")']
     assert len(made.markets.withdrawn) == 30
 
 

@@ -20,6 +20,7 @@ COMMANDS = {
     "publish": (),
     "rebuild": (),
     "serve": (),
+    "status": (),
     "takedown": ("00000001-0000-4000-8000-000000000000",),
 }
 READS_DATABASE = {"build", "check", "demo", "plan", "rebuild"}
@@ -89,7 +90,6 @@ FAILURES: Final[dict[str, tuple[set[str], Callable[[PublishedSite], object], dic
     "an output folder whose manifest is damaged": (
         WRITES_FOLDER | {"plan"}, _damage_manifest, {}, "manifest.json: damaged",
     ),
-    "unreadable prices": (ESTIMATES, _nothing, {"prices": "no.json"}, "prices: no.json: no such file or directory"),
     "credentials without permissions": (
         ASKS_STORE, _answering(403, "AccessDenied"), {}, "allow these credentials s3:GetObject",
     ),

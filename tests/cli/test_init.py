@@ -20,6 +20,8 @@ from generator.cli.init import Starter
 from generator.cli.main import main
 from generator.config import loader
 from generator.config.downloads import Dumps
+from generator.config.settings import Config
+from generator.config.shape import shaping
 from generator.demo.database import seed
 from generator.wording import escaped
 from tests.acceptance.test_sqlite_views import ROWS, TABLES
@@ -53,8 +55,11 @@ def test_a_folder_has_settings_sql_a_schedule_and_what_to_do_next(
     found = contents(tmp_path / "site")
     assert made.stdout == f"wrote {len(found)} files into site/: begin with site/README.md\n"
     config = loader.load(tmp_path / "site/config.yaml", environ={})
-    assert (config.publish.target is None) == (edge == "nginx")
+    assert (config.publish.target is None) == (config.publish.cdn == "none") == (edge == "nginx")
     assert config.source.schema_ == (None if database == "sqlite" else "public_api")
+    written = shaping(config).keys() & re.findall(r"(?m)^(\w+): ", found["config.yaml"])
+    assert {key for key in written if shaping(config)[key] == shaping(Config())[key]} == set(), "they are defaults"
+    assert written >= {"base_url", "layout"}
     assert ("crontab" in found) == (scheduler == "cron")
     for name, text in found.items():
         assert name not in {"sql", "crontab"} or text
@@ -78,7 +83,10 @@ def test_the_layout_is_the_one_that_plan_recommends(tmp_path: Path, edge: str) -
     planned = commands.run("plan", "--env-file", "environment", cwd=tmp_path / "site")
     assert planned.returncode == 0, planned.stderr
     config = loader.load(tmp_path / "site/config.yaml", environ={})
-    assert f"recommended: layout {config.layout}," in planned.stdout
+    # No store is paid where nginx serves the folder, so nothing is recommended by its price.
+    told = f"layout {config.layout}: " if edge == "nginx" else f"recommended: layout {config.layout},"
+    assert told in planned.stdout
+    assert config.layout == "chunks"
 
 
 def test_only_the_owner_can_read_the_secrets_and_everybody_the_rest(tmp_path: Path) -> None:
@@ -151,14 +159,30 @@ def test_on_a_terminal_what_was_not_given_is_asked_and_trades_are_published_by_w
     tmp_path: Path, answer: str, dumps: Dumps
 ) -> None:
     words = ("init", "site", "--scheduler", "cron")
-    code, printed, screen = commands.on_terminal(*words, cwd=tmp_path, answer=f"mysql\nsqlite\nnginx\n{answer}\n")
+    code, printed, screen = commands.on_terminal(*words, cwd=tmp_path, answer=f"mysql\nsqlite\nnginx\n{answer}\n\n\n\n")
     shown = screen.decode()
     assert code == 0, shown
     assert "Where the markets are (postgresql, sqlite, socialpredict): " in shown
     assert "What will serve readers (nginx, cloudflare, cloudfront): " in shown
     assert "Publish every trade for download, from which it can be told who traded [y/N]: " in shown
     assert printed.startswith("wrote 6 files into site/")
-    assert loader.load(tmp_path / "site/config.yaml", environ={}).dumps == dumps
+    config = loader.load(tmp_path / "site/config.yaml", environ={})
+    assert config.dumps == dumps
+    assert (config.license, config.publisher.shown_name) == (None, None)
+
+
+def test_on_a_terminal_licence_and_publisher_are_asked_until_the_answer_is_one(tmp_path: Path) -> None:
+    words = ("init", "site", "--scheduler", "cron", "--edge", "nginx")
+    told = 'CC BY\ncc-by-4.0\nZoë: "A" & Co.\nexample.org\nhttps://example.org/\n'
+    code, _, screen = commands.on_terminal(*words, cwd=tmp_path, answer=f"sqlite\n\n{told}")
+    shown = screen.decode()
+    assert code == 0, shown
+    assert shown.count("Licence of the data, such as CC-BY-4.0, or its address (empty: none): ") == 2
+    assert "Error: write an identifier of https://spdx.org/licenses" in shown
+    assert shown.count("Address of who publishes the data (empty: none): ") == 2
+    config = loader.load(tmp_path / "site/config.yaml", environ={})
+    assert config.license == "CC-BY-4.0"
+    assert config.publisher.model_dump() == {"name": 'Zoë: "A" & Co.', "url": "https://example.org"}
 
 
 def test_the_units_of_the_docs_are_what_init_writes() -> None:

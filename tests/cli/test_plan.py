@@ -9,61 +9,55 @@ from click.testing import CliRunner, Result
 
 from generator.api import keys
 from generator.cli.main import main
-from generator.cost import prices
 from generator.tree.layouts import LAYOUTS
 from tests.questions import sites
 from tests.support.sites.builds import build_now, files, make_config
 from tests.support.sites.publishing import OPEN, PublishedSite, hour
 from tests.support.sites.rows import insert_fill, market_id
 
-#: S3's prices, applied to the tests' store.
-HERE = "here.json"
-PLAN = """\
-sqlite:///markets.db as of 2024-02-01T01:00:00.000Z: 11 markets in 30 lists, 0 rows quarantined; nothing was written
+BEGINNING = """\
+layout pages: 3,234 objects of bytes, at worst 11.82 USD a month at S3 + CloudFront
+recommended: layout chunks, which saves 11.36 USD a month at S3 + CloudFront; its edge must read objects
+publish.target is not set, so nothing is published and nothing is paid
 
                                                              pages   chunks
-objects of a build                                           3,232      122
-objects of its dump and change feed                              5        5
-bytes
+objects of a build                                           3,234      124
 bytes
 objects changed since 2024-01-31T12:00:00.000Z                   1        1
-of these, in the dump and change feed                            0        0
-objects in the store, retired ones kept for 360 minutes      4,653      563
+PUT requests per month, with a publish every 60 minutes  2,363,010   92,710
+USD per month at S3 + CloudFront                             11.82     0.46
+USD per month at R2                                          10.63     0.42
+
+"""
+REST = """\
+                                                             pages   chunks
+objects of its dump and change feed                              5        5
+bytes
+objects changed in its dump and change feed                      0        0
+objects in the store, retired ones kept for 360 minutes      4,655      565
 LIST requests for all of the store                               5        1
 bytes
-PUT requests per publish                                     3,235      125
-PUT requests per month, with a publish every 60 minutes  2,361,550   91,250
-USD per month at S3 + CloudFront                             11.81     0.46
-USD per month at R2                                          10.63     0.41
+PUT requests per publish                                     3,237      127
 plus one reader at the rate limit at S3 + CloudFront         64.22    74.74
 plus one reader at the rate limit at R2                      13.40    18.13
 
-layout pages: one changed market costs at most 1,195 objects of some bytes, whose PUT requests cost 0.0060 USD \
+layout pages: one changed market costs at most 1,197 objects of some bytes, whose PUT requests cost 0.0060 USD \
 at S3 + CloudFront, 0.0054 USD at R2: every page of its lists is new
 changes per publish: worst case, as if everything changed every time; no two builds were compared yet
-prices as of 2026-03-08, without free tiers and taxes; check them: `prices` in config.yaml names another file
+prices as of 2026-03-08, without free tiers and taxes; check them before you rely on them
   S3 + CloudFront: us-east-1, first tier, pay as you go; other regions may cost more. Free tiers are \
 ignored: 1 TB, 10 million requests and 2 million function calls a month with CloudFront, 100 GB a month straight \
 from S3.
   R2: Standard storage, Workers Paid. Free tiers are ignored: 1 million class A and 10 million class B operations and \
 10 GB a month with R2, 10 million requests a month with Workers Paid.
-not included: the cost of reads (add --reads 10M), of downloads (add --downloads 1k) and of the publishing machine
 a reader at the rate limit makes 13,140,000 requests a month; each counts as what costs most, with up to 32,796 bytes; \
 a million that are refused cost up to 1.70 USD at S3 + CloudFront, 0.30 USD at R2
 fills leave fills24h in steps of 1 hour: without any trade, 0 markets will have changed or closed by \
 2024-02-01T02:00:00.000Z
-recommended: layout chunks, which saves 11.35 USD a month at S3 + CloudFront; its edge must read objects
-publish.target is not set, so nothing is published and nothing is paid"""
-
-
-@pytest.fixture
-def charged(empty: PublishedSite) -> PublishedSite:
-    """A built site whose bucket has S3's prices."""
-    known = json.loads((Path(prices.__file__).parent / "prices.json").read_bytes())
-    known["places"][0]["hosts"] = ["127.0.0.1"]
-    (empty.folder / HERE).write_text(json.dumps(known))
-    empty.settings["prices"] = HERE
-    return empty
+"""
+END = """\
+not included: the cost of reads (add --reads 10M), of downloads (add --downloads 1k) and of the publishing machine
+sqlite:///markets.db as of 2024-02-01T01:00:00.000Z: 11 markets in 30 lists, 0 rows quarantined; nothing was written"""
 
 
 def plan(*arguments: str) -> Result:
@@ -72,24 +66,32 @@ def plan(*arguments: str) -> Result:
     return result
 
 
-def last(result: Result) -> str:
-    return result.stdout.splitlines()[-1]
+def options(settings: list[str]) -> list[str]:
+    return [word for setting in settings for word in ("--set", setting)]
+
+
+def conclusion(result: Result) -> list[str]:
+    return result.stdout.split("\n\n")[0].splitlines()
 
 
 # ── the output ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.every_limit
-def test_plan_reads_exactly_so(published_site: PublishedSite) -> None:
-    output = plan("--as-of", hour(1)).stdout
+@pytest.mark.parametrize(
+    ("options", "text"),
+    [((), f"{BEGINNING}{END}; --all says what the figures are made of"), (("--all",), f"{BEGINNING}{REST}{END}")],
+)
+def test_plan_reads_exactly_so(published_site: PublishedSite, options: tuple[str, ...], text: str) -> None:
+    output = plan("--as-of", hour(1), *options).stdout
     # The size of the interface description is not under test here.
     lines = [line.split("bytes")[0] + "bytes" if line.startswith("bytes") else line for line in output.splitlines()]
-    assert re.sub("some [0-9,]+ bytes", "some bytes", "\n".join(lines)) == PLAN
+    assert re.sub("(some|objects of) [0-9,]+ bytes", r"\1 bytes", "\n".join(lines).replace("\n\n\n", "\n\n")) == text
 
 
 def test_plan_needs_no_build_and_leaves_nothing(published_site: PublishedSite) -> None:
     published_site.forget_output()
-    result = plan()
+    result = plan("--all")
     assert "new objects: nothing is built yet" in result.stdout
     assert "worst case, as if everything changed every time; no two builds were compared yet" in result.stdout
     assert not (published_site.folder / "output").exists()
@@ -98,7 +100,9 @@ def test_plan_needs_no_build_and_leaves_nothing(published_site: PublishedSite) -
 def test_plan_says_how_many_builds_the_estimate_uses(published_site: PublishedSite) -> None:
     published_site.edit(1, question="Another question?")
     published_site.done("build", "--as-of", hour(1))
-    assert "changes per publish: mean of 1 build, 780 minutes apart" in plan().stdout
+    assert "at worst" in conclusion(plan("--set", "schedule=15", "--set", "output=else"))[0]
+    assert "at worst" not in conclusion(plan())[0]
+    assert "changes per publish: mean of 1 build, 780 minutes apart" in plan("--all").stdout
 
 
 def test_plan_says_what_leaving_fills_cost_and_what_a_step_would_save(published_site: PublishedSite) -> None:
@@ -109,7 +113,7 @@ def test_plan_says_what_leaving_fills_cost_and_what_a_step_would_save(published_
 
     def said(*settings: str) -> list[str]:
         options = [word for setting in settings for word in ("--set", setting)]
-        return [line for line in plan("--as-of", hour(1), *options).stdout.splitlines() if "fills24h" in line]
+        return [line for line in plan("--all", "--as-of", hour(1), *options).stdout.splitlines() if "fills24h" in line]
 
     by = "without any trade, {} will have changed or closed by 2024-02-01T{}:00.000Z".format
     costs = "; a build then writes at most "
@@ -167,7 +171,7 @@ def test_an_invalid_number_of_reads_is_a_usage_error(published_site: PublishedSi
         (["publish.target=site"], "publish.target is the directory site: publishing there costs nothing"),
         (
             ["publish.target=s3://markets", "publish.endpoint_url=https://minio.example"],
-            "the prices of minio.example are not known, so guards.max_monthly_cost does not apply; `prices` can name",
+            "the prices of minio.example are not known; if you set guards.max_monthly_cost to another number than its ",
         ),
         (["publish.target=s3://markets"], " USD at S3 + CloudFront is within guards.max_monthly_cost (100)"),
         (
@@ -176,39 +180,61 @@ def test_an_invalid_number_of_reads_is_a_usage_error(published_site: PublishedSi
         ),
     ],
 )
-def test_plan_ends_with_the_verdict_for_the_target(
+def test_plan_concludes_with_the_verdict_for_the_target(
     published_site: PublishedSite, settings: list[str], verdict: str
 ) -> None:
-    assert verdict in last(plan(*(word for setting in settings for word in ("--set", setting))))
+    assert any(verdict in line for line in conclusion(plan(*options(settings)))[::2])
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [["publish.target=site"], ["publish.target=s3://markets", "publish.endpoint_url=https://minio.example"]],
+)
+def test_what_has_no_price_has_no_bill_and_no_layout_to_recommend(
+    published_site: PublishedSite, settings: list[str]
+) -> None:
+    verdict, size = conclusion(plan(*options(settings)))
+    assert re.match(r"publish.target is the directory|the prices of minio\.example are not known", verdict)
+    assert re.fullmatch(r"layout pages: [\d,]+ objects of [\d,]+ bytes", size)
+    limited = conclusion(plan(*options([*settings, "guards.max_monthly_cost=5"])))
+    assert (len(limited) == 2) == (len(settings) == 1), "a limit applies to a store by the prices of another"
+
+
+def test_a_site_that_is_served_from_the_folder_pays_no_store_and_needs_no_layout_for_its_price(
+    published_site: PublishedSite,
+) -> None:
+    (line,) = conclusion(plan(*options(["publish.cdn=none"])))
+    served = "readers are served from output/, and no store is paid"
+    assert re.fullmatch(rf"layout pages: [\d,]+ objects of [\d,]+ bytes; {served}", line)
 
 
 # ── the guard ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.every_limit
-def test_what_costs_too_much_is_not_published_as_a_dry_run_says(charged: PublishedSite) -> None:
-    assert "guards.max_monthly_cost" in charged.refused(3, "publish", "--dry-run", guards__max_monthly_cost="10")
-    refusal = charged.refused(3, "publish", guards__max_monthly_cost="10")
+def test_what_costs_too_much_is_not_published_as_a_dry_run_says(empty: PublishedSite) -> None:
+    assert "guards.max_monthly_cost" in empty.refused(3, "publish", "--dry-run", guards__max_monthly_cost="10")
+    refusal = empty.refused(3, "publish", guards__max_monthly_cost="10")
     assert refusal == (
-        "3,235 PUT requests every 60 minutes would cost about 11.81 USD a month at S3 + CloudFront (prices of "
+        "3,237 PUT requests every 60 minutes would cost about 11.82 USD a month at S3 + CloudFront (prices of "
         "2026-03-08), more than guards.max_monthly_cost (10) allows; nothing was uploaded. set schedule: 120 "
-        "(5.90 USD) or layout: chunks (0.46 USD), or pass --accept cost"
+        "(5.91 USD) or layout: chunks (0.46 USD), or pass --accept cost"
     )
 
 
-def test_only_settings_that_satisfy_the_guard_are_advised(charged: PublishedSite) -> None:
-    assert "layout: chunks" not in charged.refused(3, "publish", guards__max_monthly_cost="0.4")
-    compact = charged.run("rebuild", layout="chunks", schedule="10", guards__max_monthly_cost="2")
+def test_only_settings_that_satisfy_the_guard_are_advised(empty: PublishedSite) -> None:
+    assert "layout: chunks" not in empty.refused(3, "publish", guards__max_monthly_cost="0.4")
+    compact = empty.run("rebuild", layout="chunks", schedule="10", guards__max_monthly_cost="2")
     assert compact.exit_code == 3
     assert compact.stderr.endswith("nothing was uploaded. set schedule: 15 (1.40 USD), or pass --accept cost\n")
 
 
 @pytest.mark.parametrize(("options", "limit", "schedule"), [((), "10", "120"), (("--accept=cost",), "0", "60")])
 def test_a_longer_schedule_satisfies_the_guard_and_an_option_lifts_it(
-    charged: PublishedSite, options: tuple[str, ...], limit: str, schedule: str
+    empty: PublishedSite, options: tuple[str, ...], limit: str, schedule: str
 ) -> None:
-    charged.done("publish", *options, guards__max_monthly_cost=limit, schedule=schedule)
-    charged.check()
+    empty.done("publish", *options, guards__max_monthly_cost=limit, schedule=schedule)
+    empty.check()
 
 
 def test_a_directory_costs_nothing_whatever_the_limit(empty: PublishedSite) -> None:
@@ -223,24 +249,24 @@ def test_a_store_with_unknown_prices_is_refused_only_if_a_limit_was_set(empty: P
 
 
 @pytest.mark.every_limit
-def test_builds_with_few_changes_are_published_again(charged: PublishedSite) -> None:
+def test_builds_with_few_changes_are_published_again(empty: PublishedSite) -> None:
     """The whole site is refused at first; then builds turn out to change one list only."""
-    charged.refused(3, "publish", guards__max_monthly_cost="10", schedule="60")
+    empty.refused(3, "publish", guards__max_monthly_cost="10", schedule="60")
     for number in (1, 2):
-        charged.done("build", "--as-of", hour(number), schedule="60")
-    charged.done("publish", guards__max_monthly_cost="10", schedule="60")
+        empty.done("build", "--as-of", hour(number), schedule="60")
+    empty.done("publish", guards__max_monthly_cost="10", schedule="60")
 
 
-def test_withdrawn_markets_disappear_although_the_guard_refuses(charged: PublishedSite) -> None:
-    charged.done("publish")
-    charged.edit(OPEN[0], approval="rejected")
-    assert charged.run("rebuild", "--as-of", hour(1), guards__max_monthly_cost="0").exit_code == 3
-    assert charged.traces(OPEN[0]) == []
+def test_withdrawn_markets_disappear_although_the_guard_refuses(empty: PublishedSite) -> None:
+    empty.done("publish")
+    empty.edit(OPEN[0], approval="rejected")
+    assert empty.run("rebuild", "--as-of", hour(1), guards__max_monthly_cost="0").exit_code == 3
+    assert empty.traces(OPEN[0]) == []
 
 
-def test_without_a_report_the_guard_has_no_figures(charged: PublishedSite) -> None:
-    (charged.folder / "output" / "report.json").unlink()
-    refusal = charged.refused(3, "publish")
+def test_without_a_report_the_guard_has_no_figures(empty: PublishedSite) -> None:
+    (empty.folder / "output" / "report.json").unlink()
+    refusal = empty.refused(3, "publish", guards__max_monthly_cost="10")
     assert refusal == (
         "output/report.json: has no cost estimate; run `public-markets build` again, or pass --accept cost"
     )
@@ -257,7 +283,7 @@ def test_lists_of_questions_are_counted_as_a_build_makes_them_with_what_it_saves
     monkeypatch.chdir(tmp_path)
     config = make_config(tmp_path, variant="extended", layout=layout)
     settings = [word for key in ("variant=extended", f"layout={layout}") for word in ("--set", key)]
-    shown = plan(*settings, "--set", "source.url=sqlite:///markets.db").stdout
+    shown = plan("--all", *settings, "--set", "source.url=sqlite:///markets.db").stdout
     build_now(config)
     made = {key: len(body) for key, body in files(config.output).items() if key.startswith(keys.QUESTION_LISTS)}
     place = 1 + [*LAYOUTS].index(layout)
@@ -274,7 +300,9 @@ def test_lists_of_questions_are_counted_as_a_build_makes_them_with_what_it_saves
     assert "of 2 categories" in of_each[0]
     saved = re.findall(r"questions\.lists: false would save about ([\d.,]+) USD at S3.* in layout (\w+)", shown)
     assert [name for _, name in saved] == [*LAYOUTS]
-    without = plan(*settings, "--set", "source.url=sqlite:///markets.db", "--set", "questions.lists=false").stdout
+    without = plan(
+        "--all", *settings, "--set", "source.url=sqlite:///markets.db", "--set", "questions.lists=false"
+    ).stdout
     assert "lists of questions" not in without
     usd = [
         float(re.search(r"USD per month at S3 \+ CloudFront +([\d.,]+) +([\d.,]+)", text)[place].replace(",", ""))  # type: ignore[index]

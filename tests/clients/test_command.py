@@ -105,6 +105,8 @@ def facts(demo_site: DemoSite) -> dict[str, str]:
 
 
 SOME_ID: Final = "00000000-0000-4000-8000-000000000000"
+COULD_BE: Final = "it was withdrawn or hidden, or never was: sites do not say which"
+NO_PRICES: Final = "the site publishes no prices; pm URL list --all has those of markets"
 TOP: Final = "list --limit 1"
 DETAIL: Final = "market {id}"
 #: What somebody asks, the calls that answer it, and the fact that the last answer must have. {id} is the first id of
@@ -261,7 +263,7 @@ def test_what_goes_wrong_is_one_sentence_with_an_exit_code(
 ) -> None:
     assert pm("market", "00000000-0000-4000-8000-000000000000", code=1) == ""
     address = f"{pm.url}/v1/public/markets/00000000-0000-4000-8000-000000000000"
-    assert pm.err == f"pm: {address}: 404: not found; to find its id: pm URL search WORDS\n"
+    assert pm.err == f"pm: {address}: 404: not found; {COULD_BE}; to find its id: pm URL search WORDS\n"
     pm("search", "x" * 101, code=1)
     assert re.fullmatch(r"pm: .*: 400: q: must have a letter or a digit, and at most 100 characters.*\n", pm.err)
     (tmp_path / "file").touch()
@@ -272,7 +274,7 @@ def test_what_goes_wrong_is_one_sentence_with_an_exit_code(
         elsewhere("list", code=1)
         assert elsewhere.err == f"pm: no Public Markets site answers at {site.url}; give the address before /v1\n"
         elsewhere("prices", code=1)
-        assert elsewhere.err == f"pm: {site.url}/v1/prices.json: 404: not found\n"
+        assert elsewhere.err == f"pm: {site.url}/v1/prices.json: 404: not found; {NO_PRICES}\n"
     for wrong in (["list", "--status", "bad"], ["list", "--limit", "0"], ["nothing"], []):
         with pytest.raises(SystemExit) as ended:
             pm(*wrong)

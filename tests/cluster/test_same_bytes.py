@@ -61,7 +61,7 @@ def insert_questions(site: ClusterSite) -> None:
 def test_bytes_equal_those_of_forked_workers_in_a_first_build_and_after_changes(
     cluster_site: ClusterSite, workers: Cluster, settings: dict[str, str], *, has_versions: bool
 ) -> None:
-    full = {"dumps.parquet": "true", "dumps.fills": "true"}
+    full = {"dumps.parquet": "true", "dumps.fills": "true", "history.public": "true"}
     cluster_site.settings = {**settings, "guards.max_invalid": "0.1", "guards.max_shrink": "0.6", **full}
     if has_versions:
         for name in ("detail_version", "market_version"):

@@ -58,7 +58,6 @@ def test_an_empty_file_or_section_means_all_defaults(text: str, folder: Folder) 
         ("publish: {target: ./s3:/site}", "publish.target", "./s3:/site"),
         ("publish: {target: '/srv/a:b'}", "publish.target", "/srv/a:b"),
         ("publish: {endpoint_url: https://s3.example.org/}", "publish.endpoint_url", "https://s3.example.org"),
-        ("publish: {lease: 20}", "publish.lease", timedelta(seconds=20)),
         ("publish: {purge_command: [purge, '--zone', a b]}", "publish.purge_command", ("purge", "--zone", "a b")),
         ("publish:\n  purge_command:\n    - purge\n    - 'true'", "publish.purge_command", ("purge", "true")),
         ("publish: {purge_command: purge --zone 'a b'}", "publish.purge_command", ("purge", "--zone", "a b")),
@@ -145,10 +144,32 @@ def test_a_key_that_is_gone_is_ignored_and_remembered(folder: Folder, value: str
         assert not config.has_fills
 
 
+@pytest.mark.parametrize("key", ["cloudfront_distribution", "purge_command"])
+def test_what_has_no_cache_in_front_names_none_to_purge(folder: Folder, key: str) -> None:
+    (mistake,) = folder.mistakes(f"publish: {{cdn: none, {key}: x}}")
+    assert mistake == f"publish.cdn: is none, but publish.{key} names a cache to purge; remove one of the two"
+    assert folder.load("publish: {cdn: none}").publish.cdn == "none"
+    assert folder.load(f"publish: {{cdn: null, {key}: x}}").publish.cdn is None
+
+
 def test_trades_need_parquet(folder: Folder) -> None:
     (mistake,) = folder.mistakes("dumps: {fills: true}")
     assert mistake == "dumps.fills: needs dumps.parquet, as trades are in Parquet files; write dumps.fills: false"
     assert folder.load("dumps: {fills: true, parquet: true}").has_fills
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        "dumps: {parquet: false}",
+        "dumps: {parquet: true, ndjson: false}",
+        "dumps: {parquet: true}\ndetail: {history_points: 0}",
+    ],
+)
+def test_a_record_of_accuracy_needs_prices_in_parquet(folder: Folder, settings: str) -> None:
+    (mistake,) = folder.mistakes(f"history: {{public: true}}\n{settings}")
+    assert mistake == "history.public: needs dumps.parquet and detail.history_points, as it is made of the prices there"
+    assert folder.load("history: {public: true}\ndumps: {parquet: true}").history.public
 
 
 def test_the_source_is_the_demo_as_long_as_nobody_names_another(folder: Folder) -> None:

@@ -1,11 +1,14 @@
 """Every mistake is refused, with its place and the remedy."""
 
+import re
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from generator.config.gone import GONE
 from generator.config.loader import load
-from generator.config.settings import KEYS
+from generator.config.settings import KEYS, Config, variable
 from generator.errors import ConfigError
 from tests.config.folder import Folder
 from tests.support.campaigns import rounds
@@ -108,7 +111,6 @@ IN_FILE = "holds a password, which must not be in the file; set PUBLIC_MARKETS_S
             "publish: {target: ~/site}",
             "1:19 publish.target: write the whole path of the directory: nothing replaces ~ here",
         ),
-        ("publish: {lease: 19}", "1:18 publish.lease: input should be greater than or equal to 20 seconds"),
         ("publish: {client: curl}", "1:19 publish.client: input should be 'obstore' or 'boto3'"),
         ("publish: {purge_command: []}", f"1:26 publish.purge_command: {NO_COMMAND}"),
         ("publish: {purge_command: 'purge \"x'}", f"1:26 publish.purge_command: {NO_COMMAND}"),
@@ -236,6 +238,56 @@ schedule: 0
         "--set schedul: unknown setting; did you mean schedule?",
         f"--set archive.days: {NO_ARCHIVE}",
     ]
+
+
+@pytest.mark.parametrize(
+    ("key", "held", "other", "now"),
+    [
+        ("prices", ["null", ""], "mine.json", "costs are estimated by the built-in prices only"),
+        (
+            "publish.cache_fill", ["60 s", "60", "1 min", "PT1M"], "0",
+            "a withdrawal always waits 60 s before the second CDN invalidation",
+        ),
+        (
+            "publish.lease", ["5 min", "300"], "1 d",
+            "the lease of a silent publisher always keeps others out for 5 minutes",
+        ),
+        (
+            "texts.description", ["100000"], "99999",
+            "descriptions of up to 100,000 characters are published; leave out longer ones in a view",
+        ),
+        (
+            "texts.question", ["2000"], "a",
+            "questions of up to 2,000 characters are published; leave out longer ones in a view",
+        ),
+    ],
+)  # fmt: skip
+def test_a_setting_that_is_gone_may_say_what_holds_and_nothing_else(
+    key: str, held: list[str], other: str, now: str, folder: Folder
+) -> None:
+    section, _, name = key.rpartition(".")
+    line, name_of_variable = f"{section}: {{{name}: %s}}" if section else f"{name}: %s", variable(key)
+    for value in held:
+        for where in ((line % value,), ("", f"{key}={value if value != 'null' else ''}")):
+            assert folder.load(*where) == Config(), where
+        assert folder.load(**{name_of_variable: value if value != "null" else ""}) == Config()
+    sentence = f"this setting is gone, and {now}; remove it"
+    (mistake,) = folder.mistakes(line % other)
+    assert re.fullmatch(rf"config\.yaml:1:\d+ {re.escape(f'{key}: {sentence}')}", mistake)
+    assert folder.mistakes("", f"{key}={other}") == [f"--set {key}: {sentence}"]
+    assert folder.mistakes(**{name_of_variable: other}) == [f"{name_of_variable}: {sentence}"]
+
+
+def test_a_section_that_is_gone_may_be_there_empty(folder: Folder) -> None:
+    assert folder.load("texts:\n  # question: 2000\n") == Config()
+    assert folder.mistakes("texts: {answer: 5}") == ["config.yaml:1:9 texts.answer: unknown setting; remove it"]
+    assert GONE.keys() & KEYS.keys() == set()
+
+
+@pytest.mark.parametrize("text", ["texts: {s: 1}", "texts: {q: 1}", "text: {question: 2000}", "textss: 1"])
+def test_what_is_gone_is_never_suggested(text: str, folder: Folder) -> None:
+    (mistake,) = folder.mistakes(text)
+    assert mistake.endswith(": unknown setting; remove it")
 
 
 SYNTAX = [

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from generator.config.loader import load
-from generator.config.settings import KEYS, Config
+from generator.config.settings import KEYS, OF_CLUSTER, Config
 from tests.config.folder import Folder
 from tests.support.project import ROOT
 
@@ -20,11 +20,15 @@ from tests.support.project import ROOT
 RULE: Final = re.compile(r"^(\S+schema\.json):.*\n\t@\$\(BIN\)/python -c '(.*)' > \$@\.part$", re.MULTILINE)
 
 
+#: What tells of the keys that only a cluster needs.
+CLUSTER_PAGE: Final = (ROOT / "docs" / "cluster.md").read_text("utf-8")
+
+
 def test_the_config_file_of_the_project_says_exactly_the_defaults() -> None:
     assert load(ROOT / "config.yaml", environ={}) == Config()
 
 
-def test_the_config_file_of_the_project_shows_every_key_below_its_description() -> None:
+def test_the_config_file_of_the_project_and_the_page_of_the_cluster_show_every_key_below_its_description() -> None:
     text = (ROOT / "config.yaml").read_text()
     tree = yaml.safe_load(text)
     shown = [
@@ -32,8 +36,8 @@ def test_the_config_file_of_the_project_shows_every_key_below_its_description() 
         for key, value in tree.items()
         for name in (value if isinstance(value, dict) else [key])
     ]
-    assert shown == list(KEYS)
-    lines = [line.strip() for line in text.splitlines()]
+    assert shown == [key for key in KEYS if key not in OF_CLUSTER]
+    lines = [line.strip() for line in (text + CLUSTER_PAGE).splitlines()]
     for key, field in KEYS.items():
         assert f"# {field.description}" in lines, key
         assert lines[lines.index(f"# {field.description}") + 1].startswith(key.rpartition(".")[2] + ":"), key

@@ -5,10 +5,9 @@ import pytest
 
 from generator.cost import prices
 from generator.cost.estimate import Terms
-from tests.support.sites.builds import make_config
 
 
 @pytest.fixture
 def terms(tmp_path: Path) -> Terms:
     """A publish an hour, at the shipped prices."""
-    return Terms(60, timedelta(hours=6), prices.load(make_config(tmp_path)))
+    return Terms(60, timedelta(hours=6), prices.load())

@@ -13,7 +13,9 @@ from arro3.io import read_parquet
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from generator.api import columns as meaning_of
 from generator.api import contract
+from generator.api.columns import OWNER
 from generator.api.contract import Variant
 from generator.downloads import parquet, records
 from generator.downloads.periods import DAYS
@@ -81,7 +83,7 @@ def file_of(make: Any, *arguments: Any) -> tuple[bytes, Any]:
 
 def table_of(table: str, values: Sequence[Sequence[Any]], *, fills: bool = True) -> bytes:
     """A file with these rows of a table."""
-    found = records.of(table, values, (parquet.OWNER, *records.COLUMNS[table]))
+    found = records.of(table, values, (OWNER, *records.COLUMNS[table]))
     file, written = file_of(partial(records.written, fills=fills), [found], table)
     assert written.rows == len(values)
     return file
@@ -189,7 +191,26 @@ def test_a_file_names_its_writer_and_has_statistics_for_readers_to_skip_by() -> 
     ]  # fmt: skip
     assert all(column.has_column_index and column.has_offset_index for column in ids)
     assert {column.compression for column in ids} == {"ZSTD"}
-    assert (metadata.created_by, metadata.metadata) == ("public-markets version 1", None)
+    assert (metadata.created_by, [*metadata.metadata]) == ("public-markets version 1", [b"ARROW:schema"])
+
+
+def test_a_file_says_what_its_columns_mean_and_states_the_licence_if_there_is_one() -> None:
+    pyarrow = pytest.importorskip("pyarrow.parquet")
+    stated = '{"license":"CC-BY-4.0","publisher":{"name":"Zoë"}}'
+    history = records.of("history", [(market_id(1), "2026-10-01T00:00:00.000Z", 0.5)], (OWNER, "timestamp", "prob"))
+    written = {
+        "markets": file_of(partial(parquet.markets, stated=stated), lines_of(2), "extended"),
+        "questions": file_of(partial(parquet.definitions, linked=False), [], "extended", stated),
+        "history": file_of(partial(records.written, fills=False), [history], "history", stated),
+    }
+    for table, (file, _) in written.items():
+        schema = pyarrow.read_schema(io.BytesIO(file))
+        shown = {one.name: {key.decode(): text.decode() for key, text in one.metadata.items()} for one in schema}
+        assert shown == {
+            one.name: {"description": one.meaning, **({"unit": one.unit} if one.unit else {})}
+            for one in meaning_of.columns(table, linked=False)
+        }
+        assert pyarrow.read_metadata(io.BytesIO(file)).metadata[b"dataset"] == stated.encode()
 
 
 @pytest.mark.parametrize("wrong", [b'{"id":null}', b'{"id":"a"'], ids=["null", "torn"])

@@ -9,7 +9,7 @@ from typing import Any, Final
 import pytest
 import yaml
 
-from generator.config.downloads import Dumps
+from generator.config.downloads import Dumps, PublishedHistory
 from generator.config.questions import Questions
 from generator.config.settings import Config, Publish, RateLimit
 from generator.edge import cloudfront, responses, router
@@ -47,7 +47,14 @@ def properties(config: Config, name: str) -> Any:
 EVERY = [
     pytest.param(
         base.model_copy(
-            update={"variant": variant, "layout": layout, "search": search, "dumps": dumps, "questions": questions}
+            update={
+                "variant": variant,
+                "layout": layout,
+                "search": search,
+                "dumps": dumps,
+                "questions": questions,
+                "history": PublishedHistory(public=dumps.fills),
+            }
         ),
         id=f"{name} {variant} {layout} {search} {dumps.fills} {questions.enabled} {questions.lists}",
     )

@@ -11,12 +11,25 @@ from generator.edge.compaction import compact, packed
     ("script", "expected"),
     [
         ("  const a = 'b  c', d = \"e // f\";  // why\n", "let a='b  c',d=\"e // f\";\n"),
-        ("function f() {\n  return -1;\n}\nf();", "function f(){return-1;}f();\n"),
+        ("function f() {\n  return -1;\n}\nf();", "function f(){return-1}f();\n"),
         ("a + +b; a - -b; a++ + b; a +b;", "a+ +b;a- -b;a++ +b;a+b;\n"),
         ("if (a) b();\n  else return [c in $d];", "if(a)b();else return[c in $d];\n"),
         ("a('it\\'s // no comment');\n// one\n\n  // two\nb();\n", "a('it\\'s // no comment');b();\n"),
         ("let é = 1, a = é in b;", "let é=1,a=é in b;\n"),
         ("a.const = 'const b'; for (const c in constant) d();", "a.const='const b';for(let c in constant)d();\n"),
+        (
+            "const a = 1;\nlet b = [2], c;\nconst { d } = f(() => { g(); const h = 1; });",
+            "let a=1,b=[2],c,{d}=f(()=>{g();let h=1});\n",
+        ),
+        (
+            "let a = 1;\nb();\nlet c = ';';\nif (c) { let d = 2; }\nlet e;",
+            "let a=1;b();let c=';';if(c){let d=2}let e;\n",
+        ),
+        (
+            "for (let i = 0; i < 2; i++) { let b = i; }\nlet let_ = 1; let $let = a.let;",
+            "for(let i=0;i<2;i++){let b=i}let let_=1,$let=a.let;\n",
+        ),
+        ("let a = function () { return { b: 1 }; };\nlet c = '};let ';", "let a=function(){return{b:1}},c='};let ';\n"),
         ("", "\n"),
     ],
 )

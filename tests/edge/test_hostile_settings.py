@@ -33,6 +33,7 @@ CHARACTERS: Final = (
 )  # fmt: skip
 #: What surrounds the text in settings that are no plain text.
 SHAPES: Final = {
+    "license": ("https://api.example/{}",),
     "base_url": ("https://api.example/{}", "https://{}.example"),
     "publish.endpoint_url": ("http://127.0.0.1:9/{}", "http://{}.example"),
     "publish.target": ("s3://bucket/{}", "s3://{}"),

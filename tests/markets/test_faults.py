@@ -6,7 +6,6 @@ import pytest
 from pydantic import ValidationError
 from pydantic_core import PydanticCustomError
 
-from generator.config.settings import Texts
 from generator.markets import faults, row_validation
 from generator.markets.categories import CategoryRow
 from tests.support.sites.builds import NOW
@@ -71,12 +70,6 @@ def test_there_is_no_remedy_for_a_rule_that_nothing_breaks() -> None:
 def test_a_missing_value_is_to_be_filled_in_whatever_rule_it_breaks() -> None:
     for column in ("prob", "status", "question", "close_time"):
         assert remedy_of(column, broken(column, None)).startswith("fill it in, ")
-
-
-def test_a_text_that_this_site_finds_too_long_has_the_remedy_of_one_that_the_contract_does() -> None:
-    (fault,) = faults.too_long(Texts(question=10), "?" * 11, "x" * 99)
-    assert fault.reason() == "question: string should have at most 10 characters (???????????)"
-    assert fault.remedy == faults.REMEDIES["string_too_long"]
 
 
 def test_a_remedy_does_not_depend_on_the_words_of_an_error() -> None:

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from generator.api import contract
-from generator.config.settings import Texts
 from generator.findings import Finding
 from generator.markets import question_rows, questions
 from generator.markets.market import Market
@@ -37,7 +36,7 @@ def gather(
     blocked: frozenset[str] = frozenset(),
 ) -> GatheredQuestions:
     """What is made of these rows, as the reader gives them."""
-    valid = question_rows.valid([*rows], [], Texts(), quarantine)
+    valid = question_rows.valid([*rows], [], quarantine)
     found = (
         (row["question_id"].lower(), row["market_id"].lower(), row["label"], row["position"], row["payout"])
         for row in members
@@ -135,13 +134,6 @@ def test_a_bad_column_costs_the_question_and_its_markets_may_be_in_another(
 @pytest.mark.parametrize("columns", [{"title": "🙂" * 500}, {"description": "🙂" * 100_000}, {"description": ""}])
 def test_the_longest_texts_are_taken(columns: dict[str, str], quarantine: Quarantine) -> None:
     assert shape(gather([question_row(1, **columns)], [member_row(1, 1)], quarantine)) == {1: [1]}
-
-
-def test_a_description_may_be_as_long_as_that_of_a_market_of_this_site(quarantine: Quarantine) -> None:
-    rows = [question_row(number, description="x" * (9 + number), title="x" * 30) for number in (1, 2)]
-    valid = question_rows.valid(rows, [], Texts(question=5, description=10), quarantine)
-    assert [question.id for question in valid] == [question_id(1)]
-    assert reasons(quarantine)[0][1].startswith("description: string should have at most 10 characters")
 
 
 BAD_MEMBERS: Final = [

@@ -31,8 +31,16 @@ def test_a_key_that_two_markets_have_is_none_of_either() -> None:
     found = SiteKeys.of([("a", "same"), ("b", "same"), ("c", "other"), ("d", 5), ("e", "5")])
     assert found.usable == {"c": "other"}
     assert {market: fault.reason() for market, fault in found.refused.items()} == {
-        "a": "key: another market has the same (same)",
-        "b": "key: another market has the same (same)",
-        "d": "key: another market has the same (5)",
-        "e": "key: another market has the same (5)",
+        "a": "key: another market has the same (same, as has b)",
+        "b": "key: another market has the same (same, as has a)",
+        "d": "key: another market has the same (5, as has e)",
+        "e": "key: another market has the same (5, as has d)",
     }
+
+
+def test_of_many_markets_with_one_key_each_names_two_others() -> None:
+    found = SiteKeys.of([(market, "same") for market in "cabed"])
+    assert [found.refused[market].value for market in "ac"] == [
+        "same, as has b and c and 2 more",
+        "same, as has a and b and 2 more",
+    ]

@@ -50,6 +50,15 @@ def test_a_slug_of_two_markets_leads_to_neither_whatever_its_case() -> None:
     assert all(fault.text.startswith("another market has the same") for fault in found.refused.values())
 
 
+def test_what_refuses_a_slug_that_several_have_names_the_others() -> None:
+    found = references("same", "SAME", "other", "same", "same")
+    assert [fault.value for _, fault in sorted(found.refused.items())] == [
+        f"same, as has {market_id(1)} and {market_id(3)} and 1 more",
+        f"SAME, as has {market_id(0)} and {market_id(3)} and 1 more",
+        *[f"same, as has {market_id(0)} and {market_id(1)} and 1 more"] * 2,
+    ]
+
+
 def test_a_slug_that_is_refused_anyway_takes_none_from_others() -> None:
     assert references("\u212aelvin", "kelvin").usable == {market_id(1): "kelvin"}
 

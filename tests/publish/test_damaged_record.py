@@ -96,7 +96,7 @@ def test_verifying_with_a_lost_state_remembers_what_killed_publishers_may_still_
     store = scene.store(site.config)
     store.delete([states.key(root_of(scene)["built"]["state"])])
     with pytest.raises(StoreError, match="missing; it is part of the record"):
-        Lease(store, site.config.publish.lease).read()
+        Lease(store).read()
     scene.publish(site, is_verifying=True)
     published = record_of(scene.objects())
     assert published

@@ -75,7 +75,8 @@ def test_a_name_that_no_market_has_is_refused_with_the_way_to_find_it(
 ) -> None:
     assert published_site.refused(1, "takedown", market_id(1), reference) == (
         f"{reference}: no published market has this slug or key, or an id that begins so (write at least 8 "
-        "characters); `public-markets find` looks for words of its question"
+        "characters), and a key that several have finds none: output/report.json names them; `public-markets find` "
+        "looks for words of its question"
     )
     assert "blocked.json" not in published_site.stored()
 

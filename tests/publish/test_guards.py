@@ -1,5 +1,6 @@
 """What `publish` refuses, with exit 3 and nothing changed, and the option that allows it."""
 
+import json
 import os
 import shutil
 from collections.abc import Callable
@@ -10,6 +11,7 @@ import pytest
 
 from generator.api import keys
 from generator.config import demo
+from generator.tree.files import MANIFEST
 from tests.support.sites.builds import files
 from tests.support.sites.publishing import FX, PublishedSite, hour, tamper
 from tests.support.sites.rows import market_id
@@ -175,7 +177,28 @@ def test_a_build_made_with_other_settings_is_refused(published_site: PublishedSi
     os.link("markets.db", "copy.db")
     assert "(from another database)" in published_site.refused(3, "publish", source__url="sqlite:///copy.db")
     # Settings that do not affect the published objects may change at any time.
-    published_site.done("publish", cursor__lifetime="1 h", publish__lease="1 min", schedule="5")
+    published_site.done("publish", cursor__lifetime="1 h", schedule="5")
+
+
+def test_what_an_earlier_version_recorded_of_a_setting_that_is_gone_refuses_nothing(
+    published_site: PublishedSite,
+) -> None:
+    path = published_site.folder / "output" / MANIFEST
+    found = json.loads(path.read_bytes())
+    found["settings"]["texts.question"] = 2_000
+    tamper(path, json.dumps(found).encode())
+    published_site.done("publish")
+
+
+def test_a_setting_that_an_earlier_version_did_not_know_counts_as_its_default(published_site: PublishedSite) -> None:
+    path = published_site.folder / "output" / MANIFEST
+    found = json.loads(path.read_bytes())
+    new = {"history.public", "license", "questions.enabled", "questions.lists", "snapshot.size"}
+    assert new <= found["settings"].keys()
+    found["settings"] = {key: value for key, value in found["settings"].items() if key not in new}
+    tamper(path, json.dumps(found).encode())
+    published_site.done("publish", questions__enabled="false")
+    assert "(snapshot.size was 6, is 3)" in published_site.refused(3, "publish", snapshot__size="3")
 
 
 def test_another_sites_bucket_is_refused_and_both_blocked_lists_are_left_alone(published_site: PublishedSite) -> None:

@@ -10,17 +10,15 @@ from datetime import timedelta
 
 import pytest
 
-from generator.config.settings import LONGEST_LEASE
 from generator.errors import BusyError
 from generator.publish import record
-from generator.publish.lease import Lease
+from generator.publish.lease import LEASE, LONGEST_LEASE, Lease
 from generator.publish.record import Published
 from tests.support.project import ROOT
 from tests.support.sites.builds import manifest_of
 from tests.support.stores.places import open_bucket, use_credentials
 from tests.support.stores.s3.server import S3Server
 
-LEASE = timedelta(minutes=5)
 RECORD = Published(sequence=0, built=manifest_of(), etags={})
 
 

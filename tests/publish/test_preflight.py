@@ -24,8 +24,8 @@ NAME = "s3://markets/api"
 KEEPS = f"fine: {NAME}: can be written, and honours conditional puts"
 NO_CDN = (
     "warning: publish: no CDN is configured, so cached copies of withdrawn markets may remain; set "
-    "publish.cloudfront_distribution or publish.purge_command; until then, shared caches are told to keep pages for "
-    "5 minutes only, instead of a year"
+    "publish.cloudfront_distribution or publish.purge_command, or publish.cdn: none if nothing caches; until then, "
+    "shared caches are told to keep pages for 5 minutes only, instead of a year"
 )
 FIRST = datetime(2024, 1, 31, 12, tzinfo=UTC)
 
@@ -68,6 +68,15 @@ def test_a_healthy_store_is_reported_with_what_is_published(published_site: Publ
         NO_CDN,
     ]
     assert published_site.stored() == before, "the probe deletes its object"
+
+
+def test_nothing_is_said_of_caches_where_there_are_none(published_site: PublishedSite) -> None:
+    # There is no CDN to wait for.
+    published_site.settings["publish.cdn"] = "none"
+    assert found(published_site)[1:] == [KEEPS]
+    gone = published_site.done("takedown", market_id(FX))
+    assert "CDN" not in gone.stdout + gone.stderr
+    assert re.search(r"; browsers keep copies until \S+Z at most$", gone.stdout.strip())
 
 
 def test_an_empty_bucket_is_fine(empty: PublishedSite) -> None:
@@ -171,11 +180,11 @@ def test_a_directory_is_checked_like_a_bucket(published_site: PublishedSite) -> 
 # ── monitoring ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize("minutes", [0, 59, 179])
-def test_a_fresh_site_passes(published_site: PublishedSite, minutes: int) -> None:
+@pytest.mark.parametrize(("minutes", "age"), [(0, "0 minutes"), (59, "59 minutes"), (179, "3 hours")])
+def test_a_fresh_site_passes(published_site: PublishedSite, minutes: int, age: str) -> None:
     at(published_site, FIRST + timedelta(minutes=minutes))
     assert published_site.done("check", "--published").stdout == (
-        f"{NAME}: 11 markets are published as of 2024-01-31T12:00:00.000Z, {minutes} minutes ago\n"
+        f"{NAME}: 11 markets are published as of 2024-01-31T12:00:00.000Z, {age} ago\n"
     )
     assert published_site.requests("check", "--published") == ["GetObject manifest.json"]
 
@@ -183,7 +192,7 @@ def test_a_fresh_site_passes(published_site: PublishedSite, minutes: int) -> Non
 def test_a_site_older_than_three_schedules_fails(published_site: PublishedSite) -> None:
     at(published_site, FIRST + timedelta(minutes=181))
     assert published_site.refused(1, "check", "--published") == (
-        f"{NAME}: 11 markets are published as of 2024-01-31T12:00:00.000Z, 181 minutes ago, which is more than 3 "
+        f"{NAME}: 11 markets are published as of 2024-01-31T12:00:00.000Z, 3 hours ago, which is more than 3 "
         "schedules of 60 minutes; check that cron runs, and how the last `public-markets rebuild` ended"
     )
     published_site.done("check", "--published", schedule="120")
@@ -236,7 +245,7 @@ def test_without_a_target_the_output_folder_is_what_must_be_fresh_by_this_machin
     if problem is None:
         told = published_site.done(*words, **NO_TARGET).stdout
         assert f"/: 11 markets are published as of {built_at:%Y-%m-%dT%H:%M}" in told
-        assert told.endswith(f", {minutes} minutes ago\n")
+        assert re.search(r", (1[01] minutes|3 hours) ago\n$", told)
         assert published_site.requests(*words, **NO_TARGET) == []
     else:
         assert published_site.refused(1, *words, **NO_TARGET).endswith(problem)

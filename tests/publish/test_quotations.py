@@ -63,6 +63,7 @@ def test_the_pages_go_and_the_report_keeps_counts_until_the_next_build(place: Wo
     assert after["quarantinedUnnamed"] + named == before["quarantinedUnnamed"] + rows
     assert after["takenDown"] == sorted(place.site.ids)
     assert (after["remarks"], after["lists"]) == ([], {})
+    assert after["remarksUnnamed"] == len(before["remarks"]) > 0
     assert (after["run"]["written"], after["run"]["added"]) == (before["run"]["written"], [])
     place.build(place.site.as_of)
     assert quoting(place).keys() == {INSPECTION, HISTORY, REPORT}

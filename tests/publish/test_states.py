@@ -145,7 +145,7 @@ def test_a_state_that_goes_while_it_is_read_means_that_the_root_was_replaced(sce
                 scene.publish(new)  # a withdrawal deletes the state before
 
         scene.server.before = publishes
-        found = Lease(scene.store(old.config), old.config.publish.lease).read()
+        found = Lease(scene.store(old.config)).read()
         assert found
         assert found.built.markets == new.manifest.markets
 

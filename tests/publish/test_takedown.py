@@ -1,5 +1,6 @@
 """Takedown: nothing under v1/ shows the market afterwards, and it stays away."""
 
+import json
 import shutil
 from collections import Counter
 from pathlib import Path
@@ -8,7 +9,7 @@ import pytest
 
 from generator import filesystem
 from generator.api import keys
-from generator.tree.files import INSPECTION
+from generator.tree.files import INSPECTION, REPORT
 from tests.support.deaths import Kill
 from tests.support.faults import Reader
 from tests.support.sites.builds import text_of
@@ -182,6 +183,32 @@ def test_an_unresponsive_store_is_an_error(published_site: PublishedSite) -> Non
     for command in (["takedown", market_id(1)], ["takedown"], ["publish"], ["rebuild"]):
         sentence = published_site.refused(1, *command)
         assert sentence.startswith("s3://markets/api: does not answer (")
+
+
+@pytest.mark.parametrize("was_bad", ["was bad", ""])
+def test_a_row_of_what_is_taken_down_is_not_told_when_it_is_bad(
+    published_site: PublishedSite, tmp_path: Path, was_bad: str
+) -> None:
+    canary, metrics, output = "Canary7", tmp_path / "metrics.prom", published_site.folder / "output"
+    published_site.settings |= {"metrics": str(metrics), "guards.max_invalid": "1", "guards.max_shrink": "1"}
+
+    def spoil() -> None:
+        published_site.edit(1, question=f"{canary} {'x' * 100_000}")
+
+    if was_bad:
+        spoil()
+        assert canary in published_site.done("rebuild", "--as-of", hour(1)).stderr
+        assert 'quarantined_rows{relation="markets"} 1.0' in metrics.read_text()
+    published_site.done("takedown", market_id(1))
+    spoil()
+    for number in (2, 3):
+        told = published_site.done("rebuild", "--as-of", hour(number)).stderr
+        assert (canary in told, "quarantined" in told) == (False, False)
+        assert all(canary not in (output / name).read_text() for name in (REPORT, INSPECTION))
+        report = json.loads((output / REPORT).read_bytes())
+        assert (report["quarantined"], report["quarantinedUnnamed"], report["markets"]["quarantined"]) == ([], 0, 0)
+        assert 'quarantined_rows{relation="markets"} 0.0' in metrics.read_text()
+        assert 'quarantined_rows_new{relation="markets"} 0.0' in metrics.read_text()
 
 
 # Without a build

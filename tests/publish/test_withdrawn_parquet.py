@@ -9,9 +9,10 @@ import pytest
 
 from generator.api import keys
 from generator.api.downloads import TABLES, DumpHead
+from tests.publish.explorer.downloads import attached
 from tests.support.readers.parquet import owners, rows
 from tests.support.sites.builds import files
-from tests.support.sites.publishing import EVERY, FX, OPEN, PublishedSite, fill_parquet, hour
+from tests.support.sites.publishing import EVERY, FX, OPEN, RESOLVED, PublishedSite, fill_parquet, hour
 from tests.support.sites.rows import fill_id, insert_fill, insert_point, market_id
 
 HEAD: Final = keys.head(keys.DUMPS)
@@ -75,8 +76,33 @@ def test_a_takedown_removes_the_market_from_every_file(filed: PublishedSite, *, 
         assert periods(objects) == named
         in_head = {file.key for file in head_of(objects).files()}
         assert in_head >= after.keys()
+        assert attached(objects)
+        assert in_head.intersection(objects) >= {*attached(objects)}
     if has_folder:
         filed.check()
+
+
+@pytest.mark.parametrize("has_folder", [True, False])
+def test_a_takedown_takes_the_market_out_of_the_record_of_accuracy(
+    published_site: PublishedSite, *, has_folder: bool
+) -> None:
+    fill_parquet(published_site)
+    published_site.settings["history.public"] = "true"
+    published_site.done("rebuild", "--as-of", hour(1))
+    assert counted(published_site.objects()) == (1, 0, [1, 1])
+    if not has_folder:
+        published_site.forget_output()
+    published_site.done("takedown", market_id(RESOLVED))
+    states = [published_site.objects(), *([files(published_site.folder / "output")] if has_folder else [])]
+    assert [counted(objects) for objects in states] == [(0, 0, [0, 0])] * len(states)
+    if has_folder:
+        published_site.check()
+
+
+def counted(objects: Mapping[str, bytes]) -> tuple[int, int, list[int]]:
+    """How many markets resolved YES and NO by the record of accuracy, and how many had a probability before."""
+    found = json.loads(objects[keys.HISTORY])
+    return found["resolvedYes"], found["resolvedNo"], [horizon["markets"] for horizon in found["horizons"]]
 
 
 @pytest.mark.parametrize("filed", [True], indirect=True)
@@ -101,13 +127,16 @@ def test_without_the_extra_a_takedown_deletes_all_parquet_files_and_says_so(
     published_site: PublishedSite, monkeypatch: pytest.MonkeyPatch, library: str
 ) -> None:
     fill_parquet(published_site)
+    published_site.settings["history.public"] = "true"
     published_site.done("rebuild", "--as-of", hour(1))
+    assert keys.HISTORY in published_site.objects()
     with monkeypatch.context() as patch:
         patch.setitem(sys.modules, library, None)
         result = published_site.done("takedown", market_id(1))
         assert "pip install 'public-markets[parquet]'" in result.stderr
         for objects in (published_site.objects(), files(published_site.folder / "output")):
             assert holders(objects) == {}
+            assert keys.HISTORY not in objects, "it was made of these files"
             assert json.loads(objects[HEAD]).keys() == {"asOf", "count", "state", "markets"}
         published_site.check()
     published_site.done("rebuild", "--as-of", hour(2))

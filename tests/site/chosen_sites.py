@@ -122,7 +122,7 @@ def create(folder: Path) -> None:
 
 def write_config(folder: Path, settings: Mapping[str, Any]) -> None:
     """The settings of a site whose database is in the folder, as YAML, which JSON is."""
-    source = {"source": {"url": f"sqlite:///{folder / 'markets.db'}"}, "publish": {"cache_fill": 0}}
+    source = {"source": {"url": f"sqlite:///{folder / 'markets.db'}"}}
     (folder / "config.yaml").write_text(json.dumps({**source, **settings}), "utf-8")
 
 
@@ -162,7 +162,7 @@ def rich_site(layout: str, variant: str, *, count: int = 10, size: int = 3) -> C
     extended = {"search": "title+description"} if variant == "extended" else {}
     settings = {
         "layout": layout, "variant": variant, "snapshot": {"size": size}, "dumps": FULL,
-        "market_url": KEYED, **extended,
+        "history": {"public": True}, "market_url": KEYED, **extended,
     }  # fmt: skip
     first = {number: _chosen(number) for number in range(1, count + 1)}
     edited = {

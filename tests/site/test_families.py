@@ -25,7 +25,13 @@ def rows_of(key: str) -> list[Family]:
 def test_every_published_object_is_in_one_row_which_tells_how_it_is_served(
     layout: str, variant: str, tmp_path: Path
 ) -> None:
-    settings = {"variant": variant, "layout": layout, "dumps__parquet": True, "dumps__fills": True}
+    settings = {
+        "variant": variant,
+        "layout": layout,
+        "dumps__parquet": True,
+        "dumps__fills": True,
+        "history__public": True,
+    }
     seed(tmp_path / "markets.db", as_of=AS_OF, markets=30)
     with closing(sqlite3.connect(tmp_path / "markets.db")) as database, database:
         (market,) = database.execute(

@@ -96,7 +96,7 @@ def test_a_key_that_changes_changes_feeds_and_parquet_and_nothing_else(place: Wo
     place.build(FIRST, output=output)
     after = place.objects(output)
     changed = {fault.partition(":")[0] for fault in changes(before, after)}
-    assert changed == {"feeds", "dumps"}
+    assert changed == {"feeds", "dumps", "attach", "dataset"}
     now = {**homes(1, 2, 4, 5, 6), market_id(3): "https://example.org/m/42?from=feed"}
     assert urls_in_feed(after) == urls_in_parquet(after) == now
     place.publish(output=output, target=store)
@@ -127,7 +127,7 @@ def test_markets_that_share_a_key_stay_published_without_a_link_and_a_remark_say
     told = place.done("build", "--as-of", FIRST, output=output).stderr
     assert (
         "key cannot be used: another market has the same (such as "
-        f"{market_id(3)}: qk04site/käy); no link leads to its page, and no takedown finds it by its key"
+        f"{market_id(3)}: qk04site/käy, as has {market_id(4)}); no link leads to its page, and no takedown"
     ) in told
     found = place.objects(output)
     assert {market: url for market, url in urls_in_parquet(found).items() if url} == homes(1, 2, 5, 6)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from generator.api import columns
 from generator.api.contract import encode
 from generator.site import site_index
 from generator.site.families import FAMILIES, openapi
@@ -19,7 +20,7 @@ WITHOUT = [
     ({"feeds__enabled": False}, {"feeds"}),
     ({"prices_file": False}, {"prices"}),
     ({"changes__enabled": False}, {"changes"}),
-    ({"dumps__ndjson": False, "changes__enabled": False}, {"dumps", "changes"}),
+    ({"dumps__ndjson": False, "changes__enabled": False}, {"dumps", "dataset", "attach", "changes"}),
 ]
 WITH_QUESTIONS = [
     ({"questions__enabled": True}, {"questions"}),
@@ -44,6 +45,32 @@ def addresses(value: object) -> set[str]:
 @pytest.mark.parametrize(("settings", "absent"), WITHOUT)
 def test_it_leaves_out_what_is_not_published(tmp_path: Path, settings: dict[str, object], absent: set[str]) -> None:
     assert index_of(tmp_path).keys() - index_of(tmp_path, **settings).keys() == absent
+
+
+def test_it_names_the_tables_where_they_are_published(tmp_path: Path) -> None:
+    def told(**settings: object) -> tuple[list[str], str]:
+        config = make_config(tmp_path, base_url=BASE, **settings)
+        _, _, text = site_index.llms_text(config, FAMILIES).partition("As Parquet: ")
+        return index_of(tmp_path, **settings).get("tables", []), text.partition(".")[0]
+
+    assert told() == ([], "")
+    without_fills = ["markets", "history", "candlesDay", "candlesHour", "closes"]
+    assert told(dumps__parquet=True) == (without_fills, ", ".join(without_fills))
+    everything = {"dumps__parquet": True, "dumps__fills": True, "questions__enabled": True}
+    assert told(**everything) == ([*columns.NAMES], ", ".join(columns.NAMES))
+
+
+def test_it_tells_licence_and_publisher_where_they_are_set(tmp_path: Path) -> None:
+    settings = {"license": "CC-BY-4.0", "publisher__name": "Example", "publisher__url": "https://example.org"}
+    index = index_of(tmp_path, **settings)
+    assert {**index_of(tmp_path), "license": "CC-BY-4.0"} == index_of(tmp_path, license="CC-BY-4.0")
+    assert index["publisher"] == {"name": "Example", "url": "https://example.org"}
+    info = openapi(make_config(tmp_path, **settings))["info"]
+    assert (info["license"], info["contact"]) == ({"name": "CC-BY-4.0", "identifier": "CC-BY-4.0"}, index["publisher"])
+    told = openapi(make_config(tmp_path, license="https://example.org/terms", publisher__url="https://example.org"))
+    assert told["info"]["license"] == {"name": "https://example.org/terms", "url": "https://example.org/terms"}
+    assert told["info"]["contact"] == {"name": "example.org", "url": "https://example.org"}
+    assert not {"license", "contact"} & openapi(make_config(tmp_path))["info"].keys()
 
 
 @pytest.mark.parametrize(("settings", "added"), WITH_QUESTIONS)

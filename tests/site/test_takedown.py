@@ -39,6 +39,8 @@ def test_a_takedown_leaves_what_a_build_without_the_markets_makes(layout: str, v
     compare(rich_site(layout, variant))
 
 
+#: Without dumps, there is nothing that is made of them.
+NO_DUMPS: Final = {"dumps": {"ndjson": False}, "history": {"public": False}}
 #: Sites by what is special about them.
 SPECIAL: Final[dict[str, Callable[[ChosenSite], ChosenSite]]] = {
     "every market goes": lambda site: replace(site, gone=tuple(site.second)),
@@ -48,7 +50,7 @@ SPECIAL: Final[dict[str, Callable[[ChosenSite], ChosenSite]]] = {
     "the last build changed nothing": lambda site: replace(site, second=site.first),
     "Parquet is of the same build": lambda site: replace(site, as_of=NEXT_DAY),
     "keys are private": lambda site: replace(site, settings={**site.settings, "market_url": None}),
-    "there are no dumps": lambda site: replace(site, settings={**site.settings, "dumps": {"ndjson": False}}),
+    "there are no dumps": lambda site: replace(site, settings={**site.settings, **NO_DUMPS}),
     "little is published": lambda site: replace(site, settings={**site.settings, **LITTLE}),
     "markets share names": lambda site: replace(site, first=odd(site.first), second=odd(site.second)),
     "markets came and went": lambda site: replace(

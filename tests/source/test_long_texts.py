@@ -1,6 +1,5 @@
 """What is too long to be published is not even fetched."""
 
-import json
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -8,8 +7,7 @@ from typing import Any, Final
 
 import pytest
 
-from generator.api import contract, keys
-from generator.config import settings
+from generator.api import contract
 from generator.markets.row_validation import LENGTHS
 from generator.source import connection, queries
 from tests.source.native import Postgres
@@ -86,25 +84,6 @@ def test_the_longest_texts_are_published_and_longer_ones_are_not(source: str, tm
             LENGTHS["fx_members"]
         )
         assert f"question: string should have at most {contract.QUESTION_LENGTH} characters" in reason
-
-
-def test_a_site_may_allow_less(tmp_path: Path) -> None:
-    greatest = settings.Texts()
-    assert (greatest.question, greatest.description) == (contract.QUESTION_LENGTH, contract.DESCRIPTION_LENGTH)
-    with closing(create_database(tmp_path / "markets.db")) as database:
-        for number, (question, description) in enumerate([(10, 20), (11, 20), (10, 21)]):
-            row = market_row(number, question=FILLER * question, description=FILLER * description)
-            insert(database, "markets", **row)
-    report = build_now(make_config(tmp_path, texts__question=10, texts__description=20), invalid=True)
-    assert report.built == 1
-    assert {row.key: row.reason for row in report.quarantine.named("markets")} == {
-        market_id(1): f"question: string should have at most 10 characters ({FILLER * 11})",
-        market_id(2): f"description: string should have at most 20 characters ({FILLER * 21})",
-    }
-    shown = json.loads((tmp_path / "output" / keys.OPENAPI).read_bytes())["components"]["schemas"]
-    assert [shown[name]["properties"]["question"]["maxLength"] for name in SHOWN] == [10, 10, 10]
-    description = shown["PublicMarketDetailMarket"]["properties"]["description"]
-    assert [choice.get("maxLength") for choice in description["anyOf"]] == [20, None]
 
 
 def test_values_that_are_no_texts_are_fetched_as_they_are(tmp_path: Path) -> None:

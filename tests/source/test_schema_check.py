@@ -176,15 +176,15 @@ def test_the_command_tells_everything_in_the_order_of_mending_and_fails(folder: 
         connection.execute("ALTER TABLE markets DROP COLUMN volume")
         connection.execute("ALTER TABLE markets ADD COLUMN volume BLOB")
     (folder / "file").touch()
-    settings = {"prices": "none.json", "output": "file/output", "publish.target": "file/site"}
+    settings = {"output": "file/output", "publish.target": "file/site"}
     done = run("check", *overrides(settings), cwd=folder)
     assert done.returncode == 1
     assert [line.split(";")[0] for line in done.stdout.splitlines()] == [
-        "error: prices: none.json: no such file or directory", "error: column markets.question is missing",
+        "error: column markets.question is missing",
         "error: column markets.volume has type BLOB, which holds no number", "error: relation fx_members is missing",
-        f"error: {folder / 'file' / 'site'}: not a directory", "error: file: not a directory",
+        f"error: {folder / 'file'}: not a directory", "error: file: not a directory",
     ]  # fmt: skip
-    assert done.stderr == ("error: fix these 6 errors, then run `check` again\n")
+    assert done.stderr == ("error: fix these 5 errors, then run `check` again\n")
 
 
 def test_rows_that_would_be_left_out_are_counted_by_reason_with_examples(

@@ -38,7 +38,7 @@ State = dict[str, list[Seen]]
 MARKETS: Final = 60
 #: The names in every output folder, and those that a folder may have: of versions, and of the words of searches.
 NAMES: Final = {".lock", "api.html", "dumps.json", "edge", "index.html", "manifest.json", "report.json", "v1", "vendor"}
-OTHER_NAMES: Final = frozenset({files.FINGERPRINTS, files.UNCHANGED, files.WORDS})
+OTHER_NAMES: Final = frozenset({files.FINGERPRINTS, files.HISTORY, files.STATUS, files.UNCHANGED, files.WORDS})
 STATUSES: Final = ("open", "open", "open", "closed", "resolved", "cancelled")
 LIST_NAMES: Final = tuple(keys.list_name(status, sort) for status in STATES_OF_FILTER for sort in SORTS)
 #: Those of questions that are looked at, and how many questions there are, of three markets each.

@@ -11,7 +11,8 @@ from typing import Any, Final
 import numpy as np
 import pytest
 
-from generator.downloads import parquet, records
+from generator.api.columns import OWNER
+from generator.downloads import records
 from generator.downloads.records import Records
 from generator.verify import period_files
 from generator.verify.mismatches import Verdict
@@ -136,7 +137,7 @@ def held(numbers: list[int]) -> period_files.ComparedRows:
     """What is collected of these markets, in this order, by a row of each."""
     found = period_files.ComparedRows(map(str, range(3)), most=5)
     for number in numbers:
-        found.add({parquet.OWNER: str(number), "timestamp": "2026-01-01T00:00:00Z"})
+        found.add({OWNER: str(number), "timestamp": "2026-01-01T00:00:00Z"})
     return found
 
 

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import pytest
 
-from generator.api import contract
+from generator.api import contract, keys
 from generator.api.downloads import DumpFile, DumpHead
 from generator.downloads import parquet
 from generator.errors import VerifyError
@@ -39,7 +39,8 @@ from tests.verify.altering import Alter, Proxy, Upstream, asked_once, in_process
 
 SETTINGS: Final[dict[str, Any]] = {
     **EXTENDED, "layout": "chunks", "feeds__enabled": True, "search": "title+description",
-    "dumps__parquet": True, "dumps__fills": True,
+    "dumps__parquet": True, "dumps__fills": True, "history__public": True,
+    "license": "CC-BY-4.0", "publisher__name": "Example",
 }  # fmt: skip
 _ENVIRON: Final = {"PUBLIC_MARKETS_LAYOUT": "chunks", "PUBLIC_MARKETS_VARIANT": "extended"}
 _FAST: Final = 1e6
@@ -119,9 +120,9 @@ def test_nothing_is_wrong_with_a_site_that_is_right(proxy: Proxy) -> None:
 def test_the_command_says_so_in_one_line_and_names_its_seed_and_what_it_covers(proxy: Proxy) -> None:
     ended = commands.run("verify", f"{proxy.url}/", *AT_ONCE, "--budget", "60", "--seed", "7")
     assert ended.returncode == 0, ended.stderr
-    told = "answers as it must, as of 2026-01-31T12:00:00.000Z, though of 13 of 30 lists it was asked for a first page"
+    told = "answers as it must, as of 2026-01-31T12:00:00.000Z, though of 15 of 30 lists it was asked for a first page"
     assert re.fullmatch(rf"{proxy.url}/ {told} at most: \d+ checks in \d+ requests\n", ended.stdout)
-    covered = "without categories, 17 lists walked to the end, 13 lists left at a first page, for want of --budget"
+    covered = "without categories, 15 lists walked to the end, 15 lists left at a first page, for want of --budget"
     assert ended.stderr.splitlines() == ["--seed 7 asks the same again", covered]
 
 
@@ -180,11 +181,25 @@ ALTERED: Final[dict[str, tuple[str, Change, Verdict, str]]] = {
     "the prices": (
         r"/prices\.json$", lambda page: page["markets"][0].update(prob=0.5), Verdict.WRONG, "item 1 has prob 0.5",
     ),
+    "the record of accuracy": (
+        r"/history\.json$", lambda page: page["horizons"][0].update(brierScore=0.5), Verdict.WRONG,
+        "is not what the closes and outcomes of the dump make it",
+    ),
+    "yesterday's record of accuracy": (
+        r"/history\.json$", lambda page: page.update(asOf="2020-01-01T00:00:00.000Z"), Verdict.STALE, "is out of date",
+    ),
     "a category": (
         r"/build\.json$", lambda page: page["categories"][0].update(name="?"), Verdict.WRONG, "names the category",
     ),
     "a search": (
         r"[?&]q=", lambda page: page.update(items=[], nextCursor=None), Verdict.WRONG, "has 0 items and is the last",
+    ),
+    "a file of the dump": (
+        r"/dataset\.json$", lambda page: page["distribution"][0].update(sha256="0" * 64), Verdict.WRONG,
+        "does not name the files of the dump's head",
+    ),
+    "the description of the dump": (
+        r"/dataset\.json$", lambda page: page.pop("distribution"), Verdict.BROKEN, "names no files",
     ),
     "the state of the change feed": (
         r"changes/head\.json$", lambda page: page.update(state="0" * 64), Verdict.WRONG, "leads to another state",
@@ -272,7 +287,7 @@ _CACHED: Final = {
     "build.json": r"build\.json$", "the dump": r"dumps/head", "the change feed": r"changes/head",
     "lists": r"/markets\?(?!.*cursor)",
     "details": _DETAILS, "prices": r"prices\.json$", "feeds": r"/feeds/", "the snapshot": r"/snapshot$",
-    "what has no markets of its own": r"(build|head)\.json$",
+    "what has no markets of its own": r"(build|head|dataset)\.json$",
 }  # fmt: skip
 
 
@@ -309,6 +324,16 @@ def test_copies_that_do_not_expire_are_told_with_what_they_are(retold: Upstream,
     assert kind != "lists" or all(told in one.text for one in found)
     # A walk that begins on an old page leads on through the state that it is of.
     assert all(re.search(_CACHED[kind], one.target) or "/markets" in one.target for one in found)
+
+
+def test_a_copy_of_the_description_of_the_dump_is_told_unless_it_expires(retold: Upstream, upstream: Upstream) -> None:
+    with proxied(retold) as proxy:
+        answer_as_before(proxy, upstream, r"dataset\.json$", times=2)
+        assert mismatches(proxy.url, 300) == []
+        answer_as_before(proxy, upstream, r"dataset\.json$")
+        assert {(one.verdict, one.target) for one in mismatches(proxy.url, 300)} == {
+            (Verdict.STALE, "/v1/dataset.json")
+        }
 
 
 # ── what is published beside markets ──────────────────────────────────────────────────────────────────────────────
@@ -418,6 +443,17 @@ def test_a_parquet_file_of_other_columns_is_named(folder: Path, proxy: Proxy) ->
     )]  # fmt: skip
 
 
+def test_views_over_files_of_another_state_are_named(proxy: Proxy) -> None:
+    def alter(target: str, answer: Answer) -> Answer:
+        other = answer.body.replace(b"/markets/", b"/markets/0") if target == f"/{keys.ATTACH}" else answer.body
+        return replace(answer, body=other)
+
+    proxy.alter = alter
+    (found,) = mismatches(proxy.url)
+    assert (found.verdict, found.target) == (Verdict.STALE, f"/{keys.ATTACH}")
+    assert found.text == "names files of another state than the head of the dump"
+
+
 def test_an_edge_that_cannot_search_is_not_accused(proxy: Proxy) -> None:
     refusal = contract.encode(contract.invalid("q", variant="extended"))
     proxy.alter = lambda target, answer: replace(answer, status=400, body=refusal) if "q=" in target else answer
@@ -483,6 +519,8 @@ def test_what_is_no_address_is_refused(url: str) -> None:
         SiteReader(url, _FAST, print)
 
 
+#: What the index of a site without dumps does not name.
+OF_DUMPS: Final = ("dumps", "changes", "dataset", "attach")
 WITHOUT_DUMP: Final[dict[str, tuple[str, Change, str]]] = {
     "nothing": (r"^$", lambda _: None, ""),
     "a list": (_LONGER.format("volume"), _swap, "item 1 is market .*; the list of all markets and the order"),
@@ -494,7 +532,7 @@ WITHOUT_DUMP: Final[dict[str, tuple[str, Change, str]]] = {
 @pytest.mark.parametrize("kind", WITHOUT_DUMP)
 def test_without_a_dump_lists_are_compared_with_each_other_and_with_details(proxy: Proxy, kind: str) -> None:
     pattern, change, text = WITHOUT_DUMP[kind]
-    without_index = altering("^/v1/$", lambda index: [index.pop("dumps"), index.pop("changes")])
+    without_index = altering("^/v1/$", lambda index: [index.pop(name) for name in OF_DUMPS])
     of_another_version = altering(
         "build.json$", lambda build: build.update(generator="0"), without_index
     )  # its OpenAPI differs

@@ -11,6 +11,7 @@ import re
 import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from itertools import groupby
 from typing import Any, BinaryIO, Literal
 
@@ -34,12 +35,13 @@ _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 class FeedFile:
     """A file that a head names; `url` may be relative to the head's; `size` is in bytes.
 
-    Its SHA-256 digest begins with `digest`.
+    Its SHA-256 digest begins with `digest`. A step also has the as-of of the data that it leads to.
     """
 
     url: str
     size: int
     digest: str
+    as_of: datetime | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,7 +73,7 @@ class FeedHead:
         named = (FeedFile(one.url, one.size, one.sha256) for one in defining if one.format == "ndjson")
         self.definitions = next(named, None)
         # A step is named by the first half of its digest.
-        self.steps = [FeedFile(found.steps_url + one.name, one.size, one.name[:32]) for one in found.steps]
+        self.steps = [FeedFile(found.steps_url + one.name, one.size, one.name[:32], one.as_of) for one in found.steps]
         digests = [self.dump.digest] + ([self.definitions.digest] if self.definitions else [])
         are_named = all(map(_DIGEST.fullmatch, digests)) and all(_STEP.fullmatch(one.name) for one in found.steps)
         if not are_named or (found.questions and not self.definitions):

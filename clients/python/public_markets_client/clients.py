@@ -198,4 +198,5 @@ class Client(AbstractContextManager["Client"]):
 
     market, snapshot, build, prices = _one(Site.market), _one(Site.snapshot), _one(Site.build), _one(Site.prices)
     question, questions, latest_changes = _one(Site.question), _many(Site.questions), _many(Site.latest_changes)
+    index, step_times, dated_changes = _one(Site.index), _one(Site.step_times), _many(Site.dated_changes)
     markets, dump, follow = _many(Site.markets), _many(Site.dump), _many(Site.follow)

@@ -23,7 +23,7 @@ class Extensible:
     @property
     def extra(self) -> dict[str, Any]:
         """What this version of the client does not know, by its name in JSON."""
-        known = {key for _, key, *_ in _properties(type(self))}  # type: ignore[arg-type]
+        known = {key for _, key, *_ in properties(type(self))}  # type: ignore[arg-type]
         return {key: value for key, value in self.json.items() if key not in known}
 
     def to_dict(self) -> dict[str, Any]:
@@ -32,7 +32,7 @@ class Extensible:
 
 
 @cache
-def _properties(cls: Any) -> list[tuple[str, str, Any, bool]]:
+def properties(cls: Any) -> list[tuple[str, str, Any, bool]]:
     """Of each property: its name here and in JSON, its type, and whether it is always there."""
     hints, known = get_type_hints(cls), [one for one in fields(cls) if one.name != "json"]
     return [(one.name, wire_name(one.name), hints[one.name], one.default is MISSING) for one in known]
@@ -42,7 +42,7 @@ def decoded(cls: Callable[..., T], values: Any, path: str = "") -> T:
     """The object that these JSON values describe; raise AnswerError if a property is missing or of another type."""
     plain(dict, values, path)
     given = dict[str, Any]()
-    for name, key, hint, is_required in _properties(cls):
+    for name, key, hint, is_required in properties(cls):
         if key in values:
             given[name] = _value(hint, values[key], f"{path}.{key}" if path else key)
         elif is_required:

@@ -28,6 +28,14 @@ class NoSiteError(ClientError):
         return self.message
 
 
+class OtherHostError(ClientError):
+    """The site leads to another host, `host`, which `Options.hosts` does not have."""
+
+    def __init__(self, host: str, *, url: str) -> None:
+        self.host = host[:100]
+        super().__init__(f"leads to another host; if that is right, allow it: hosts=['{self.host}']", url=url)
+
+
 class ApiError(ClientError):
     """The site refuses the request, and trying again will not help."""
 

@@ -144,8 +144,7 @@ class Requester:
             raise errors.ClientError("leads from https to http", url=before)
         is_same_name = url.scheme == "https" and url.hostname == self._site.hostname
         if not is_same_name and url.netloc not in {self._site.netloc, *self._options.hosts}:
-            problem = f"leads to another host; if that is right, allow it: hosts=['{url.netloc[:100]}']"
-            raise errors.ClientError(problem, url=before)
+            raise errors.OtherHostError(url.netloc, url=before)
         return url.geturl()
 
     async def _fetch(self, url: str, kind: Callable[..., T], *, is_search: bool = False) -> T:

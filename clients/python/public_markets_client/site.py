@@ -3,6 +3,7 @@
 import logging
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager
+from datetime import datetime
 from functools import partial
 from tempfile import TemporaryFile
 from typing import Any, BinaryIO, Literal
@@ -10,7 +11,7 @@ from urllib.parse import quote, urlencode
 
 from public_markets_client import changes, models
 from public_markets_client.changes import Change, FeedFile, FeedHead, Position
-from public_markets_client.decoding import decoded, plain
+from public_markets_client.decoding import Extensible, decoded, plain
 from public_markets_client.errors import AnswerError, ExpiredCursorError, NoSiteError, NotFoundError, StartAgainError
 from public_markets_client.requester import NOT_MODIFIED, OK, Answer, Call, Requester, etag_of, parsed
 from public_markets_client.stores import Store
@@ -39,6 +40,10 @@ class Site(Requester):
     async def build(self) -> models.Build:
         """What is published, and as of when."""
         return await self._fetch(self._url("build.json"), models.Build)
+
+    async def index(self) -> Extensible:
+        """The addresses of everything that the site publishes, and what it says of itself, in `json`."""
+        return await self._fetch(self._url(""), Extensible)
 
     async def prices(self) -> models.Prices:
         """All open markets with their prices; raise NotFoundError if the site publishes none."""
@@ -128,10 +133,20 @@ class Site(Requester):
 
     async def latest_changes(self, builds: int = 1) -> AsyncGenerator[dict[str, Any], None]:
         """What the newest builds changed, as the feed has it: ids with new values, and digests of ids that are gone."""
+        async for _, values in self.dated_changes(builds):
+            yield values
+
+    async def step_times(self) -> list[datetime]:
+        """The as-of of each build that the feed tells of, oldest first; raise NotFoundError if there is no feed."""
+        return [step.as_of for step in (await self._head()).steps if step.as_of]
+
+    async def dated_changes(self, builds: int) -> AsyncGenerator[tuple[datetime, dict[str, Any]], None]:
+        """The same as `latest_changes`, each with the as-of of its build."""
         for step in (await self._head()).steps[-builds:]:
             async with self._lines(step) as lines:
                 for line in lines():
-                    yield plain(dict, parsed(line, step.url), "")
+                    if step.as_of:
+                        yield step.as_of, plain(dict, parsed(line, step.url), "")
 
     async def follow(self, store: Store) -> AsyncGenerator[Change, None]:
         """Bring a copy up to date, then tell what changed in it; nothing if the copy was up to date.

@@ -1,7 +1,8 @@
-"""What the history page shows: calibration, volume per day and movers, from the Parquet files of histories. Pure.
+"""What the history page shows: accuracy, volume per day and movers, from the Parquet files of histories. Pure.
 
 Volume and movers cost a pass over all candles of three months, which change once a day: a page seals them, so that the
-next one takes them over while the files are the same. Calibration is made every time, as markets resolve at any time.
+next one takes them over while the files are the same. Accuracy is what `v1/history.json` says, be that published or
+not; it is made every time, as markets resolve at any time.
 """
 
 import hashlib
@@ -14,13 +15,13 @@ from typing import Any, Final, NamedTuple, TypeAlias
 from pydantic_core import from_json
 
 from generator.api import contract
-from generator.api.contract import Resolution
-from generator.api.downloads import CLOSES, DumpHead
-from generator.downloads.periods import DAYS, HOURS, OF_FILLS
+from generator.api.columns import OF_FILLS
+from generator.api.downloads import DumpHead
+from generator.api.history import History
+from generator.downloads.periods import DAYS, HOURS
+from generator.site import history
 from generator.site.catalog import Catalog
 
-#: Buckets of probabilities, all of the same width.
-BUCKETS: Final = 10
 #: How many days of volume are shown, and how many movers.
 SHOWN_DAYS: Final = 90
 MOVERS: Final = 10
@@ -28,26 +29,13 @@ MOVERS: Final = 10
 LEAST_MOVE: Final = 0.001
 #: Reads the rows of files, by their keys: for each row a tuple of these columns, times in milliseconds since 1970; of
 #: candles, those that start at a time or later.
-ReadRows: TypeAlias = Callable[[Sequence[str], Sequence[str], int | None], Iterable[tuple[Any, ...]]]
+ReadSince: TypeAlias = Callable[[Sequence[str], Sequence[str], int | None], Iterable[tuple[Any, ...]]]
 
 _DAY: Final = timedelta(days=1)
 _MILLISECOND: Final = timedelta(milliseconds=1)
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 #: How the page holds the figures of candles, which have no text of strangers in them.
 _CANDLES: Final = re.compile(rb'<script type="application/json" id="candles" data-seal="([^"]*)">([^<]*)</script>')
-
-
-class CalibrationBucket(NamedTuple):
-    """Markets whose probability a week before they closed was in one range, from `low` to `high`.
-
-    `prob` is the mean of these, and `yes` the share of the markets that resolved YES.
-    """
-
-    low: float
-    high: float
-    markets: int
-    prob: float
-    yes: float
 
 
 class DayVolume(NamedTuple):
@@ -82,12 +70,13 @@ class CandleFigures:
 class HistoryFigures:
     """Everything that the page shows; `as_of` is that of the histories.
 
-    `has_trades`: fills are published, so candles have volumes. `questions` are those of the movers, by id. `seal` tells
-    of which files `candles` are, and that nobody altered them. `fault` is why the files cannot be read, if so.
+    `accuracy` is None only if there is a fault. `has_trades`: fills are published, so candles have volumes. `questions`
+    are those of the movers, by id. `seal` tells of which files `candles` are, and that nobody altered them. `fault` is
+    why the files cannot be read, if so.
     """
 
     as_of: str
-    calibration: Sequence[CalibrationBucket] = ()
+    accuracy: History | None = None
     candles: CandleFigures = CandleFigures()
     has_trades: bool = True
     questions: Mapping[str, str] = field(default_factory=dict)
@@ -100,7 +89,7 @@ class HistoryFigures:
         return f"{_hour(self.as_of):%Y-%m-%d %H:%M}"
 
 
-def figures(head: DumpHead, catalog: Catalog, read: ReadRows, page: bytes | None, program: str) -> HistoryFigures:
+def figures(head: DumpHead, catalog: Catalog, read: ReadSince, page: bytes | None, program: str) -> HistoryFigures:
     """The figures of a dump and the markets in it.
 
     `page` is the one in place; another `program` may have made other figures of the same files. Raises whatever `read`
@@ -109,43 +98,22 @@ def figures(head: DumpHead, catalog: Catalog, read: ReadRows, page: bytes | None
     as_of = head.history_as_of or head.as_of
     first_day, first_hour = _day(as_of) - SHOWN_DAYS * _DAY, _hour(as_of) - _DAY
     days, hours = head.files_since(DAYS, first_day), head.files_since(HOURS, first_hour)
-    closes = head.files_since(CLOSES, _EPOCH)
     of = contract.encode([program, as_of, days, hours])
     found = _sealed_on(page, of) or CandleFigures(
         volume_per_day(read(days, ("start", *OF_FILLS), _milliseconds(first_day)), as_of) if head.has_fills else (),
         movers(read(hours, ("marketId", "start", "open", "close"), _milliseconds(first_hour)), as_of),
     )
     markets = {market.id: market for market in catalog.markets}
-    resolutions = {market_id: market.resolution for market_id, market in markets.items()}
     return HistoryFigures(
         as_of=as_of,
-        calibration=calibration(read(closes, ("marketId", "probWeekBefore"), None), resolutions),
+        accuracy=history.figures(
+            head, catalog, lambda found, columns: read([file.key for file in found], columns, None)
+        ),
         candles=found,
         has_trades=head.has_fills,
         questions={move.id: markets[move.id].item.question for move in found.moves if move.id in markets},
         seal=_seal(of, found.encoded()),
     )
-
-
-def calibration(
-    closes: Iterable[tuple[str, float | None]], resolutions: Mapping[str, Resolution | None]
-) -> list[CalibrationBucket]:
-    """The buckets that have markets, ascending; of each close its market and the probability a week before, if any.
-
-    Only markets that resolved YES or NO count.
-    """
-    sums: list[tuple[int, float, int]] = [(0, 0.0, 0)] * BUCKETS
-    for market_id, prob in closes:
-        resolution = resolutions.get(market_id)
-        if prob is not None and resolution in {"YES", "NO"}:
-            place = min(int(prob * BUCKETS), BUCKETS - 1)
-            markets, total, yes = sums[place]
-            sums[place] = markets + 1, total + prob, yes + (resolution == "YES")
-    return [
-        CalibrationBucket(place / BUCKETS, (place + 1) / BUCKETS, markets, total / markets, yes / markets)
-        for place, (markets, total, yes) in enumerate(sums)
-        if markets
-    ]
 
 
 def volume_per_day(candles: Iterable[tuple[int, float, int]], as_of: str) -> list[DayVolume]:

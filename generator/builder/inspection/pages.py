@@ -20,6 +20,7 @@ from typing import Any, Final, NamedTuple
 from generator.api import contract, feeds, keys
 from generator.api.changes import ChangesHead
 from generator.api.downloads import DumpHead
+from generator.api.history import FEWEST, CalibrationBucket
 from generator.builder.inspection.excerpts import Excerpts
 from generator.builder.inspection.history import SHOWN_DAYS, HistoryFigures
 from generator.config.settings import Config
@@ -115,7 +116,7 @@ def render(
     figures: HistoryFigures | None = None,
 ) -> Iterator[tuple[str, bytes]]:
     """Every file with its bytes; `report` is the content of report.json, `figures` are of histories."""
-    made = {files.HISTORY: _history(report, figures)} if figures else {}
+    made = {files.HISTORY: _history(report, figures, is_public=config.history.public)} if figures else {}
     made |= {
         files.INSPECTION: _page(config, report, excerpts, downloads),
         files.DOCUMENTATION: _documentation(config),
@@ -128,7 +129,9 @@ def render(
 
 def _page(config: Config, report: Mapping[str, Any], excerpts: Excerpts, downloads: PublishedDownloads) -> str:
     style, script = templates.plain("inspection/page.css"), _script()
-    policy = _policy(f"script-src {_hash(script)}", f"style-src {_hash(style)}", "connect-src 'self'")
+    policy = _policy(
+        f"script-src {_hash(script)}", f"style-src {_hash(style)}", "connect-src 'self'", "frame-src 'self' file:"
+    )
     code = {"policy": policy, "style": style, "script": script}
     data = {"settings": _json(_settings(config, report)), "data": excerpts.encoded().decode()}
     return templates.rendered(
@@ -160,6 +163,7 @@ def _texts(config: Config, report: Mapping[str, Any], excerpts: Excerpts) -> dic
         "question_detail": keys.question,
         "relations": {name: relations[name] for name in _RELATIONS if relations[name]},
         "documentation": files.DOCUMENTATION,
+        "status": files.STATUS,
         "history": files.HISTORY if config.has_parquet else None,
         "detail": keys.detail,
         "details_folder": keys.DETAILS,
@@ -250,9 +254,17 @@ def _settings(config: Config, report: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _history(report: Mapping[str, Any], figures: HistoryFigures) -> str:
+def _buckets(figures: HistoryFigures) -> tuple[list[CalibrationBucket], list[CalibrationBucket]]:
+    """The ranges of probabilities of enough markets to say something, and those of few."""
+    found = figures.accuracy.horizons[0].calibration if figures.accuracy else []
+    known = [bucket for bucket in found if bucket.markets]
+    return [one for one in known if one.markets >= FEWEST], [one for one in known if one.markets < FEWEST]
+
+
+def _history(report: Mapping[str, Any], figures: HistoryFigures, *, is_public: bool) -> str:
     style = "".join(templates.plain(f"inspection/{name}.css") for name in ("page", "history"))
     script = templates.plain("inspection/history.js")
+    drawn, few = _buckets(figures)
     values = {
         "policy": _policy_of_renderer(script),
         "style": style,
@@ -261,7 +273,11 @@ def _history(report: Mapping[str, Any], figures: HistoryFigures) -> str:
         "version": report["generator"],
         "figures": figures,
         "candles": figures.candles.encoded().decode(),
-        "data": _json({"calibration": figures.calibration, "questions": figures.questions}),
+        "data": _json({"calibration": drawn, "questions": figures.questions}),
+        "drawn": drawn,
+        "few": few,
+        "fewest": FEWEST,
+        "public": keys.HISTORY if is_public else None,
         "days": SHOWN_DAYS,
         "page": files.INSPECTION,
         "documentation": files.DOCUMENTATION,

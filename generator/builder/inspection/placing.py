@@ -10,6 +10,7 @@ from pydantic_core import from_json
 
 from generator import program
 from generator.api import keys
+from generator.api.columns import OWNER
 from generator.api.downloads import DumpHead
 from generator.builder.inspection import history, pages
 from generator.builder.inspection.excerpts import Excerpts, Json, candle_files, encoded, short_candles
@@ -56,7 +57,7 @@ def _candles(folder: Output, head: DumpHead | None, ids: frozenset[str]) -> dict
         for key in candle_files(head) if head else ():
             with folder.path(key).open("rb") as file:
                 for row in map(from_json, parquet.rows(file, ids)):
-                    rows.setdefault(row[parquet.OWNER], []).append(row)
+                    rows.setdefault(row[OWNER], []).append(row)
     except (OSError, ValueError, ConfigError):
         return {}  # the page shows the history without them; whoever reads the files says what is wrong with them
     return {market_id: short_candles(sorted(days, key=itemgetter("start"))) for market_id, days in rows.items()}

@@ -248,7 +248,7 @@ class LocalEdge:
             # Too large to be read here.
             headers = {"location": f"{self._root}/{name}", **responses.NO_SNIFFING}
             return _Response(status=HTTPStatus.FOUND, headers=headers)
-        if name not in files.PAGES:
+        if name not in (*files.PAGES, files.STATUS):
             body, content_type = self._read(name) if _KEY.fullmatch(name) else None, keys.content_type(name)
         elif (self._output / name).is_file():
             body = (self._output / name).read_bytes()

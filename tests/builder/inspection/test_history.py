@@ -3,13 +3,10 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-import pytest
-
 from generator.builder.inspection import history
 from generator.builder.inspection.history import (
     MOVERS,
     SHOWN_DAYS,
-    CalibrationBucket,
     DayVolume,
     Move,
 )
@@ -21,22 +18,6 @@ DAY: Final = datetime(2026, 1, 31, tzinfo=UTC)
 
 def milliseconds(moment: datetime) -> int:
     return round(moment.timestamp() * 1000)
-
-
-# ── calibration ───────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def test_a_bucket_has_the_mean_probability_of_its_markets_and_the_share_that_resolved_yes() -> None:
-    closes = [("a", 0.31), ("b", 0.35), ("c", 0.39), ("d", 1.0), ("e", 0.0)]
-    resolutions: dict[str, Any] = {"a": "YES", "b": "NO", "c": "NO", "d": "YES", "e": "NO"}
-    low, middle, high = history.calibration(closes, resolutions)
-    assert (low, high) == (CalibrationBucket(0.0, 0.1, 1, 0.0, 0.0), CalibrationBucket(0.9, 1.0, 1, 1.0, 1.0))
-    assert (middle.low, middle.high, middle.markets) == (0.3, 0.4, 3)
-    assert (middle.prob, middle.yes) == pytest.approx((0.35, 1 / 3))
-
-
-def test_neither_a_market_without_a_probability_then_nor_one_that_is_not_published_counts() -> None:
-    assert history.calibration([("a", None), ("b", 0.5)], {"a": "YES"}) == []
 
 
 # ── volume ────────────────────────────────────────────────────────────────────────────────────────────────────────

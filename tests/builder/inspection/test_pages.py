@@ -88,7 +88,7 @@ def test_the_page_leads_to_every_file_to_take_away_and_to_the_feeds(
     (step,) = json.loads((output / keys.head(keys.CHANGES)).read_bytes())["steps"]
     feeds = {keys.feed(name, form) for name in ("new", "resolved") for form in ("json", "atom")}
     files_ = {keys.chunk(keys.DUMPS, dump["name"]), keys.chunk(keys.CHANGES, step["name"])}
-    assert offered == feeds | files_ | {*map(keys.head, keys.DOWNLOADS)}
+    assert offered == feeds | files_ | {*map(keys.head, keys.DOWNLOADS), keys.ATTACH}
     assert all((output / link).is_file() for link in offered)
     text = " ".join(re.sub(r"<[^>]+>", "", page).split())
     assert f"The dump holds the 1 market that lists hold, as of {NOW[:10]} {NOW[11:16]} UTC." in text

@@ -61,6 +61,8 @@ def test_the_way_in_shows_the_first_calls_until_there_is_an_inspection_page(fold
             assert client.send("GET", call).status == 200
         (folder / "output" / "index.html").write_text("<!doctype html>inspected")
         assert client.send("GET", "/inspect/").body == b"<!doctype html>inspected"
+        (folder / "output" / files.STATUS).write_text("well")
+        assert client.send("GET", "/inspect/status.html").body == b"well"
         assert "access-control-allow-origin" not in client.send("GET", "/inspect/").headers
 
 

@@ -19,7 +19,7 @@ from generator.tree import staging
 from generator.tree.files import MANIFEST, STATES
 from generator.tree.folder import locked
 from generator.tree.manifest import Manifest
-from tests.publish.explorer.scheduler import LEASE_S, nobody
+from tests.publish.explorer.scheduler import nobody
 from tests.publish.explorer.world import workplace
 from tests.publish.faults import sites
 from tests.support.faults import State
@@ -31,8 +31,9 @@ LISTS: Final = ("all/popular", "open/new")
 #: One limit that makes walks, and the one that a takedown reads by.
 LIMITS: Final = (1, 100)
 LAYOUTS: Final = ("pages", "chunks")
-#: Stand for the layouts of games whose site has a search index, and all kinds of objects: index, feeds, prices, dump,
-#: change feed, and Parquet with full histories. The record of the last is whole; all others are split.
+#: Stand for the layouts of games whose site has a search index, and all kinds of objects: index, feeds, prices, record
+#: of accuracy, dump, change feed, and Parquet with full histories. The record of the last is whole; all others are
+#: split.
 SEARCHED: Final = "searched"
 EVERYTHING: Final = "everything"
 WHOLE: Final = "whole"
@@ -42,7 +43,7 @@ ASKED: Final = "asked"
 DEFINED: Final = "defined"
 QUESTION_LISTS: Final = ("questions/all/popular", "questions/open/new")
 _SEARCHED: Final = {"layout": "chunks", "variant": "extended", "search": "title+description"}
-_ALL_KINDS: Final = {**_SEARCHED, "dumps__parquet": True, "dumps__fills": True}
+_ALL_KINDS: Final = {**_SEARCHED, "dumps__parquet": True, "dumps__fills": True, "history__public": True}
 _FEW_KINDS: Final = {"dumps__ndjson": False, "feeds__enabled": False, "prices_file": False}
 _SETTINGS: Final[Mapping[str, Mapping[str, Any]]] = {
     SEARCHED: {**_SEARCHED, **_FEW_KINDS},
@@ -100,8 +101,8 @@ def config(layout: str, machine: str) -> Config:
     folder.mkdir()
     kinds = {"layout": layout, **_FEW_KINDS} if layout in LAYOUTS else _SETTINGS[layout]
     return make_config(
-        folder, **kinds, source__url="sqlite:///markets.db", publish__target="s3://bucket/", publish__lease=LEASE_S,
-        publish__cache_fill=0, publish__purge_command='["true"]',
+        folder, **kinds, source__url="sqlite:///markets.db", publish__target="s3://bucket/",
+        publish__purge_command='["true"]',
     )  # fmt: skip
 
 

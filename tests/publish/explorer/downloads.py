@@ -1,5 +1,6 @@
 """What readers of downloads find: all markets of the dump, and the steps of the change feed that lead to it."""
 
+import re
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 
@@ -17,6 +18,8 @@ from tests.support.sites.builds import text_of
 #: Objects by key.
 Objects = Mapping[str, bytes]
 _JSON = TypeAdapter(dict)
+#: A file in an SQL text: what is below the address of files.
+_NAMED = re.compile(rb"/(v1/dumps/[^']+)'")
 #: The lines of a dump by the ids of their markets.
 Lines = dict[str, bytes]
 
@@ -39,8 +42,15 @@ def faults(objects: Objects) -> Iterator[str]:
     named = [*(dumped.files() if dumped else ()), *([feed.dump, *feed.steps] if feed else ())]
     lost = sorted({_kind(file.key) for file in named if not _is_whole(objects, file)})
     yield from (f"a head leads to a file that is missing or damaged: {kind}" for kind in lost)
+    lost = sorted({_kind(key) for key in attached(objects) if key not in objects})
+    yield from (f"attach.sql names a file that is missing: {kind}" for kind in lost)
     if feed and feed.serial <= len(feed.steps):
         yield "the change feed has more steps than serials"
+
+
+def attached(objects: Objects) -> list[str]:
+    """The keys of the files that `attach.sql` names."""
+    return [key.decode() for key in _NAMED.findall(objects.get(keys.ATTACH, b""))]
 
 
 def markets(objects: Objects) -> tuple[Seen, ...] | None:

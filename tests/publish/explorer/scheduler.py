@@ -9,10 +9,11 @@ from enum import StrEnum
 from typing import Any, Final, NamedTuple
 
 from generator.errors import PublicMarketsError
+from generator.publish.lease import LEASE
 from generator.stores.store import ConditionFailedError, UnavailableError
 from tests.publish.explorer.world import Op, World
 
-LEASE_S: Final = 60
+LEASE_S: Final = LEASE.total_seconds()
 #: An actor that waits longer than this for another one waits for its lease.
 _PATIENCE_S: Final = 0.4
 #: An actor that sleeps for less waits for a lock.

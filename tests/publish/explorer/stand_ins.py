@@ -76,6 +76,7 @@ def _replaced() -> Iterator[tuple[object, str, object]]:
     yield click, "echo", lambda *_, **__: None
     yield requests, "ThreadPoolExecutor", InlineExecutor
     yield copies.Cdn, "invalidate", lambda _: None
+    yield copies, "FILL_S", 0
     yield process_identity, "identity", lambda: current().name
     yield process_identity, "has_ended", _has_ended
     decoded = lru_cache(maxsize=10_000)(record.decoded)

@@ -17,7 +17,7 @@ from generator.progress import SILENT
 from generator.publish import takedown
 from generator.publish.apply import Tally
 from generator.publish.guards import LiftedGuards, Options
-from generator.publish.lease import Target
+from generator.publish.lease import LEASE, Target
 from generator.publish.publication import Outcome, Publication
 from generator.publish.record import Published
 from generator.search.buckets import KEY_LENGTH
@@ -45,7 +45,7 @@ from tests.support.stores.s3.server import S3Server
 
 PREFIX: Final = "api/"
 LIFETIME_S: Final = 24 * 3600
-LEASE_S: Final = 60
+LEASE_S: Final = LEASE.total_seconds()
 LIFTED: Final = LiftedGuards(shrink=True, older=True)
 #: Plays a test with the record with a state, and with a whole one.
 ON_BOTH: Final = pytest.mark.parametrize("is_split", [True, False], indirect=True, ids=["split", "whole"])
@@ -104,14 +104,13 @@ class Scene:
 
     def _settings(self, name: str) -> dict[str, object]:
         search = {"variant": "extended", "search": "title+description"} if self.searches else {}
-        downloads = {"dumps__parquet": True, "dumps__fills": True}
+        downloads = {"dumps__parquet": True, "dumps__fills": True, "history__public": True}
         kinds = downloads if self.has_downloads else {"dumps__ndjson": False}
         return {**search, **kinds} | {
             "layout": self.layouts.get(name, pages.LAYOUT),
             "source__url": f"sqlite:///{self.folder / 'markets.db'}",
             "publish__target": f"s3://{self.server.name}/{PREFIX}",
             "publish__endpoint_url": self.server.url,
-            "publish__lease": LEASE_S,
             "cursor__lifetime": LIFETIME_S,
         }
 

@@ -1,13 +1,14 @@
 """Runs what docs/dumps.md shows for DuckDB, polars and pandas, in a process of its own: they start threads.
 
-    python -m tests.support.readers.dump_readers
+    python -W error -m tests.support.readers.dump_readers
 
-Takes the programs as JSON, and writes the rows that each one finds: of the last statement, or of the variable `answer`.
+Takes pairs of programs as JSON, of which the first attaches the tables of a dump. Writes the rows, by column, that each
+second one finds: a query of DuckDB, or Python that leaves them in `answer`.
 """
 
 import json
 import sys
-from datetime import datetime
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,39 +17,31 @@ import duckdb_extension_httpfs
 import polars as pl
 
 
-def connected() -> duckdb.DuckDBPyConnection:
-    """A connection that can read over HTTP; elsewhere DuckDB fetches what it needs for that by itself."""
-    connection = duckdb.connect()
-    (extension,) = Path(duckdb_extension_httpfs.__file__).parent.rglob("*.duckdb_extension")
-    connection.execute(f"LOAD '{extension}'")
-    return connection
-
-
 def main() -> None:
     """Run the programs."""
-    answers = map(_answer, json.load(sys.stdin))
-    json.dump([*map(_rows, answers)], sys.stdout, default=_text)
+    # Elsewhere DuckDB fetches what it needs to read over HTTP by itself.
+    (extension,) = Path(duckdb_extension_httpfs.__file__).parent.rglob("*.duckdb_extension")
+    duckdb.execute(f"LOAD '{extension}'")
+    json.dump([_rows(*programs) for programs in json.load(sys.stdin)], sys.stdout, default=_text)
 
 
-def _answer(program: str) -> Any:
-    if program.startswith("SET "):
-        return connected().execute(program).pl()
+def _rows(attach: str, task: str) -> list[dict[str, Any]]:
     variables = dict[str, Any]()
-    exec(program, variables)  # noqa: S102 - the page's
-    return variables["answer"]
-
-
-def _rows(answer: Any) -> list[list[Any]]:
+    exec(attach, variables)  # noqa: S102 - the page's
+    if "import duckdb" in attach:
+        found = duckdb.sql(task)
+        return [dict(zip(found.columns, row, strict=True)) for row in found.fetchall()]
+    exec(task, variables)  # noqa: S102
+    answer = variables["answer"]
     if isinstance(answer, pl.DataFrame):
-        return [list(row) for row in answer.rows()]
+        return answer.rows(named=True)
     # Where rows are grouped, pandas has the groups in its index.
     shown = answer if answer.index.name is None else answer.reset_index()
-    return [list(row) for row in shown.astype(object).itertuples(index=False)]
+    return [dict(zip(shown.columns, row, strict=True)) for row in shown.astype(object).itertuples(index=False)]
 
 
-def _text(value: object) -> str:
-    assert isinstance(value, datetime)
-    return value.isoformat()
+def _text(value: object) -> Any:
+    return value.isoformat() if isinstance(value, date | datetime) else str(value)
 
 
 if __name__ == "__main__":

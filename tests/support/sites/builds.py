@@ -131,14 +131,16 @@ _unzipped: Final = lru_cache(maxsize=500)(gzip.decompress)
 
 
 def lasting(found: dict[str, bytes]) -> dict[str, bytes]:
-    """These files, by key, without what depends on earlier builds: change feed, heads of the dump, dates of changes."""
+    """These files, by key, without what depends on earlier builds: change feed, dump's head and what names its files,
+    dates of changes.
+    """
     undated = {key: _MODIFIED.sub(b"", body) for key, body in found.items() if _is_dated(key)}
     return {key: body for key, body in found.items() if not tells_of_earlier_builds(key)} | undated
 
 
 def tells_of_earlier_builds(key: str) -> bool:
     """Whether a fresh build of the same state may make other bytes of the object."""
-    if _is_dated(key):
+    if _is_dated(key) or key in {keys.DATASET, keys.ATTACH}:
         return True
     of_dumps = f"{keys.list_prefix(keys.DUMPS)}/"
     return key.startswith(f"{keys.list_prefix(keys.CHANGES)}/") or (key.startswith(of_dumps) and key.endswith(".json"))
@@ -155,10 +157,13 @@ def details(output: Path, by: str = "id") -> dict[str, Any]:
 
 
 def files(output: Path, below: str = "v1") -> dict[str, bytes]:
-    """Every file of an output folder below `v1`, by its key; `below=""` for all files but the lock."""
+    """Every file of an output folder below `v1`, by its key.
+
+    `below=""` for all files but the lock, and the page that says when and how the last command ended.
+    """
     found, start = dict[str, bytes](), len(os.path.join(output, ""))  # noqa: PTH118 - thousands of files, as texts
     for folder, _, names in os.walk(output / below):
-        for path in (f"{folder}/{name}" for name in names if name != ".lock"):
+        for path in (f"{folder}/{name}" for name in names if name not in {".lock", "status.html"}):
             with open(path, "rb") as file:  # noqa: PTH123
                 found[path[start:]] = file.read()
     return {key: found[key] for key in sorted(found, key=lambda key: key.split("/"))}

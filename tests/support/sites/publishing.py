@@ -17,7 +17,7 @@ from click.testing import CliRunner, Result
 from generator.api import keys
 from generator.api.contract import SORTS, STATES_OF_FILTER
 from generator.cli.main import main
-from generator.publish import record
+from generator.publish import copies, record
 from generator.publish.record import Published
 from generator.stores.store import Store
 from generator.tree import blocklist
@@ -239,7 +239,7 @@ def published_once(place: Path) -> Iterator[Original]:
 
 
 def write_config(folder: Path) -> None:
-    (folder / "config.yaml").write_text("source:\n  url: sqlite:///markets.db\npublish:\n  cache_fill: 0\n", "utf-8")
+    (folder / "config.yaml").write_text("source:\n  url: sqlite:///markets.db\n", "utf-8")
 
 
 @pytest.fixture
@@ -254,6 +254,11 @@ def site_server() -> Iterator[S3Server]:
         yield server
 
 
+def wait_for_fills(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+    """Have a second CDN invalidation come so long after the first."""
+    monkeypatch.setattr(copies, "FILL_S", seconds)
+
+
 @pytest.fixture
 def published_site(
     request: pytest.FixtureRequest,
@@ -265,6 +270,7 @@ def published_site(
     is_whole = request.node.get_closest_marker("every_limit") is not None
     first = original(is_whole)
     use_credentials(monkeypatch)
+    wait_for_fills(monkeypatch, 0)
     with (
         nullcontext() if is_whole else limits.only(limits.FEWEST),
         tempfile.TemporaryDirectory(dir=first.folder.parent) as name,
